@@ -344,7 +344,7 @@ def run(
 def serve(
     upstream: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
     host: Annotated[
-        str, typer.Option(help="The address to listen on; any other than this machine's is open to all who reach it.")
+        str, typer.Option(help="The address to listen on; with another than this machine's, clients need a key.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,
     format: Annotated[
@@ -359,6 +359,14 @@ def serve(
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
+    patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="ADAPTER_API_KEY",
+            help="What clients must send; made up when left out and --host is not this machine.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.endpoints import api_url, find_endpoint
@@ -378,7 +386,7 @@ def serve(
         stream_arguments=stream_arguments,
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    run_server(Settings(base_url, host, port, keep_alive, checked(options)))
+    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options)))
 
 
 @app.command()

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.errors import UsageError
-from adapter.wire.errors import refusal
+from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import as_json
@@ -150,8 +150,8 @@ class _Passage:
         try:
             body = json.loads(sent.content)
             self.request = translate(body, options) if has_tools(body) else None
-        except UsageError as error:
-            self.refused = http.Response(400, json=refusal(error), request=sent)
+        except RequestError as error:
+            self.refused = http.Response(error.status, json=refusal(error), request=sent)
         if self.request is not None:
             headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
             content = as_json(self.request.body)

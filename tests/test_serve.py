@@ -330,8 +330,8 @@ def test_an_address_that_is_taken_says_so(url, upstream):
     [
         ({}, 200),
         ({"Host": "localhost:1"}, 200),
-        ({"Host": "evil.example"}, 403),
-        ({"Host": "[::1"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "[::1"}, 421),
         ({"Origin": "null"}, 403),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "http://localhost:3000"}, 200),

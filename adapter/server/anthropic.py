@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
@@ -11,10 +10,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.events import JsonObject
+from adapter.server.intake import json_of
 from adapter.server.relay import StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.wire import anthropic
-from adapter.wire.errors import RequestError
+from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Request, translate
 
@@ -27,12 +27,10 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 
 async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        body = json.loads(await http.body())
-        if not isinstance(body, dict):
-            raise RequestError("the request's body must be a JSON object")
-        request = translate(anthropic.as_openai(body), (await upstream.known()).options)
-    except ValueError as error:  # RequestError is one, and what json raises
-        return JSONResponse(anthropic.as_error({"error": str(error)}, 400), 400)
+        _, body = await json_of(http)
+        request = translate(anthropic.as_openai(body), await upstream.options_for(body))
+    except RequestError as error:
+        return JSONResponse(anthropic.as_error(refusal(error), error.status), error.status)
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"
     if request.stream:
         streamed = Streamed(request, 0, anthropic.AnthropicWriter(model, message_id))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import secrets
 import socket
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from starlette.applications import Starlette
@@ -23,9 +23,10 @@ from adapter.errors import TransportError, UsageError
 from adapter.events import JsonObject
 from adapter.server import anthropic, ollama
 from adapter.server.guard import Guard
+from adapter.server.intake import content_of, json_of
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
-from adapter.server.upstream import Upstream
-from adapter.wire.errors import error_object, refusal
+from adapter.server.upstream import SILENCE_S, Upstream
+from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Options, has_tools, translate
 
@@ -34,18 +35,24 @@ CHAT = "/v1/chat/completions"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``upstream``: base URL of the model server. ``port``: 0 takes a free one. ``keep_alive_s``: longest silence."""
+    """``upstream``: base URL of the model server. ``port``: 0 takes a free one. ``keep_alive_s``: longest silence
+    of ours, ``patience_s`` of the model server's. ``api_key``: what clients must show; beyond this machine one
+    is made where none is given."""
 
     upstream: str
     host: str = "127.0.0.1"
     port: int = 8090
     keep_alive_s: float = 5.0
+    patience_s: float = SILENCE_S
+    api_key: str | None = None
     options: Options = field(default_factory=Options)
 
 
 def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises UsageError where the address cannot be had."""
     import uvicorn
+
+    from adapter.server.protocol import BoundedProtocol
 
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
@@ -56,8 +63,12 @@ def serve(settings: Settings) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
     print(f"serving {own}, from {settings.upstream}", file=sys.stderr, flush=True)
+    if settings.api_key is None and not is_here(settings.host):
+        settings = replace(settings, api_key=secrets.token_urlsafe(24))
+        print(f"others can reach this address; clients need this key: {settings.api_key}", file=sys.stderr, flush=True)
     config = uvicorn.Config(
         application(settings),
+        http=BoundedProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -67,13 +78,18 @@ def serve(settings: Settings) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
+def is_here(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    return Endpoint(f"http://[{host}]" if ":" in host else f"http://{host}").is_local
+
+
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
-    upstream = Upstream(settings.upstream, settings.options)
+    upstream = Upstream(settings.upstream, settings.options, settings.patience_s)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -91,7 +107,7 @@ def application(settings: Settings) -> ASGIApp:
             Route("/health", partial(_health, upstream)),
             Route("/{path:path}", partial(_pass, upstream), methods=_METHODS),
         ],
-        middleware=[Middleware(Guard, is_loopback=Endpoint(f"http://{settings.host}").is_local)],
+        middleware=[Middleware(Guard, is_loopback=is_here(settings.host), api_key=settings.api_key)],
         lifespan=life,
     )
 
@@ -100,16 +116,13 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    content = await http.body()
     try:
-        body = json.loads(content)
+        content, body = await json_of(http)
         if not has_tools(body):
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
-        request = translate(body, (await upstream.known()).options)
-    except UsageError as error:
-        return JSONResponse(refusal(error), 400)
-    except ValueError as error:
-        return JSONResponse(error_object(f"the request's body is not JSON: {error}", "invalid_request_error"), 400)
+        request = translate(body, await upstream.options_for(body))
+    except RequestError as error:
+        return JSONResponse(refusal(error), error.status)
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, _as_it_is, keep_alive_s)
@@ -122,7 +135,11 @@ def _as_it_is(error: JsonObject, _status: int) -> JsonObject:
 
 async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     path = http.scope["raw_path"].decode("latin-1") + (f"?{http.url.query}" if http.url.query else "")
-    return PassedThrough(upstream, http.method, path, await http.body(), http.headers)
+    try:
+        content = await content_of(http)
+    except RequestError as error:
+        return JSONResponse(refusal(error), error.status)
+    return PassedThrough(upstream, http.method, path, content, http.headers)
 
 
 async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:

@@ -12,12 +12,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.errors import TransportError, UsageError
 from adapter.events import Json, JsonObject
-from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, body_of
-from adapter.server.upstream import Upstream
+from adapter.server.intake import content_of, json_of
+from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
+from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire import ollama
-from adapter.wire.errors import relayed
+from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Request, has_tools, translate
 from adapter.wire.sse import LineReader
@@ -34,17 +34,15 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 
 
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    content = await http.body()
     known = await upstream.known()
     try:
-        body = json.loads(content)
+        content, body = await json_of(http)
         if known.kind == "ollama" and not has_tools(body):
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
-        if not isinstance(body, dict):
-            raise UsageError("the request's body must be a JSON object")
-        request = replace(translate(ollama.as_openai(body), known.options), stream_arguments=False)
-    except ValueError as error:  # UsageError is one, and what json raises
-        return JSONResponse({"error": str(error)}, 400)
+        options = await upstream.options_for(body)
+        request = replace(translate(ollama.as_openai(body), options), stream_arguments=False)
+    except RequestError as error:
+        return JSONResponse({"error": str(error)}, error.status)
     is_native = known.kind == "ollama"
     path = CHAT if is_native else "/v1/chat/completions"
     if is_native:
@@ -82,7 +80,11 @@ async def _show(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     """What Ollama says of a model, and that it can call tools: its clients look for that."""
     shown: Json = {"details": _DETAILS, "model_info": {}, "capabilities": ["completion"]}
     if (await upstream.known()).kind == "ollama":
-        status, shown = await _json(upstream, "POST", "/api/show", await http.body())
+        try:
+            content = await content_of(http)
+        except RequestError as error:
+            return JSONResponse({"error": str(error)}, error.status)
+        status, shown = await _json(upstream, "POST", "/api/show", content)
         if status != 200:
             return JSONResponse(ollama.as_error(shown), status)
     capabilities = shown.get("capabilities") or ["completion"]
@@ -96,12 +98,12 @@ async def _json(upstream: Upstream, method: str, path: str, content: bytes) -> t
     """An answer of the model server that is a JSON object, or an error in OpenAI's shape."""
     try:
         response = await upstream.send(method, path, content, {"Accept-Encoding": "identity"})
-    except TransportError as error:
-        return 502, {"error": str(error)}
-    try:
-        status, body = response.status, await body_of(response)
-    finally:
-        response.close()
+        try:
+            status, body = response.status, await upstream.body_of(response)
+        finally:
+            response.close()
+    except UpstreamError as error:
+        return error.status, {"error": str(error)}
     if status != 200:
         return status, relayed(status, body)
     try:

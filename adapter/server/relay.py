@@ -9,9 +9,8 @@ from typing import TypeAlias
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
-from adapter.errors import TransportError
 from adapter.events import JsonObject
-from adapter.server.upstream import Upstream
+from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Streamed
 from adapter.wire.request import Request
@@ -73,11 +72,12 @@ class StreamedAnswer(Answering):
                 if response.status == 200:
                     await self._relay(send, response)
                 else:
-                    await self._fail(send, response.status, relayed(response.status, await body_of(response)))
+                    body = await self._upstream.body_of(response)
+                    await self._fail(send, response.status, relayed(response.status, body))
             finally:
                 response.close()
-        except TransportError as error:
-            await self._fail(send, 502, error_object(str(error), "upstream_error"))
+        except UpstreamError as error:
+            await self._fail(send, error.status, error_object(str(error), "upstream_error"))
         finally:
             pinging.cancel()
 
@@ -86,6 +86,8 @@ class StreamedAnswer(Answering):
         while not streamed.is_done:
             try:
                 piece = await response.content.readany()
+            except aiohttp.SocketTimeoutError as error:
+                raise self._upstream.failure(error, has_begun=True) from error
             except aiohttp.ClientError:
                 break  # the end of the stream says what that means
             if not piece:
@@ -134,17 +136,19 @@ class WholeAnswer(Answering):
     async def run(self, send: Send) -> None:
         try:
             response = await self._upstream.ask(self._path, self._request.body)
-        except TransportError as error:
-            await send_json(send, 502, self._as_error(error_object(str(error), "upstream_error"), 502))
+            try:
+                body = await self._upstream.body_of(response)
+            finally:
+                response.close()
+        except UpstreamError as error:
+            await send_json(
+                send, error.status, self._as_error(error_object(str(error), "upstream_error"), error.status)
+            )
             return
-        try:
-            body = await body_of(response)
-            if response.status == 200:
-                await send_json(send, *self._whole(body))
-            else:
-                await send_json(send, response.status, self._as_error(relayed(response.status, body), response.status))
-        finally:
-            response.close()
+        if response.status == 200:
+            await send_json(send, *self._whole(body))
+        else:
+            await send_json(send, response.status, self._as_error(relayed(response.status, body), response.status))
 
 
 class PassedThrough(Answering):
@@ -157,8 +161,8 @@ class PassedThrough(Answering):
     async def run(self, send: Send) -> None:
         try:
             response = await self._upstream.send(self._method, self._path, self._content, self._headers)
-        except TransportError as error:
-            await send_json(send, 502, error_object(str(error), "upstream_error"))
+        except UpstreamError as error:
+            await send_json(send, error.status, error_object(str(error), "upstream_error"))
             return
         try:
             # Whom this server talks to in a browser is not for the model server to say (llama.cpp: everybody).
@@ -171,6 +175,8 @@ class PassedThrough(Answering):
             while piece := await response.content.readany():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except aiohttp.ClientError:
+            pass  # an answer without its end is broken off: that is how the client learns of it
         finally:
             response.close()
 
@@ -184,17 +190,6 @@ async def send_json(send: Send, status: int, value: JsonObject) -> None:
 async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
     pairs = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
-
-
-async def body_of(response: aiohttp.ClientResponse) -> bytes:
-    """All of it, or what came before the connection broke."""
-    pieces = []
-    try:
-        while piece := await response.content.readany():
-            pieces.append(piece)
-    except aiohttp.ClientError:
-        pass
-    return b"".join(pieces)
 
 
 async def _while_there(receive: Receive, work: Coroutine[None, None, None]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,16 +15,24 @@ import yarl
 
 from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
 from adapter.errors import TransportError
-from adapter.events import JsonObject
+from adapter.events import Json, JsonObject
 from adapter.transport import constraint_fields
+from adapter.wire.answer import DIED
 from adapter.wire.request import Options
-from adapter.wire.sse import as_json
+from adapter.wire.sse import as_json, read_json
 
 SILENCE_S = 600.0
 """How long a model server may stay silent; reading a long prompt takes a slow machine minutes."""
 
 KNOWN_FOR_S = 60.0
 """How long what llama.cpp said about its model holds."""
+
+MAX_PROMPTS = 64
+"""Ways of thinking that are remembered."""
+
+_QUESTION = "generation prompt?"
+_SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
+"""Fields of a request by which llama.cpp's templates open reasoning, or not."""
 
 _NO_ANSWER = START_ONE.replace(f"; or {BUILT_IN}", "")
 
@@ -34,26 +43,37 @@ class Known:
     options: Options
 
 
+class UpstreamError(TransportError):
+    """``status``: what a proxy says then, 502 or 504."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class Upstream:
-    """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose.
+    """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
+    long it may say nothing.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
 
-    def __init__(self, base_url: str, options: Options) -> None:
+    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S) -> None:
         self.endpoint = Endpoint(base_url)
+        self.patience_s = patience_s
         self._options = options
         self._known: Known | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
+        self._prompts: dict[bytes, str | None] = {}
         key = None if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY")
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=SILENCE_S),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=self.patience_s),
             auto_decompress=False,  # what passes through keeps its encoding
             trust_env=not self.endpoint.is_local,  # HTTP_PROXY is not meant for this machine
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -75,7 +95,7 @@ class Upstream:
         )
 
     async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
-        """Raises TransportError where nothing answers."""
+        """Raises UpstreamError where nothing answers."""
         assert self._session is not None
         try:
             return await self._session.request(
@@ -86,8 +106,52 @@ class Upstream:
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise TransportError(f"Nothing answers at {self.endpoint.base_url} ({reason}). {_NO_ANSWER}.") from error
+            raise self.failure(error, has_begun=False) from error
+
+    def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
+        """What it means for a client that the connection failed."""
+        url = self.endpoint.base_url
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            advice = "Give it more time (--patience), or send a shorter prompt."
+            return UpstreamError(f"the model server at {url} said nothing for {self.patience_s:g} s. {advice}", 504)
+        if has_begun:
+            return UpstreamError(DIED, 502)
+        reason = str(error) or type(error).__name__
+        return UpstreamError(f"Nothing answers at {url} ({reason}). {_NO_ANSWER}.", 502)
+
+    async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
+        """All of it. Raises UpstreamError when the connection breaks in the middle."""
+        pieces = []
+        try:
+            while piece := await response.content.readany():
+                pieces.append(piece)
+        except aiohttp.ClientError as error:
+            raise self.failure(error, has_begun=True) from error
+        return b"".join(pieces)
+
+    async def options_for(self, body: Json) -> Options:
+        """How to translate this request: what the user chose, and what is known of the model."""
+        options = (await self.known()).options
+        if options.generation_prompt is None and options.template is not None:
+            prompt = await self._generation_prompt(body)
+            # Raw text, to be read by us: else llama.cpp splits off reasoning by rules of its own, or not.
+            options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
+        return options
+
+    async def _generation_prompt(self, body: Json) -> str | None:
+        """The end of llama.cpp's prompt; None where it does not say. Asked once for each way of thinking."""
+        given = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
+        content = as_json({"messages": [{"role": "user", "content": _QUESTION}], **given})
+        if content not in self._prompts:
+            if len(self._prompts) >= MAX_PROMPTS:
+                self._prompts.clear()
+            self._prompts[content] = None
+            with suppress(TransportError, ValueError):
+                response = await self.send("POST", "/apply-template", content, {"Content-Type": "application/json"})
+                answer = read_json(await self.body_of(response))
+                if isinstance(answer, dict) and isinstance(prompt := answer.get("prompt"), str):
+                    self._prompts[content] = prompt.rpartition(_QUESTION)[2]
+        return self._prompts[content]
 
     async def known(self) -> Known:
         """What the server is and how its model writes calls. Asks it, but not each time."""
@@ -95,6 +159,7 @@ class Upstream:
             now = asyncio.get_running_loop().time()
             if self._known is None or now > self._known_until:
                 self._known = await asyncio.to_thread(self._ask_about, self._known)
+                self._prompts.clear()
                 self._known_until = now + self._holds_for_s(self._known)
             return self._known
 

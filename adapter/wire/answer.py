@@ -173,12 +173,8 @@ class _Choice:
         self.error: JsonObject | None = None
         self.was_reasoning = 0
         self._request = request
-        self._parser = Parser(
-            tools=request.tools,
-            turn=f"{request.turn}{index or ''}",
-            policy=request.policy,
-            stream_arguments=request.stream_arguments if stream_arguments is None else stream_arguments,
-        )
+        self._stream_arguments = request.stream_arguments if stream_arguments is None else stream_arguments
+        self._parser: Parser | None = None
         self._has_role = False
         self._content_size = 0
         self._calls: list[str] = []  # ids, in order
@@ -195,18 +191,33 @@ class _Choice:
         # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
+            self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
             deltas.append({"reasoning_content": reasoning})
         if isinstance(text := delta.get("content"), str) and text:
-            deltas += self._deltas(self._parser.feed(text))
+            deltas += self._deltas(self._reading().feed(text))
         if isinstance(finish_reason, str) and not self.finish_reason:
-            deltas += self._deltas(self._parser.close(finish_reason), finish_reason)
+            deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
             if not self.finish_reason and not self.error:
                 deltas.append(self._finish(finish_reason))
         return deltas
 
     def abandon(self) -> list[JsonObject | str]:
         """What is left when the server has gone without a word."""
-        return self._deltas(self._parser.close(INCOMPLETE), "length")
+        return self._deltas(self._reading().close(INCOMPLETE), "length")
+
+    def _reading(self) -> Parser:
+        if self._parser is None:
+            self._parser = self._new_parser(self._request.generation_prompt)
+        return self._parser
+
+    def _new_parser(self, generation_prompt: str | None) -> Parser:
+        return Parser(
+            tools=self._request.tools,
+            generation_prompt=generation_prompt,
+            turn=f"{self._request.turn}{self.index or ''}",
+            policy=self._request.policy,
+            stream_arguments=self._stream_arguments,
+        )
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []

@@ -10,20 +10,22 @@ from adapter.failures import failure_of
 
 
 class RequestError(UsageError):
-    """A request that cannot be translated. ``param`` names the field at fault."""
+    """A request that is not taken. ``param`` names the field at fault, ``status`` is HTTP's."""
 
-    def __init__(self, message: str, param: str | None = None) -> None:
+    def __init__(self, message: str, param: str | None = None, *, status: int = 400) -> None:
         super().__init__(message)
         self.param = param
+        self.status = status
 
 
 def error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def refusal(error: UsageError) -> JsonObject:
-    """What a client is told whose request cannot be translated; goes with status 400."""
-    return error_object(str(error), "invalid_request_error", getattr(error, "param", None))
+def refusal(error: RequestError) -> JsonObject:
+    """What a client is told whose request is not taken; goes with the error's status."""
+    kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
+    return error_object(str(error), kind, error.param)
 
 
 def is_error(value: Json) -> bool:

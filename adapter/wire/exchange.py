@@ -9,7 +9,7 @@ from adapter.events import Json, JsonObject
 from adapter.wire.answer import Answer, whole
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.request import Request
-from adapter.wire.sse import DONE, PING, EventReader, LineReader, as_event, read_json
+from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, read_json
 
 
 class Writer(Protocol):
@@ -64,7 +64,11 @@ class Streamed:
         return self._is_over or self._answer.is_done
 
     def feed(self, piece: bytes) -> bytes:
-        return self._translated(self._reader.feed(piece))
+        written = self._translated(self._reader.feed(piece))
+        if self._reader.waiting <= MAX_EVENT_BYTES:
+            return written
+        message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
+        return written + self.fail(error_object(message, "upstream_error"))
 
     def close(self) -> bytes:
         rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))

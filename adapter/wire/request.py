@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from adapter.dialects import Dialect
@@ -40,6 +40,40 @@ class Options:
     policy: str = "safe"
     stream_arguments: bool = False
     constrain: Callable[[ToolSet], JsonObject] | None = None
+    generation_prompt: str | None = None
+    """What the chat template puts before the model's answer: it may have opened reasoning. None: not known."""
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """What the server is told besides, unless the client says otherwise."""
+
+
+CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
+"""Fields by which a client or we make a server write one thing and nothing else."""
+
+MAX_DEPTH = 100
+"""Of lists and objects in a request: a definition of a tool takes ten."""
+
+
+def read_body(content: bytes) -> JsonObject:
+    """The JSON object that a client sent. Raises RequestError for anything else."""
+    try:
+        body = json.loads(content)
+    except RecursionError:
+        body = None
+    except ValueError as error:
+        raise RequestError(f"the request's body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise RequestError(f"the request's body must be a JSON object, at most {MAX_DEPTH} levels deep")
+    level: list[Json] = [body]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise RequestError(f"the request's body is nested more than {MAX_DEPTH} levels deep")
+    return body
 
 
 def checked(options: Options) -> Options:
@@ -64,6 +98,8 @@ class Request:
     policy: str = "safe"
     turn: str = ""
     """Tells this turn from others of the conversation, for the ids of its calls."""
+    generation_prompt: str | None = None
+    """As of `Options`; "" where the answer begins with a call because the server enforces that."""
     is_restricted: bool = False
     """Only some of the described tools may be called: calls of others are text."""
 
@@ -91,11 +127,11 @@ def translate(body: JsonObject, options: Options) -> Request:
     system = _prompt(_frozen(described), format.name, options.style, options.prompts) if allowed else ""
     messages = plain_messages(body.get("messages"), format, system, _order(allowed, must_call, parallel, described))
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
-    plain["messages"] = messages
+    plain = {**options.fields, **plain, "messages": messages}
     if allowed and format.stops:
         plain["stop"] = _stops(body.get("stop"), format.stops)
     policy = options.policy
-    if must_call and options.constrain and not plain.keys() & {"grammar", "response_format", "json_schema"}:
+    if must_call and options.constrain and not plain.keys() & CONSTRAINTS:
         constraint = options.constrain(allowed)
         plain |= constraint
         policy = APPROVED.name if constraint else policy  # what the server enforces may be a call without markers
@@ -109,6 +145,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         stream_arguments=options.stream_arguments,
         policy=policy,
         turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
+        generation_prompt="" if plain.keys() & CONSTRAINTS else options.generation_prompt,
         is_restricted=len(allowed) < len(described),
     )
 

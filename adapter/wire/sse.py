@@ -17,27 +17,73 @@ PING = b": ping\n\n"
 """A comment: clients skip it, and proxies between see that the connection lives."""
 
 
-class EventReader:
-    """Takes bytes in any pieces and gives the data of the events that they complete."""
+MAX_EVENT_BYTES = 8_000_000
+"""Of one event, or of an answer that is no stream: more is not a model's answer."""
+
+
+class _Lines:
+    """Bytes in any pieces as whole lines; a line that comes in many pieces is put together once."""
 
     def __init__(self) -> None:
-        self._rest = b""
-        self._data: list[bytes] = []
+        self._held: list[bytes] = []
+        self.waiting = 0
+        """Bytes that no line end has followed yet."""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if b"\n" not in piece:
+            self._held.append(piece)
+            self.waiting += len(piece)
+            return []
+        if self._held:
+            piece = b"".join((*self._held, piece))
+            self._held.clear()
+        *lines, rest = piece.split(b"\n")
+        if rest:
+            self._held.append(rest)
+        self.waiting = len(rest)
+        return lines
+
+
+class EventReader:
+    """Takes bytes in any pieces and gives the data of the events that they complete.
+
+    An answer that is no stream of events but one JSON object, as from servers that
+    ignore ``stream``, is one event at its end.
+    """
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+        self._data: list[bytes] = []
+        self._body: list[bytes] | None = None
+        self._has_begun = False
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that have come and make no event yet."""
+        held = self._data if self._body is None else self._body
+        return self._lines.waiting + sum(map(len, held))
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        if not self._has_begun and (start := piece.lstrip()):
+            self._has_begun = True
+            self._body = [] if start.startswith(b"{") else None
+        if self._body is not None:
+            self._body.append(piece)
+            return []
         events: list[bytes] = []
-        for line in lines:
-            line = line.removesuffix(b"\r")
+        for line in self._lines.feed(piece):
             if line.startswith(b"data:"):
-                self._data.append(line[5:].removeprefix(b" "))
-            elif not line and self._data:
-                events.append(b"\n".join(self._data))
+                self._data.append(line[5:].removesuffix(b"\r").removeprefix(b" "))
+            elif self._data and line in (b"", b"\r"):
+                events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data = []
         return events
 
     def close(self) -> list[bytes]:
         """The event that the end of the stream completes: some servers leave out the last empty line."""
+        if self._body is not None:
+            body, self._body = b"".join(self._body), None
+            return [body]
         return self.feed(b"\n\n")
 
 
@@ -45,11 +91,14 @@ class LineReader:
     """The same for JSON lines, which Ollama's own interface streams."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._lines = _Lines()
+
+    @property
+    def waiting(self) -> int:
+        return self._lines.waiting
 
     def feed(self, piece: bytes) -> list[bytes]:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        return [line for line in lines if line.strip()]
+        return [line for line in self._lines.feed(piece) if line.strip()]
 
     def close(self) -> list[bytes]:
         return self.feed(b"\n")
@@ -72,4 +121,8 @@ def read_json(data: bytes) -> Json:
     try:
         return from_json(data)
     except ValueError:
+        pass
+    try:
         return json.loads(data)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

@@ -1,0 +1,51 @@
+"""What a client posts, within bounds of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+
+from adapter.events import JsonObject
+from adapter.wire.errors import RequestError
+from adapter.wire.request import read_body
+
+MAX_BODY_BYTES = 32_000_000
+"""As Anthropic's; a conversation with many images is the largest that is sound."""
+
+BODY_S = 10.0
+"""How long the body of a request may take."""
+
+
+async def content_of(http: HttpRequest) -> bytes:
+    """The body, whatever it is. Raises RequestError for one that is too large or too slow."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for piece in http.stream():
+                pieces.append(piece)
+                size += len(piece)
+                if size > MAX_BODY_BYTES:
+                    raise RequestError(f"the request's body is larger than {MAX_BODY_BYTES:,} bytes", status=413)
+    except TimeoutError as error:
+        message = f"the request's body was not there after {BODY_S:g} seconds; {size:,} bytes came"
+        raise RequestError(message, status=408) from error
+    except ClientDisconnect as error:
+        raise RequestError("the client went before its request was there") from error
+    return b"".join(pieces)
+
+
+async def json_of(http: HttpRequest) -> tuple[bytes, JsonObject]:
+    """The body, and the JSON object that it is.
+
+    A page of another site can post anything but ``application/json`` unasked: nothing else is taken.
+    """
+    kind, encoding = http.headers.get("content-type", ""), http.headers.get("content-encoding", "identity")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise RequestError(f"Content-Type must be application/json, got {kind[:80]!r}", status=415)
+    if encoding != "identity":
+        raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
+    content = await content_of(http)
+    return content, read_body(content)
