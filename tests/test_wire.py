@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from adapter.formats import FORMATS
 from adapter.parser import parse
 from adapter.tools import ToolSet
+from adapter.wire import anthropic, ollama
 from adapter.wire.answer import Answer, whole
-from adapter.wire.errors import RequestError, relayed
-from adapter.wire.exchange import Streamed
+from adapter.wire.errors import RequestError, refusal, relayed
+from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
@@ -258,3 +260,81 @@ def test_streamed_arguments_that_come_to_nothing_are_no_call(reason):
     else:
         assert events[-1]["error"]["message"]
         assert not sent.endswith(b"data: [DONE]\n\n")
+
+
+WORDS = [
+    "model", "messages", "tools", "tool_choice", "role", "content", "user", "assistant", "tool", "tool_calls",
+    "function", "name", "arguments", "type", "text", "image_url", "url", "parameters", "properties", "required",
+    "enum", "items", "allowed_tools", "mode", "stop", "stream", "stream_options", "include_usage", "format",
+    "options", "num_predict", "system", "input_schema", "tool_result", "tool_use", "tool_use_id", "input",
+    "images", "source", "thinking", "auto", "none", "any", "object", "$ref", "read_file", "max_tokens",
+    "response_format", "stop_sequences", "tool_name", "id",
+]  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.sampled_from(WORDS) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5),
+    max_leaves=12,
+)
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "developer"]), "content": VALUES},
+    optional={"tool_calls": VALUES, "tool_call_id": VALUES, "images": VALUES, "name": VALUES},
+)
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "messages": VALUES | st.lists(MESSAGES, min_size=1, max_size=3),
+        "tools": VALUES
+        | st.lists(st.just(TOOLS[0]) | VALUES, max_size=2)
+        | VALUES.map(lambda parameters: [{"name": "any", "parameters": parameters, "input_schema": parameters}])
+        | VALUES.map(lambda value: [{"name": "any", "input_schema": {"properties": {"x": value}, "required": value}}]),
+        **dict.fromkeys(("tool_choice", "stop", "stream_options", "options", "format", "system", "model"), VALUES),
+    },
+)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "openai": dict,
+    "anthropic": anthropic.as_openai,
+    "ollama": ollama.as_openai,
+}
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    body=FIELDS | st.dictionaries(st.sampled_from(WORDS), VALUES),
+    dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
+)
+def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
+    """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
+    has_tools(body)
+    try:
+        translate(READERS[dialect](body), Options())
+    except RequestError as error:
+        refusal(error)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    chunks=st.lists(VALUES, max_size=4),
+    stream=st.booleans(),
+    dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
+)
+def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialect):
+    """Every JSON value in a stream or as a whole answer, in each client's shape."""
+    if not stream:
+        for chunk in chunks:
+            status, completion_ = translated_body(json.dumps(chunk).encode(), request())
+            assert status in (200, 502)
+            if status == 200 and dialect == "anthropic":
+                anthropic.as_answer(completion_, "m", "msg")
+            elif status == 200 and dialect == "ollama":
+                ollama.as_answer(completion_, "m", "now")
+        return
+    writer: Any = {
+        "openai": None,
+        "anthropic": anthropic.AnthropicWriter("m", "msg"),
+        "ollama": ollama.OllamaWriter("m", "now"),
+    }
+    streamed = Streamed(request(), 0, writer[dialect])
+    sent = b"".join(streamed.feed(as_event(chunk)) for chunk in chunks) + streamed.close()
+    assert sent

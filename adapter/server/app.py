@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -23,12 +24,15 @@ from adapter.errors import TransportError, UsageError
 from adapter.events import JsonObject
 from adapter.server import anthropic, ollama
 from adapter.server.guard import Guard
-from adapter.server.intake import content_of, json_of
+from adapter.server.intake import content_of, json_of, refused
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import SILENCE_S, Upstream
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Options, has_tools, translate
+
+if TYPE_CHECKING:
+    import uvicorn
 
 CHAT = "/v1/chat/completions"
 
@@ -52,8 +56,6 @@ def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises UsageError where the address cannot be had."""
     import uvicorn
 
-    from adapter.server.protocol import BoundedProtocol
-
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
@@ -66,7 +68,16 @@ def serve(settings: Settings) -> None:
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
         print(f"others can reach this address; clients need this key: {settings.api_key}", file=sys.stderr, flush=True)
-    config = uvicorn.Config(
+    with listener:
+        uvicorn.Server(config_of(settings)).run(sockets=[listener])
+
+
+def config_of(settings: Settings) -> uvicorn.Config:
+    import uvicorn
+
+    from adapter.server.protocol import BoundedProtocol
+
+    return uvicorn.Config(
         application(settings),
         http=BoundedProtocol,
         log_level="warning",
@@ -74,8 +85,6 @@ def serve(settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=2,
     )
-    with listener:
-        uvicorn.Server(config).run(sockets=[listener])
 
 
 def is_here(host: str) -> bool:
@@ -122,7 +131,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         request = translate(body, await upstream.options_for(body))
     except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
+        return refused(error, refusal(error))
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, _as_it_is, keep_alive_s)
@@ -138,7 +147,7 @@ async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     try:
         content = await content_of(http)
     except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
+        return refused(error, refusal(error))
     return PassedThrough(upstream, http.method, path, content, http.headers)
 
 

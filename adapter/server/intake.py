@@ -6,6 +6,7 @@ import asyncio
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse
 
 from adapter.events import JsonObject
 from adapter.wire.errors import RequestError
@@ -22,19 +23,32 @@ async def content_of(http: HttpRequest) -> bytes:
     """The body, whatever it is. Raises RequestError for one that is too large or too slow."""
     pieces: list[bytes] = []
     size = 0
+    announced = http.headers.get("content-length", "0")
+    if len(announced) > 12 or int(announced) > MAX_BODY_BYTES:  # llhttp has seen that it is digits
+        raise _too_large()
     try:
         async with asyncio.timeout(BODY_S):
             async for piece in http.stream():
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_BODY_BYTES:
-                    raise RequestError(f"the request's body is larger than {MAX_BODY_BYTES:,} bytes", status=413)
+                    raise _too_large()
     except TimeoutError as error:
         message = f"the request's body was not there after {BODY_S:g} seconds; {size:,} bytes came"
         raise RequestError(message, status=408) from error
     except ClientDisconnect as error:
         raise RequestError("the client went before its request was there") from error
     return b"".join(pieces)
+
+
+def _too_large() -> RequestError:
+    return RequestError(f"the request's body is larger than {MAX_BODY_BYTES:,} bytes", status=413)
+
+
+def refused(error: RequestError, content: JsonObject) -> JSONResponse:
+    """The answer to a request that is not taken; where the rest of it is not read, the connection ends."""
+    headers = {"connection": "close"} if error.status in (408, 413) else None
+    return JSONResponse(content, error.status, headers)
 
 
 async def json_of(http: HttpRequest) -> tuple[bytes, JsonObject]:

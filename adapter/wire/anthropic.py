@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter.events import Json, JsonObject
-from adapter.wire.errors import RequestError, is_error
+from adapter.wire.errors import RequestError, checked_as, is_error, objects_in
 from adapter.wire.sse import as_event
 
 SAME = ("model", "max_tokens", "temperature", "top_p", "top_k", "stream")
@@ -31,9 +31,7 @@ ERROR_TYPES = {
 
 def as_openai(body: JsonObject) -> JsonObject:
     """The request as OpenAI's. Raises RequestError for messages that are none."""
-    messages = body.get("messages")
-    if not isinstance(messages, list):
-        raise RequestError("'messages' must be a list of messages", "messages")
+    messages = checked_as(list, body.get("messages"), "messages")
     request: JsonObject = {name: body[name] for name in SAME if name in body}
     request["messages"] = [message for each in messages for message in _messages(each)]
     if body.get("system"):
@@ -43,12 +41,10 @@ def as_openai(body: JsonObject) -> JsonObject:
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
     # Tools of a type of their own (web search, computer use) are run by Anthropic's servers: nobody here could.
-    tools = [
-        tool for tool in body.get("tools") or () if isinstance(tool, dict) and tool.get("type", "custom") == "custom"
-    ]
+    tools = [tool for tool in objects_in(body.get("tools"), "tools") if tool.get("type", "custom") == "custom"]
     if tools:
         request["tools"] = [{key: tool[key] for key in tool if key != "type"} for tool in tools]
-        request |= _choice(body.get("tool_choice") or {})
+        request |= _choice(checked_as(dict, body.get("tool_choice"), "tool_choice"))
     return request
 
 
@@ -77,7 +73,8 @@ def _messages(message: Json) -> Iterator[JsonObject]:
         if block.get("type") == "tool_result":
             failed = "Error: " if block.get("is_error") else ""
             result = block.get("content") or ""
-            parts = result if isinstance(result, str) else [part for each in result for part in _parts(each)]
+            listed = [] if isinstance(result, str) else checked_as(list, result, "messages.content.content")
+            parts = result if isinstance(result, str) else [part for each in listed for part in _parts(each)]
             said: Json = (
                 failed + parts if isinstance(parts, str) else [*_parts({"type": "text", "text": failed}), *parts]
             )
@@ -111,7 +108,8 @@ def _parts(block: Json) -> list[Json]:
 def _text(content: Json) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(part["text"] for block in content for part in _parts(block) if "text" in part)
+    blocks = checked_as(list, content, "system")
+    return "\n".join(part["text"] for block in blocks for part in _parts(block) if "text" in part)
 
 
 class AnthropicWriter:

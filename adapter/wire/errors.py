@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import TypeVar
 
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
@@ -16,6 +18,26 @@ class RequestError(UsageError):
         super().__init__(message)
         self.param = param
         self.status = status
+
+
+_Kind = TypeVar("_Kind", str, dict[str, Json], list[Json])
+_WORDS: Mapping[type, str] = {str: "text", dict: "an object", list: "a list"}
+
+
+def checked_as(kind: type[_Kind], value: Json, param: str) -> _Kind:
+    """``value``, which must be of this kind; empty where it is missing or null. Raises RequestError."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        raise RequestError(f"{param!r} must be {_WORDS[kind]}, got {shown[:80]}", param)
+    return value
+
+
+def objects_in(value: Json, param: str) -> list[JsonObject]:
+    """A list that must hold objects only."""
+    listed = checked_as(list, value, param)
+    return [checked_as(dict, each, f"{param}[{index}]") for index, each in enumerate(listed)]
 
 
 def error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:

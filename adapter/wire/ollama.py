@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.events import Json, JsonObject
-from adapter.wire.errors import RequestError, error_object, is_error
+from adapter.wire.errors import checked_as, error_object, is_error, objects_in
 from adapter.wire.sse import as_json
 
 OPTIONS = {
@@ -35,17 +35,15 @@ NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs"
 
 def as_openai(body: JsonObject) -> JsonObject:
     """The request as OpenAI's. Raises RequestError for messages that are none."""
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise RequestError("'messages' must be a list of messages", "messages")
-    options = body.get("options") or {}
+    messages = objects_in(body.get("messages"), "messages")
+    options = checked_as(dict, body.get("options"), "options")
     request: JsonObject = {
         "model": body.get("model"),
         "messages": [_message(message, index) for index, message in enumerate(messages)],
         "stream": body.get("stream") is not False,
         **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
     }
-    if request.get("max_tokens", 0) < 0:  # Ollama's "without end"
+    if isinstance(limit := request.get("max_tokens"), int) and limit < 0:  # Ollama's "without end"
         del request["max_tokens"]
     if request["stream"]:
         request["stream_options"] = {"include_usage": True}
@@ -63,14 +61,14 @@ def _message(message: JsonObject, index: int) -> JsonObject:
     made: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
     if message.get("images"):
         images = [
-            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{each}"}} for each in message["images"]
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{each}"}}
+            for each in checked_as(list, message["images"], f"messages[{index}].images")
         ]
         made["content"] = [{"type": "text", "text": made.get("content") or ""}, *images]
     if message.get("tool_calls"):
         made["tool_calls"] = [
             {"id": call.get("id") or f"call_{index}_{number}", "type": "function", **call}
-            for number, call in enumerate(message["tool_calls"])
-            if isinstance(call, dict)
+            for number, call in enumerate(objects_in(message["tool_calls"], f"messages[{index}].tool_calls"))
         ]
     if message.get("role") == "tool":
         made |= {"name": message.get("tool_name") or message.get("name"), "tool_call_id": message.get("tool_call_id")}

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from adapter.dialects import Dialect
-from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
-from adapter.tools import Tool, ToolSet
-from adapter.wire.errors import RequestError
+from adapter.tools import ToolSet
+from adapter.wire.definitions import tool_set
+from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.messages import plain_messages
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -117,7 +117,7 @@ def has_tools(body: Json) -> bool:
 
 def translate(body: JsonObject, options: Options) -> Request:
     """The request without tools. Raises RequestError for one that OpenAI would refuse as well."""
-    described = _tools(body.get("tools") or [])
+    described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
     guessed = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
@@ -150,15 +150,6 @@ def translate(body: JsonObject, options: Options) -> Request:
     )
 
 
-def _tools(definitions: Json) -> ToolSet:
-    if not isinstance(definitions, list) or not all(isinstance(each, Mapping) for each in definitions):
-        raise RequestError("'tools' must be a list of tool definitions", "tools")
-    try:
-        return ToolSet(definitions)
-    except UsageError as error:
-        raise RequestError(str(error), "tools") from error
-
-
 def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
     """The tools that may be called, and whether one must be."""
     match choice:
@@ -171,7 +162,7 @@ def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
         case {"type": "function", "function": {"name": str(name)}} | {"type": "function", "name": str(name)}:
             return _some(tools, [name]), True
         case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(listed)}}:
-            return _some(tools, [Tool.from_definition(each).name for each in listed]), mode == "required"
+            return _some(tools, list(tool_set(listed))), mode == "required"
         case _:
             raise RequestError(
                 f"tool_choice must be 'auto', 'none', 'required' or "
@@ -201,7 +192,7 @@ def _order(allowed: ToolSet, must_call: bool, parallel: bool, described: ToolSet
 
 
 def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
-    own = [stop] if isinstance(stop, str) else list(stop or [])
+    own = [stop] if isinstance(stop, str) else checked_as(list, stop, "stop")
     return own + [each for each in formats if each not in own]
 
 

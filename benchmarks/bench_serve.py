@@ -1,0 +1,277 @@
+"""What `adapter serve` costs under load, beside relays that do not read what they pass, in one run.
+
+    python -m benchmarks.bench_serve [--streams 64,256] [--rate 100] [--seconds 5] [--burst 1000]
+
+A scripted model server (a process of its own) sends every client its own text, piece
+by piece, and at the end a call with the client's number in it; clients (this process)
+take their chunks apart. For each server between them: CPU microseconds per chunk by
+the kernel's account, time to first byte beyond that without a server between (medians
+of an idle machine's single streams, one after the other), peak memory per stream,
+streams that lost a piece or got another's. ``burst`` streams at once come last, unpaced.
+
+- ``pass-through``: starlette, uvicorn and aiohttp, each piece written as it comes;
+- ``adapter, no tools``: ours, where it passes requests through;
+- ``adapter``: ours, with tools: every chunk is decoded, read for calls and written anew.
+
+Exits with 1 when a stream is lost or crossed, or a bar is missed: 45 us of CPU per chunk (at 64 streams), 1.5 ms added,
+64 KB per stream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+CPU_BAR_US, FIRST_BAR_MS, MEMORY_BAR_KB = 45.0, 1.5, 64.0
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "%s"}}\n</tool_call>'
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "read_file",
+            "description": "Read a file.",
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        },
+    }
+]
+
+
+def event(text: str | None = None, finish_reason: str | None = None) -> bytes:
+    delta = {} if text is None else {"content": text}
+    chunk = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1795255059,
+        "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+    }
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+# ------------------------------------------------------------------ the model server
+
+
+async def answer_as_model(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The last message says what is wanted: ``number pieces rate``."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", head)
+    if not head.startswith(b"POST") or length is None:
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    else:
+        body = json.loads(await reader.readexactly(int(length[1])))
+        number, pieces, rate = body["messages"][-1]["content"].split()
+        writer.write(HEAD)
+        began = time.monotonic()
+        for index in range(int(pieces)):
+            writer.write(event(f"{number}:{index} "))
+            await writer.drain()
+            if float(rate):
+                await asyncio.sleep(max(0.0, began + (index + 1) / float(rate) - time.monotonic()))
+        writer.write(event(CALL % number) + event(None, "stop") + b"data: [DONE]\n\n")
+    await writer.drain()
+    writer.close()
+
+
+async def run_model_server() -> None:
+    server = await asyncio.start_server(answer_as_model, "127.0.0.1", 0, backlog=2048)
+    print(f"serving http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1, itself", file=sys.stderr, flush=True)
+    await server.serve_forever()
+
+
+def run_pass_through(upstream: str) -> None:
+    """The least that a server between can do with these libraries."""
+    import socket
+
+    import aiohttp
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import StreamingResponse
+    from starlette.routing import Route
+
+    session: list[aiohttp.ClientSession] = []
+
+    async def chat(request: Request) -> StreamingResponse:
+        if not session:
+            session.append(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+        response = await session[0].post(f"{upstream}/chat/completions", data=await request.body())
+        return StreamingResponse(response.content.iter_any(), media_type="text/event-stream")
+
+    listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    print(f"serving http://127.0.0.1:{listener.getsockname()[1]}/v1, from {upstream}", file=sys.stderr, flush=True)
+    app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[tuple[str, int]]:
+    """A server of its own: its base URL and process id."""
+    with subprocess.Popen([sys.executable, "-m", *arguments], stderr=subprocess.PIPE, text=True) as started:
+        assert started.stderr is not None
+        try:
+            line = started.stderr.readline()
+            match = re.match(r"serving (\S+), ", line)
+            if match is None:
+                raise RuntimeError(line + started.stderr.read())
+            yield match[1], started.pid
+        finally:
+            started.terminate()
+
+
+# ------------------------------------------------------------------------- clients
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """``first_s``: seconds to the first event. ``is_right``: every piece came, in order, and only its own."""
+
+    first_s: float
+    is_right: bool
+
+
+async def read_stream(url: str, number: int, pieces: int, rate: float, *, tools: bool) -> Stream:
+    host, port = re.fullmatch(r"http://(.*):(\d+)/v1", url).groups()  # type: ignore[union-attr]
+    body = {
+        "model": "qwen3",
+        "stream": True,
+        "messages": [{"role": "user", "content": f"n{number} {pieces} {rate}"}],
+        **({"tools": TOOLS} if tools else {}),
+    }
+    content = json.dumps(body).encode()
+    reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 20)
+    began = time.perf_counter()
+    writer.write(
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+    )
+    received = await reader.readuntil(b"data:")
+    first_s = time.perf_counter() - began
+    received += await reader.read(-1)
+    writer.close()
+    chunks = [json.loads(each) for each in re.findall(rb"data: (\{.*\})", received)]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    content_ = "".join(delta.get("content") or "" for delta in deltas)
+    calls = [call["function"]["arguments"] for delta in deltas for call in delta.get("tool_calls") or ()]
+    expected = "".join(f"n{number}:{index} " for index in range(pieces))
+    wanted = expected.rstrip() if tools else expected + CALL % f"n{number}"
+    is_right = content_.rstrip() == wanted.rstrip() and calls == ([f'{{"path": "n{number}"}}'] if tools else [])
+    return Stream(first_s, is_right and received.rstrip().endswith((b"[DONE]", b"0")))
+
+
+def cpu_s(pid: int) -> float:
+    with open(f"/proc/{pid}/schedstat") as file:  # noqa: PTH123  # nanoseconds, where stat has ticks
+        return int(file.read().split()[0]) / 1e9
+
+
+def rss_kb(pid: int) -> int:
+    with open(f"/proc/{pid}/status") as file:  # noqa: PTH123
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])  # type: ignore[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    cpu_us: float
+    kb_per_stream: float
+    wrong: int
+    seconds: float
+
+
+async def load(url: str, pid: int, streams: int, pieces: int, rate: float, *, tools: bool) -> Load:
+    cpu, memory, began = cpu_s(pid), rss_kb(pid), time.perf_counter()
+    peak = memory
+
+    async def watch() -> None:
+        nonlocal peak
+        while True:
+            peak = max(peak, rss_kb(pid))
+            await asyncio.sleep(0.1)
+
+    watching = asyncio.create_task(watch())
+    done = await asyncio.gather(
+        *(read_stream(url, number, pieces, rate, tools=tools) for number in range(streams)), return_exceptions=True
+    )
+    watching.cancel()
+    wrong = sum(not (isinstance(each, Stream) and each.is_right) for each in done)
+    used = (cpu_s(pid) - cpu) / (streams * (pieces + 2)) * 1e6
+    return Load(used, (peak - memory) / streams, wrong, time.perf_counter() - began)
+
+
+async def first_byte_ms(url: str, *, tools: bool, rounds: int = 60) -> float:
+    """The median over single streams, one after the other: what a person waits on an idle machine."""
+    return statistics.median([(await read_stream(url, 0, 1, 0, tools=tools)).first_s for _ in range(rounds)]) * 1e3
+
+
+async def measure(streams: list[int], rate: float, seconds: float, burst: int) -> list[str]:
+    missed: list[str] = []
+    with process("benchmarks.bench_serve", "--as", "model") as (upstream, _):
+        direct = await first_byte_ms(upstream, tools=False)
+        ways = {
+            "pass-through": (["benchmarks.bench_serve", "--as", "pass-through", "--upstream", upstream], False),
+            "adapter, no tools": (["adapter", "serve", "--upstream", upstream, "--port", "0"], False),
+            "adapter": (["adapter", "serve", "--upstream", upstream, "--port", "0"], True),
+        }
+        print(f"{'':18} {'streams':>8} {'CPU us/chunk':>13} {'first byte +ms':>15} {'KB/stream':>10} {'wrong':>6}")
+        for name, (command, tools) in ways.items():
+            with process(*command) as (url, pid):
+                await load(url, pid, 8, 20, 0, tools=tools)  # imports, caches
+                added = await first_byte_ms(url, tools=tools) - direct
+                for count in streams:
+                    row = await load(url, pid, count, int(rate * seconds), rate, tools=tools)
+                    print(
+                        f"{name:18} {count:8} {row.cpu_us:13.1f} {added:15.2f} {row.kb_per_stream:10.1f} {row.wrong:6}"
+                    )
+                    if row.wrong:
+                        missed.append(f"{name}, {count} streams: {row.wrong} lost or crossed")
+                    if tools and count == streams[0] and row.cpu_us > CPU_BAR_US:
+                        missed.append(f"{name}: {row.cpu_us:.1f} us per chunk > {CPU_BAR_US:g}")
+                    if tools and row.kb_per_stream > MEMORY_BAR_KB:
+                        missed.append(f"{name}, {count} streams: {row.kb_per_stream:.1f} KB per stream")
+                if tools and added > FIRST_BAR_MS:
+                    missed.append(f"{name}: first byte {added:.2f} ms later > {FIRST_BAR_MS:g}")
+                if burst:
+                    row = await load(url, pid, burst, 20, 0, tools=tools)
+                    print(
+                        f"{name:18} {burst:8} {row.cpu_us:13.1f} {'':15} {row.kb_per_stream:10.1f} {row.wrong:6}  "
+                        f"at once, {row.seconds:.1f} s"
+                    )
+                    if row.wrong:
+                        missed.append(f"{name}, {burst} at once: {row.wrong} lost or crossed")
+    return missed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", default="64,256")
+    parser.add_argument("--rate", type=float, default=100.0)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--burst", type=int, default=1000)
+    parser.add_argument("--as", dest="role", choices=["model", "pass-through"], help=argparse.SUPPRESS)
+    parser.add_argument("--upstream", default="", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.role == "model":
+        asyncio.run(run_model_server())
+    elif given.role == "pass-through":
+        run_pass_through(given.upstream)
+    else:
+        counts = [int(each) for each in given.streams.split(",")]
+        missed = asyncio.run(measure(counts, given.rate, given.seconds, given.burst))
+        for line in missed:
+            print("MISSED", line)
+        return 1 if missed else 0
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main())

@@ -1,0 +1,467 @@
+"""What a client sees when the model server, the client itself or another client misbehaves."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+import pytest
+
+from tests.live_upstream import LiveUpstream
+from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
+from tests.serving import serving
+from tests.test_wrap import ASK, CALL, TOOLS, completion
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[ScriptedServer, str]]:
+    with ScriptedServer() as upstream, serving(upstream.url, "--patience", "1", "--keep-alive", "0.3") as url:
+        yield upstream, url
+
+
+@pytest.fixture
+def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
+    server, _ = shared
+    server.replies.clear()
+    server.requests.clear()
+    return server
+
+
+@pytest.fixture
+def url(shared: tuple[ScriptedServer, str]) -> str:
+    return shared[1]
+
+
+@contextmanager
+def connected(url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[openai.OpenAI]:
+    with connected(url) as client:
+        yield client
+
+
+def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> Any:
+    """The choice, by the SDK's own joining where streamed."""
+    fields = {"model": "m", "messages": ASK, "tools": TOOLS, **fields}
+    if not stream:
+        return client.chat.completions.create(**fields).choices[0]
+    with client.chat.completions.stream(**fields) as events:
+        return events.get_final_completion().choices[0]
+
+
+def post(url: str, body: bytes, headers: dict[str, str] | None = None, path: str = CHAT) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        connection.request("POST", path, body, {"Content-Type": "application/json", **(headers or {})})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+# ------------------------------------------------------------------ the model server
+
+
+def test_a_server_that_ignores_stream_is_streamed_all_the_same(client, upstream):
+    """Its one JSON object becomes the chunks that the client waits for."""
+    upstream.on(CHAT, as_json(200, completion(f"I look.\n{CALL}")))
+    choice = ask(client, True)
+    assert choice.message.content == "I look."
+    assert [call.function.arguments for call in choice.message.tool_calls] == ['{"path": "a.py"}']
+    assert choice.finish_reason == "tool_calls"
+
+
+@streamed_and_whole
+def test_a_server_that_says_nothing_is_a_504(client, upstream, stream):
+    """In a stream that signs of life began, it is an error in it."""
+    upstream.on(CHAT, Reply(200, b"", length=10, linger_s=3))
+    with pytest.raises(openai.APIError, match=r"said nothing for 1 s.*--patience") as caught:
+        ask(client, stream)
+    assert stream or (isinstance(caught.value, openai.InternalServerError) and caught.value.status_code == 504)
+
+
+def test_silence_in_the_middle_is_an_error(client, upstream):
+    """Not an end: the client must not take what came for the answer."""
+    upstream.on(
+        CHAT, Reply(200, as_stream(delta("I look"), done=False).body, "text/event-stream", length=999, linger_s=3)
+    )
+    with pytest.raises(openai.APIError, match="said nothing for 1 s"):
+        ask(client, True)
+
+
+def test_a_whole_answer_that_breaks_off_is_a_502(client, upstream):
+    body = json.dumps(completion(CALL)).encode()
+    upstream.on(CHAT, Reply(200, body[:90], length=len(body)))
+    with pytest.raises(openai.InternalServerError, match="in the middle of its answer") as caught:
+        ask(client, False)
+    assert caught.value.status_code == 502
+
+
+@pytest.mark.parametrize("garbage", [b"data: " + b"[" * 100_000 + b"\n\n", b"data: \xff\xfe\x00\n\n", b"data: 7\n\n"])
+def test_garbage_in_a_stream_is_an_error(client, upstream, garbage):
+    upstream.on(CHAT, Reply(200, as_stream(delta("Hi"), done=False).body + garbage, "text/event-stream"))
+    with pytest.raises(openai.APIError, match="the model server sent"):
+        ask(client, True)
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"", b"<html>", b"[" * 100_000, b"[]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff"]
+)
+def test_garbage_for_a_whole_answer_is_an_error(client, upstream, garbage):
+    """A 502, or no choice where the server said that there is none."""
+    upstream.on(CHAT, Reply(200, garbage))
+    if garbage == b'{"choices": [7]}':
+        assert client.chat.completions.create(model="m", messages=ASK, tools=TOOLS).choices == []
+        return
+    with pytest.raises(openai.InternalServerError, match="the model server") as caught:
+        ask(client, False)
+    assert caught.value.status_code == 502
+
+
+def test_an_event_without_an_end_is_given_up():
+    """A server that never ends a line does not fill the memory."""
+
+    def answer(_: Any) -> Iterator[Any]:
+        yield delta("Hi")
+        yield b"data: "
+        for _ in range(90):
+            yield b"x" * 100_000
+
+    with (
+        LiveUpstream(answer) as upstream,
+        serving(upstream.url) as url,
+        connected(url) as client,
+        pytest.raises(openai.APIError, match="an event of more than 8,000,000 bytes"),
+    ):
+        ask(client, True)
+
+
+def test_what_passes_through_breaks_off_when_the_server_does(upstream, url):
+    """The client's own HTTP library notices: the answer has no end."""
+    upstream.on("/v1/models", Reply(200, b'{"data": [', length=999))
+    with pytest.raises(http.client.IncompleteRead):
+        get_raw(url, "/v1/models")
+
+
+def get_raw(url: str, path: str) -> bytes:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read()
+    finally:
+        connection.close()
+
+
+# ---------------------------------------------------------- reasoning that the prompt opened
+
+
+@pytest.fixture(scope="module")
+def llama_cpp() -> Iterator[tuple[ScriptedServer, str]]:
+    """A llama.cpp whose template opens reasoning."""
+    with ScriptedServer() as upstream:
+        template = "{{ messages }}<|im_start|>assistant\n<think>\n"
+        props = {"default_generation_settings": {}, "chat_template": template, "model_path": "/models/thinker.gguf"}
+        upstream.on("/props", as_json(200, props, server="llama.cpp"))
+        prompt = "<think>old</think><|im_start|>user\ngeneration prompt?<|im_end|>\n<|im_start|>assistant\n<think>\n"
+        upstream.on("/apply-template", as_json(200, {"prompt": prompt}))
+        with serving(upstream.url) as url:
+            yield upstream, url
+
+
+THOUGHT = f"The user wants a.py. Maybe {CALL.replace('a.py', 'b.py')}?"
+
+
+@streamed_and_whole
+def test_reasoning_that_the_prompt_opened_is_reasoning(llama_cpp, stream):
+    """From its first word on; what is drafted in it is no call."""
+    upstream, url = llama_cpp
+    upstream.replies.pop(CHAT, None)
+    text = f"{THOUGHT}\n</think>\nI look.\n{CALL}"
+    upstream.on(
+        CHAT,
+        as_stream(*map(delta, text), delta(finish_reason="stop")) if stream else as_json(200, completion(text)),
+    )
+    with connected(url) as client:
+        message = ask(client, stream).message
+    assert message.model_extra["reasoning_content"] == THOUGHT
+    assert message.content == "I look."
+    assert [call.function.arguments for call in message.tool_calls] == ['{"path": "a.py"}']
+    assert upstream.bodies()[-1]["reasoning_format"] == "none"
+
+
+def test_reasoning_that_the_server_split_off_is_not_awaited_in_the_text(llama_cpp):
+    """An older llama.cpp does so whatever it is told: what is left for the text is the answer."""
+    upstream, url = llama_cpp
+    upstream.replies.pop(CHAT, None)
+    events = [delta(reasoning_content="Hm."), *map(delta, f"I look.\n{CALL}"), delta(finish_reason="stop")]
+    upstream.on(CHAT, as_stream(*events))
+    with connected(url) as client:
+        message = ask(client, True).message
+    assert (message.content, message.model_extra["reasoning_content"]) == ("I look.", "Hm.")
+    assert len(message.tool_calls) == 1
+
+
+def test_an_enforced_call_comes_before_any_reasoning(llama_cpp):
+    """The grammar leaves the model no room to think."""
+    upstream, url = llama_cpp
+    upstream.replies.pop(CHAT, None)
+    upstream.on(CHAT, as_stream(*map(delta, CALL), delta(finish_reason="stop")))
+    with connected(url) as client:
+        message = ask(client, True, tool_choice="required").message
+    assert [call.function.name for call in message.tool_calls] == ["read_file"]
+    assert "grammar" in upstream.bodies()[-1]
+
+
+# --------------------------------------------------------------------------- clients
+
+
+def test_a_client_that_reads_slowly_slows_the_model_server():
+    """What it does not take stays with the server that makes it: ours does not fill its memory, and serves others."""
+    sent = 0
+    piece = delta("x" * 10_000)
+
+    def answer(body: Any) -> Iterator[Any]:
+        nonlocal sent
+        if body["messages"][-1]["content"] != "flood":
+            yield delta(CALL)
+        else:
+            for _ in range(8_000):  # 80 MB, or until somebody hangs up
+                yield piece
+                sent += 10_000
+        yield delta(finish_reason="stop")
+
+    with LiveUpstream(answer) as upstream, serving(upstream.url) as url, connected(url) as client:
+        flood: Any = [{"role": "user", "content": "flood"}]
+        stream = client.chat.completions.create(model="m", messages=flood, tools=TOOLS, stream=True)
+        next(iter(stream))
+        before = -1
+        while sent != before:  # until it cannot send more
+            before = sent
+            time.sleep(0.5)
+        assert sent < 20_000_000
+        assert ask(client, True).message.tool_calls
+        stream.close()
+        assert upstream.hung_up.wait(15)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": ""}, 415),
+        ({"Content-Encoding": "gzip"}, 415),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200),
+    ],
+)
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
+def test_only_json_is_taken(upstream, url, path, headers, status):
+    """A page of another site could post anything else without asking first."""
+    upstream.on(CHAT, as_json(200, completion("Hi.")))
+    body = json.dumps({"model": "m", "messages": ASK, "tools": [], "stream": False, "max_tokens": 9}).encode()
+    assert post(url, body, headers, path)[0] == status
+
+
+DEEP = b'{"model": "m", "messages": ' + b"[" * 100 + b"]" * 100 + b"}"
+DEEPER = b'{"model": "m", "messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", DEEP, DEEPER, b'{"messages": [], "tools": [{}]}'])
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
+def test_a_body_that_is_no_request_is_a_400(upstream, url, path, body):
+    """In the words of the client's dialect, and nothing is sent on."""
+    status, answer = post(url, body, path=path)
+    assert status == 400
+    assert answer["error"]
+    assert upstream.bodies(CHAT) == []
+
+
+def raw(url: str, sent: bytes, timeout_s: float = 30) -> bytes:
+    """All that comes back until the server closes."""
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=timeout_s) as connection:
+        with suppress(OSError):  # it may be refused while it is being sent
+            connection.sendall(sent)
+        received = b""
+        with suppress(ConnectionResetError):
+            while piece := connection.recv(65_536):
+                received += piece
+        return received
+
+
+HEAD = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (HEAD + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        (HEAD + b"Host: localhost\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (HEAD + b"Origin: null\r\nOrigin: null\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (HEAD + b"X-Long: " + b"x" * 40_000, b"431"),
+        (HEAD + b"X-Long: " + b"x" * 40_000 + b"\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (HEAD + b"X-Y: z\r\n" * 5_000, b"431"),
+        (b"GET /" + b"x" * 40_000, b"431"),
+        (b"\x16\x03\x01 this is TLS\r\n\r\n", b"400"),
+    ],
+    ids=[
+        "two lengths",
+        "length and chunks",
+        "two hosts",
+        "two origins",
+        "long",
+        "long and whole",
+        "many",
+        "url",
+        "tls",
+    ],
+)
+def test_a_head_that_two_could_read_differently_is_refused(url, sent, status):
+    """And one that is too long, before it has come."""
+    answer = raw(url, sent)
+    assert re.match(rb"HTTP/1\.1 (\d+)", answer)
+    assert status in answer.split(b"\r\n", 1)[0]
+
+
+def test_a_body_that_is_too_large_is_a_413(url):
+    """As soon as it says so, or when more has come."""
+    assert raw(url, HEAD + b"Content-Length: 99000000\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+    chunk = b"%x\r\n%b\r\n" % (1_000_000, b" " * 1_000_000)
+    answer = raw(url, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 33)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")  # it may be lost with what was not read
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A server of this process with deadlines that a test can wait for."""
+    import uvicorn
+
+    from adapter.server import intake, protocol
+    from adapter.server.app import Settings, config_of
+
+    monkeypatch.setattr(protocol, "HEAD_S", 0.5)
+    monkeypatch.setattr(intake, "BODY_S", 0.5)
+    with ScriptedServer() as upstream, socket.create_server(("127.0.0.1", 0)) as listener:
+        upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
+        server = uvicorn.Server(config_of(Settings(f"{upstream.url}/v1")))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(b"", b"408"), (HEAD, b"408"), (HEAD + b"Content-Length: 9\r\n\r\n{", b"408")],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_who_takes_too_long_is_closed(hasty, sent, status):
+    """Whether nothing comes or a bit; others are served meanwhile."""
+    answers: list[bytes] = []
+    slow = threading.Thread(target=lambda: answers.append(raw(hasty, sent)))
+    slow.start()
+    assert json.loads(get_raw(hasty, "/v1/models")) == {"object": "list", "data": []}
+    slow.join(20)
+    assert [answer.split(b" ", 2)[1] for answer in answers] == [status]
+
+
+def test_bytes_that_trickle_do_not_help(hasty):
+    """The deadline is for all of the head."""
+    parts = urlsplit(hasty)
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as connection:
+        began = time.monotonic()
+        received = b""
+        connection.settimeout(0.1)
+        for byte in HEAD * 10:
+            try:
+                connection.sendall(bytes([byte]))
+                received = connection.recv(100)
+                break
+            except TimeoutError:
+                continue
+        assert received.startswith(b"HTTP/1.1 408 ")
+        assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": "Bearer sesame"}, 200),
+        ({"X-Api-Key": "sesame"}, 200),
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": "Bearer s\xe9same"}, 401),
+    ],
+)
+def test_a_key_is_needed_where_one_is_set(upstream, guarded, headers, status):
+    """As OpenAI's clients send it, or Anthropic's; it is not handed on."""
+    upstream.on(CHAT, as_json(200, completion("Hi.")))
+    body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS}).encode()
+    assert post(guarded, body, headers)[0] == status
+    assert all("sesame" not in str(asked) for _, asked, _ in upstream.requests)
+
+
+@pytest.fixture(scope="module")
+def guarded(shared: tuple[ScriptedServer, str]) -> Iterator[str]:
+    with serving(shared[0].url, "--api-key", "sesame") as url:
+        yield url
+
+
+def test_beyond_this_machine_a_key_is_made():
+    """And told to whoever started the server."""
+    command = [sys.executable, "-m", "adapter", "serve", "--upstream", "http://127.0.0.1:9", "--port", "0"]
+    with subprocess.Popen([*command, "--host", "0.0.0.0"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            port = re.search(r":(\d+)/v1,", process.stderr.readline())
+            told = re.search(r"clients need this key: (\S+)$", process.stderr.readline())
+            assert port
+            assert told
+            here = f"http://127.0.0.1:{port[1]}"
+            assert post(here, b"{}")[0] == 401
+            assert post(here, b"{}", {"Authorization": f"Bearer {told[1]}"})[0] == 502
+        finally:
+            process.terminate()
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
+def test_nothing_stays_open(hasty):
+    """After clients that came and went, as many descriptors as before."""
+    get_raw(hasty, "/v1/models")
+    before = open_descriptors()
+    for _ in range(30):
+        get_raw(hasty, "/v1/models")
+        parts = urlsplit(hasty)
+        socket.create_connection((parts.hostname or "", parts.port or 0)).close()
+    deadline = time.monotonic() + 20
+    while open_descriptors() > before + 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert open_descriptors() <= before + 3
