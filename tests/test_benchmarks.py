@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from adapter.formats import FORMATS
 from adapter.parser import parse
-from benchmarks import fuzz_parse
+from benchmarks import bench_serve, fuzz_parse
 from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
 
@@ -45,3 +49,12 @@ def test_what_is_measured_is_read():
     for label, text in texts.items():
         assert [call.arguments["content"] for call in parse(text, TOOLS).calls] == [content], label
     assert all(abs(len(build(4_000)) - 4_000) < 500 for build in LOOPS.values())
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="asks Linux what processes used")
+def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
+    """Some at a pace, some at once, through ours and the relays beside it."""
+    pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+    missed = asyncio.run(bench_serve.measure([8], rate=100, seconds=0.2, burst=24))
+    assert [line for line in missed if "lost or crossed" in line] == []
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 * 2

@@ -22,7 +22,7 @@ from adapter.events import (
     ToolCallDelta,
 )
 from adapter.parser import Parser
-from adapter.wire.errors import error_object, is_error
+from adapter.wire.errors import error_object
 from adapter.wire.request import Request
 
 INCOMPLETE = "incomplete"
@@ -55,13 +55,14 @@ class Answer:
     def feed(self, chunk: Json) -> list[JsonObject]:
         if self.is_done:
             return []
-        if is_error(chunk):
-            return self._failed(chunk)
         if not isinstance(chunk, dict):
             return self._failed(
                 error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error")
             )
-        self._take_head(chunk)
+        if chunk.get("error"):
+            return self._failed(chunk)
+        if not self._has_head:
+            self._take_head(chunk)
         choices = chunk.get("choices")
         if not choices:  # the usage, at the end
             return [{**chunk, **self._head, "choices": []}]
@@ -69,9 +70,9 @@ class Answer:
         for given in choices if isinstance(choices, list) else ():
             if not isinstance(given, dict):
                 continue
-            choice = self._choice(given)
-            deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
-            chunks += [self._chunk(choice, delta, chunk) for delta in deltas]
+            choice = self._choice(given.get("index"))
+            for delta in choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason")):
+                chunks.append(self._chunk(choice, delta, chunk))
             if choice.error:
                 return chunks + self._failed(choice.error)
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
@@ -102,16 +103,15 @@ class Answer:
         return [error]
 
     def _take_head(self, chunk: JsonObject) -> None:
-        if not self._has_head:
-            self._has_head = True
-            self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
+        self._has_head = True
+        self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
-    def _choice(self, given: JsonObject) -> _Choice:
-        index = given.get("index")
-        index = index if isinstance(index, int) else 0
-        if index not in self._choices:
-            self._choices[index] = _Choice(self._request, index)
-        return self._choices[index]
+    def _choice(self, index: Json) -> _Choice:
+        number = index if isinstance(index, int) else 0
+        choice = self._choices.get(number)
+        if choice is None:
+            choice = self._choices[number] = _Choice(self._request, number)
+        return choice
 
     def _chunk(self, choice: _Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""

@@ -79,17 +79,19 @@ class Streamed:
         return self._written(self._answer.feed(error))
 
     def _translated(self, events: list[bytes]) -> bytes:
-        written = b""
+        chunks: list[JsonObject] = []
         for event in events:
             if event == b"[DONE]":
                 self._is_over = True
             else:
-                written += self._written(self._answer.feed(self._as_chunk(_read(event))))
-        return written
+                chunks += self._answer.feed(self._as_chunk(_read(event)))
+        return self._written(chunks)
 
     def _written(self, chunks: list[JsonObject]) -> bytes:
-        self._has_failed = self._has_failed or any(map(is_error, chunks))
-        return self._writer.write(chunks) if chunks else b""
+        if not chunks:
+            return b""
+        self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
+        return self._writer.write(chunks)
 
 
 def translated_body(
