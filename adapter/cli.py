@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | prompt | edit | undo | run | serve | replay | demo | setup | tool``.
+"""The command line: ``adapter parse | prompt | edit | undo | run | mcp | serve | replay | demo | setup | tool``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -19,6 +19,7 @@ from adapter import __version__, tool_commands
 from adapter.errors import AdapterError, TransportError, UsageError
 
 if TYPE_CHECKING:
+    from adapter.approval import Rule
     from adapter.dialects import Dialect
     from adapter.events import Turn
     from adapter.operations import PatchBasis
@@ -314,9 +315,12 @@ def run(
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
     ask: Annotated[list[str] | None, typer.Option(help="Always ask for this: 'write_file(docs/**)'.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(help="An MCP server whose tools join: a command, a URL, or a .json file with mcpServers."),
+    ] = None,
 ) -> None:
     """Let a model work on a task in a folder."""
-    from adapter.approval import Rule
     from adapter.runner import Settings, run_task
 
     settings = Settings(
@@ -331,13 +335,49 @@ def run(
         constrain=constrain,
         max_turns=max_turns,
         record=record,
-        rules=(
-            *(Rule.parse("deny", text) for text in deny or ()),
-            *(Rule.parse("ask", text) for text in ask or ()),
-            *(Rule.parse("allow", text) for text in allow or ()),
-        ),
+        rules=_rules(allow, ask, deny),
+        mcp=tuple(mcp or ()),
     )
     raise typer.Exit(run_task(task, settings))
+
+
+def _rules(allow: list[str] | None, ask: list[str] | None, deny: list[str] | None) -> tuple[Rule, ...]:
+    from adapter.approval import Rule
+
+    return (
+        *(Rule.parse("deny", text) for text in deny or ()),
+        *(Rule.parse("ask", text) for text in ask or ()),
+        *(Rule.parse("allow", text) for text in allow or ()),
+    )
+
+
+@app.command()
+def mcp(
+    root: Annotated[Path, typer.Option(help="The folder that the tools work in.")] = Path(),
+    dialect: Annotated[str, typer.Option(help="The tool set.")] = "blade",
+    approve: Annotated[
+        str, typer.Option(help="What may happen, as nobody can be asked: ask (nothing but reading), auto-edit or yolo.")
+    ] = "ask",
+    allow: Annotated[list[str] | None, typer.Option(help="Allow this all the same: 'run_command(git status)'.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve over HTTP on this port of 127.0.0.1; 0 takes a free one."),
+    ] = None,
+) -> None:
+    """Serve the tools of a dialect to an MCP client, over standard input and output."""
+    from importlib.util import find_spec
+
+    from adapter.host import Host
+    from adapter.mcp_tools import INSTALL
+    from adapter.workspace import Workspace
+
+    if find_spec("mcp") is None:
+        raise UsageError(f"this needs the MCP SDK: {INSTALL}")
+    from adapter.mcp_server import serve_mcp
+
+    with Workspace(root, dialect, approve, rules=_rules(allow, None, deny), host=Host(editor=None)) as workspace:
+        serve_mcp(workspace, port)
 
 
 @app.command()

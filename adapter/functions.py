@@ -35,7 +35,7 @@ from adapter.schema import is_of, types_of
 from adapter.tools import Arguments, Tool
 
 Function: TypeAlias = Callable[..., object]
-Described: TypeAlias = "Function | type[BaseModel] | Mapping[str, Json] | Tool"
+Described: TypeAlias = "Function | type[BaseModel] | BaseModel | Mapping[str, Json] | Tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ def tool(
     """
     if described is None:
         return lambda decorated: tool(decorated, name=name, effect=effect)
+    if isinstance(described, BaseModel):  # an MCP client's `Tool`
+        described = described.model_dump(by_alias=True, exclude_none=True)
     if isinstance(described, Mapping | Tool):
         made = _from_definition(Tool.from_definition(described), _required(described, function))
     elif isinstance(described, type) and issubclass(described, BaseModel):

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
@@ -16,19 +17,22 @@ from adapter import resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.approval import Approver, Rule
 from adapter.console import Console, ConsoleQuestions, download_progress
-from adapter.dialects import Dialect
+from adapter.dialects import Dialect, get_dialect
 from adapter.embedded import INSTALL, EmbeddedServer, gguf_path, is_available, is_gguf
 from adapter.errors import ToolError, TransportError, UsageError
 from adapter.formats import guess
 from adapter.grounding import Evidence
 from adapter.guidance import GuidedChat, tools_for_small
 from adapter.host import Host
+from adapter.mcp_tools import INSTALL as INSTALL_MCP
+from adapter.mcp_tools import McpTools, servers_of
 from adapter.mentions import mentioned
 from adapter.operations import FileText, Glob, Paths, ReadText
 from adapter.prompt import system_prompt
 from adapter.recording import Recording
 from adapter.session import Limits
 from adapter.subagents import SubAgents
+from adapter.tools import Tool
 from adapter.transcript import Recorder
 from adapter.transport import ChatClient, find_endpoint
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
@@ -55,6 +59,8 @@ class Settings:
     max_turns: int = 25
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
+    mcp: tuple[str, ...] = ()
+    """MCP servers, as `servers_of` takes them."""
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
@@ -74,6 +80,7 @@ def run_task(task: str, settings: Settings) -> int:
     console = Console()
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
+        own = _mcp_tools(stack, settings)
         whole = stack.enter_context(
             Workspace(
                 settings.workspace,
@@ -81,6 +88,7 @@ def run_task(task: str, settings: Settings) -> int:
                 settings.approve,
                 state=settings.state,
                 rules=settings.rules,
+                tools=own,
                 host=Host(editor=None),
             )
         )
@@ -116,6 +124,7 @@ def run_task(task: str, settings: Settings) -> int:
                 state=settings.state,
                 echo=console.echo,
                 rules=settings.rules,
+                tools=own,
                 host=host,
             )
         )
@@ -142,6 +151,16 @@ def run_task(task: str, settings: Settings) -> int:
             folder = shlex.quote(str(settings.workspace))
             console.note(f"{changes} made; `adapter undo --all {folder}` takes back all of this run")
     return {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}.get(done.reason, 1)
+
+
+def _mcp_tools(stack: ExitStack, settings: Settings) -> tuple[Tool, ...]:
+    """The tools of the user's MCP servers, until ``stack`` is closed."""
+    if not settings.mcp:
+        return ()
+    if find_spec("mcp") is None:
+        raise UsageError(f"tools of MCP servers need the SDK: {INSTALL_MCP}")
+    servers = [server for text in settings.mcp for server in servers_of(text)]
+    return stack.enter_context(McpTools(servers, get_dialect(settings.dialect).tools)).tools
 
 
 def run_demo(keep: Path | None) -> int:

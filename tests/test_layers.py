@@ -43,10 +43,10 @@ LAYERS = [
     ["adapter.transport"],
     ["adapter.guidance"],
     ["adapter.agent"],
-    ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles"],
+    ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles", "adapter.mcp_tools"],
     ["adapter.subagents"],
     ["adapter.replay", "adapter.runner", "adapter.tool_commands"],
-    ["adapter.server"],
+    ["adapter.server", "adapter.mcp_server"],
     ["adapter.cli"],
     ["adapter.__main__"],
 ]

@@ -78,13 +78,35 @@ def as_returned(value: object) -> Returned:
     if isinstance(value, str):
         return Returned(value)
     blocks = getattr(value, "content", value)
+    if blocks == [] and hasattr(value, "structured_content"):
+        data, is_error = value.structured_content, bool(getattr(value, "is_error", False))
+        return Returned("(no result)" if data is None else json.dumps(data, ensure_ascii=False), data, is_error)
     if isinstance(blocks, list | tuple) and blocks and all(_is_block(block) for block in blocks):
-        texts = [str(getattr(block, "text", f"({getattr(block, 'type', '')} content)")) for block in blocks]
+        texts = [_text_of(block) for block in blocks]
         data = getattr(value, "structuredContent", None) or getattr(value, "structured_content", None)
         is_error = bool(getattr(value, "isError", False) or getattr(value, "is_error", False))
         return Returned("\n".join(texts), data, is_error)
     data = to_jsonable_python(value, fallback=str)
     return Returned(json.dumps(data, ensure_ascii=False), data)
+
+
+def _text_of(block: object) -> str:
+    """A content block of MCP for a model that reads text: of what is none, what and how large it is."""
+    if isinstance(text := getattr(block, "text", None), str):
+        return text
+    inside = getattr(block, "resource", block)
+    kind = getattr(inside, "mime_type", None) or getattr(inside, "mimeType", None) or getattr(block, "type", "")
+    uri = getattr(inside, "uri", None)
+    if isinstance(text := getattr(inside, "text", None), str):
+        return f"{uri}:\n{text}"
+    encoded = getattr(inside, "data", None) or getattr(inside, "blob", None)
+    if isinstance(encoded, str):
+        place = f" {uri}" if uri else ""
+        return f"({kind}{place}, {len(encoded) * 3 // 4} bytes, which are not shown to you)"
+    described = " ".join(
+        str(each) for each in (getattr(inside, "name", None), getattr(inside, "description", None)) if each
+    )
+    return f"{uri}: {described}" if uri else f"({kind} content)"
 
 
 def _is_block(value: object) -> bool:
