@@ -1,8 +1,9 @@
 """An OpenAI client whose model gains tool calls: the same calls, the same types, no server between.
 
 The client stays the SDK's own class. Only its transport is ours: a chat request with
-tools is translated on its way out, the answer on its way back, and everything else
-passes untouched. So streams, helpers, raw responses and retries work as ever.
+tools is translated on its way out, the answer on its way back, as is every request
+for a response, which few model servers know; everything else passes untouched. So
+streams, helpers, raw responses and retries work as ever.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.errors import UsageError
+from adapter.events import JsonObject
+from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Options, Request, checked, has_tools, translate
@@ -27,6 +30,9 @@ else:
     Client = TypeVar("Client")
 
 
+CHAT, RESPONSES = "/chat/completions", "/responses"
+
+
 def wrap(
     client: Client,
     *,
@@ -35,7 +41,8 @@ def wrap(
     policy: str = "safe",
     stream_arguments: bool = False,
 ) -> Client:
-    """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions take tools, whatever the server can.
+    """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
+    server can.
 
     ``format``: how the model writes calls; None goes by the model's name in each request. ``style``: how the prompt
     describes the tools (see `system_prompt`). ``policy``: which text may become a call (see `Parser`).
@@ -75,11 +82,10 @@ class _Transport:
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.iter_raw())
         if passage.request.stream:
-            return passage.stream(response, self._pieces(response, passage.request))
+            return passage.stream(response, self._pieces(response, passage.streamed()))
         return passage.whole(response, response.read())
 
-    def _pieces(self, response: Any, request: Request) -> Iterator[bytes]:
-        streamed = Streamed(request, int(time.time()))
+    def _pieces(self, response: Any, streamed: Streamed) -> Iterator[bytes]:
         try:
             for piece in response.iter_bytes():
                 yield streamed.feed(piece)
@@ -113,11 +119,10 @@ class _AsyncTransport:
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.aiter_raw())
         if passage.request.stream:
-            return passage.stream(response, self._pieces(response, passage.request))
+            return passage.stream(response, self._pieces(response, passage.streamed()))
         return passage.whole(response, await response.aread())
 
-    async def _pieces(self, response: Any, request: Request) -> AsyncIterator[bytes]:
-        streamed = Streamed(request, int(time.time()))
+    async def _pieces(self, response: Any, streamed: Streamed) -> AsyncIterator[bytes]:
         try:
             async for piece in response.aiter_bytes():
                 yield streamed.feed(piece)
@@ -145,19 +150,29 @@ class _Passage:
         self.refused: Any = None
         self.sent = sent
         self._http = http
-        if not (sent.method == "POST" and sent.url.path.endswith("/chat/completions")):
+        self._head: JsonObject | None = None  # of an answer to `responses`
+        if sent.method != "POST" or not sent.url.path.endswith((CHAT, RESPONSES)):
             return
+        url = sent.url
         try:
             body = json.loads(sent.content)
-            self.request = translate(body, options) if has_tools(body) else None
+            if url.path.endswith(RESPONSES):
+                self.request = translate(responses.as_openai(body), options)
+                self._head = responses.answer_head(body, f"resp_{self.request.turn[:24]}", int(time.time()))
+                url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
+            elif has_tools(body):
+                self.request = translate(body, options)
         except RequestError as error:
             self.refused = http.Response(error.status, json=refusal(error), request=sent)
         if self.request is not None:
             headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
             content = as_json(self.request.body)
-            self.sent = http.Request(
-                sent.method, sent.url, headers=headers, content=content, extensions=sent.extensions
-            )
+            self.sent = http.Request(sent.method, url, headers=headers, content=content, extensions=sent.extensions)
+
+    def streamed(self) -> Streamed:
+        assert self.request is not None
+        writer = None if self._head is None else responses.ResponsesWriter(self._head)
+        return Streamed(self.request, int(time.time()), writer)
 
     def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
         return self._answered(response, response.headers, pieces)
@@ -167,8 +182,10 @@ class _Passage:
 
     def whole(self, response: Any, body: bytes) -> Any:
         assert self.request is not None
-        status, completion = translated_body(body, self.request)
-        return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
+        status, answer = translated_body(body, self.request)
+        if self._head is not None and status == 200:
+            answer = responses.as_answer(answer, self._head)
+        return self._http.Response(status, headers=_own_headers(response), json=answer, request=self.sent)
 
     def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
         return self._http.Response(

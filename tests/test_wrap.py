@@ -9,6 +9,7 @@ from typing import Any
 
 import openai
 import pytest
+from pydantic import BaseModel
 
 from adapter import wrap
 from adapter.errors import UsageError
@@ -127,6 +128,52 @@ def test_the_client_itself_stays_as_it_is(client, scripted):
     scripted.on(CHAT, as_json(200, completion(CALL)))
     wrap(client).close()
     assert client.chat.completions.create(model="m", messages=ASK).choices[0].message.content == CALL
+
+
+class ReadFile(BaseModel):
+    """Read a file."""
+
+    path: str
+
+
+def test_the_parsing_helpers_work(client, scripted):
+    """A pydantic model as tool, its arguments parsed; also under its older name, and streamed."""
+    call = CALL.replace("read_file", "ReadFile")
+    scripted.on(CHAT, as_json(200, completion(call)), as_json(200, completion(call)))
+    tools = [openai.pydantic_function_tool(ReadFile)]
+    wrapped = wrap(client)
+    for completions in (wrapped.chat.completions, wrapped.beta.chat.completions):
+        answer = completions.parse(model="qwen3", messages=ASK, tools=tools)
+        (found,) = answer.choices[0].message.tool_calls or []
+        assert found.function.parsed_arguments == ReadFile(path="a.py")
+    scripted.replies[CHAT].clear()
+    scripted.on(CHAT, as_stream(*map(delta, call), delta(finish_reason="stop")))
+    with wrapped.chat.completions.stream(model="qwen3", messages=ASK, tools=tools) as stream:
+        kinds = [event.type for event in stream]
+        (found,) = stream.get_final_completion().choices[0].message.tool_calls or []
+    assert found.function.parsed_arguments == ReadFile(path="a.py")
+    assert "tool_calls.function.arguments.done" in kinds
+
+
+def test_options_and_raw_answers_work(client, scripted):
+    """What the SDK makes of a client stays wrapped; headers and status are the server's."""
+    scripted.on(CHAT, as_json(200, completion(CALL)))
+    fields: Any = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
+    wrapped = wrap(client)
+    choice = wrapped.with_options(timeout=20).chat.completions.create(**fields).choices[0]
+    assert choice.finish_reason == "tool_calls"
+    raw = wrapped.chat.completions.with_raw_response.create(**fields)
+    assert (raw.status_code, raw.headers["server"]) == (200, "test")
+    assert raw.parse().choices[0].finish_reason == "tool_calls"
+    with wrapped.chat.completions.with_streaming_response.create(**fields) as opened:
+        assert json.loads(opened.read())["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_a_server_that_ignores_stream_is_streamed(client, scripted):
+    """One JSON object where a stream was asked for."""
+    scripted.on(CHAT, as_json(200, completion(CALL)))
+    with wrap(client).chat.completions.stream(model="qwen3", messages=ASK, tools=TOOLS) as stream:
+        assert stream.get_final_completion().choices[0].finish_reason == "tool_calls"
 
 
 def test_only_openai_clients_can_be_wrapped():

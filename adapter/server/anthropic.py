@@ -27,7 +27,8 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
         _, body = await json_of(http)
-        request = translate(anthropic.as_openai(body), await upstream.options_for(body))
+        asked = anthropic.as_openai(body)
+        request = translate(asked, await upstream.options_for(asked))
     except RequestError as error:
         return refused(error, anthropic.as_error(refusal(error), error.status))
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"

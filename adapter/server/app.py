@@ -21,11 +21,10 @@ from starlette.types import ASGIApp
 
 from adapter.endpoints import Endpoint
 from adapter.errors import TransportError, UsageError
-from adapter.events import JsonObject
-from adapter.server import anthropic, ollama
+from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, refused
-from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
+from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Streamed, translated_body
@@ -112,6 +111,7 @@ def application(settings: Settings) -> ASGIApp:
             Route(CHAT, chat, methods=["POST"]),
             Route("/chat/completions", chat, methods=["POST"]),
             *anthropic.routes(upstream, settings.keep_alive_s),
+            *responses.routes(upstream, settings.keep_alive_s),
             *ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
             Route("/{path:path}", partial(_pass, upstream), methods=_METHODS),
@@ -134,12 +134,8 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         return refused(error, refusal(error))
     if request.stream:
         streamed = Streamed(request, int(time.time()))
-        return StreamedAnswer(upstream, CHAT, request, streamed, _as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, partial(translated_body, request=request), _as_it_is)
-
-
-def _as_it_is(error: JsonObject, _status: int) -> JsonObject:
-    return error
+        return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
+    return WholeAnswer(upstream, CHAT, request, partial(translated_body, request=request), as_it_is)
 
 
 async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:

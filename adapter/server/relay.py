@@ -35,6 +35,11 @@ AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
 """From OpenAI's shape of an error, and its status, to the shape of the client's dialect."""
 
 
+def as_it_is(error: JsonObject, _status: int) -> JsonObject:
+    """For clients of OpenAI's own interfaces."""
+    return error
+
+
 class Answering:
     """An ASGI answer that stops the model as soon as the client has gone."""
 

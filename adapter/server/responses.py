@@ -1,0 +1,44 @@
+"""OpenAI's responses, for clients that know nothing older, before any model server."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from starlette.requests import Request as HttpRequest
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from adapter.events import JsonObject
+from adapter.server.intake import json_of, refused
+from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
+from adapter.server.upstream import Upstream
+from adapter.wire import responses
+from adapter.wire.errors import RequestError, refusal
+from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.request import Request, translate
+
+CHAT = "/v1/chat/completions"
+
+
+def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
+    return [Route("/v1/responses", partial(_responses, upstream, keep_alive_s), methods=["POST"])]
+
+
+async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+    try:
+        _, body = await json_of(http)
+        asked = responses.as_openai(body)
+        request = translate(asked, await upstream.options_for(asked))
+    except RequestError as error:
+        return refused(error, refusal(error))
+    head = responses.answer_head(body, f"resp_{request.turn[:24]}", int(time.time()))
+    if request.stream:
+        streamed = Streamed(request, 0, responses.ResponsesWriter(head))
+        return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
+    return WholeAnswer(upstream, CHAT, request, partial(_whole, request, head), as_it_is)
+
+
+def _whole(request: Request, head: JsonObject, body: bytes) -> tuple[int, JsonObject]:
+    status, completion = translated_body(body, request)
+    return (status, completion) if status != 200 else (200, responses.as_answer(completion, head))
