@@ -88,7 +88,8 @@ def test_ids_differ_between_reasoning_and_answer():
 def test_a_draft_in_reasoning_makes_no_progress():
     """What is drafted after a real call is told neither as that call's progress nor as its own."""
     parser = Parser("hermes", TOOLS)
-    parser.feed(CALL)
+    for char in CALL:
+        parser.feed(char)
     events = [event for char in f"<think>\nMaybe {CALL}?\n</think>" for event in parser.feed(char)]
     assert not any(isinstance(event, ToolCallProgress) for event in events)
     assert any(isinstance(event, RejectedCall) for event in events)
