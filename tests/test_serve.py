@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import json
 import subprocess
@@ -341,6 +342,28 @@ def test_pages_of_other_machines_are_kept_out(upstream, url, headers, status):
     """A page may neither send requests here nor rebind its name to this machine."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
     assert get(url, "/v1/models", headers)[0] == status
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/api/chat", "/v1/embeddings"])
+def test_bodies_without_measure_are_refused(upstream, url, path):
+    """By what they say they are, by what comes, and by what they would be in memory; the server goes on."""
+    upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
+    netloc = urlsplit(url).netloc
+    for body, headers, status in (
+        (b"", {"Content-Length": "200000000"}, 413),
+        (iter([b"x" * 1_000_000] * 40), {"Transfer-Encoding": "chunked"}, 413),
+        (b"[" + b"[]," * 1_000_001 + b"[]]", {}, 400),
+        (b"[" * 1_000_000, {}, 400),
+    ):
+        if status == 400 and path == "/v1/embeddings":
+            continue  # passed on as it is
+        connection = http.client.HTTPConnection(netloc)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.request("POST", path, body, headers, encode_chunked="Transfer-Encoding" in headers)
+        response = connection.getresponse()
+        assert (response.status, b"the request's body" in response.read()) == (status, True)
+        connection.close()
+    assert get(url, "/v1/models")[0] == 200
 
 
 def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:

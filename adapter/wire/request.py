@@ -26,6 +26,20 @@ CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
 
+MAX_VALUES = 2_000_000
+"""In one body. Empty lists and the like take thirty times the memory that they take as text; a text with as many
+commas and brackets fits no model."""
+
+
+def read_body(content: bytes) -> Json:
+    """The JSON of a request. Raises RequestError for what is none, and for more values than any conversation has."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise RequestError(f"the request's body has more than {MAX_VALUES} values: shorten the conversation")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"the request's body is not JSON: {error}") from None
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
