@@ -19,7 +19,7 @@ from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher
 from adapter.workspace.ignore import COMMON_DIRECTORIES
 from adapter.workspace.patterns import compile_for_text, compile_pattern, required_text
-from adapter.workspace.place import OPEN_FILE
+from adapter.workspace.place import OPEN_FILE, Place, open_regular
 from adapter.workspace.walk import Walk
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -46,6 +46,8 @@ def grep(root: Root, operation: Grep) -> GrepHits:
         single = place.is_file
         if single:
             search.look_into(place.name, place.dirfd, "/".join(place.parts))
+            if not search.found and not search.notes and _is_binary(place):
+                search.notes.append(f"{place.shown} was not searched: it is a binary file")
     if not single:
         walk = Walk(root, operation.path, skip=COMMON_DIRECTORIES, gitignore=True)
         for node in walk:
@@ -57,6 +59,12 @@ def grep(root: Root, operation: Grep) -> GrepHits:
                 break
         search.notes += walk.notes
     return search.result()
+
+
+def _is_binary(place: Place) -> bool:
+    with open_regular(place) as descriptor:
+        head = os.pread(descriptor, PROBE_BYTES, 0)
+        return is_binary(head) and not head.startswith(_MARKS)
 
 
 @dataclass(slots=True)
