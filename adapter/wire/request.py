@@ -89,7 +89,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     parallel = body.get("parallel_tool_calls") is not False
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     system = _prompt(_frozen(described), format.name, options.style, options.prompts) if allowed else ""
-    messages = plain_messages(body.get("messages"), format, system, _order(allowed, must_call, parallel, described))
+    order = _order(allowed, must_call, parallel, described)
+    messages = plain_messages(body.get("messages"), format, system, order, described)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
     if allowed and format.stops:
