@@ -23,7 +23,7 @@ LAYERS = [
     ["adapter.tools"],
     ["adapter.schema"],
     ["adapter.formats"],
-    ["adapter.calls"],
+    ["adapter.calls", "adapter.neutral"],
     ["adapter.parser"],
     ["adapter.replies"],
     ["adapter.edits", "adapter.outline"],
@@ -59,7 +59,7 @@ PURE = [
     "adapter.schema_shapes", "adapter.session", "adapter.transcript", "adapter.approval", "adapter.diffs",
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
-    "adapter.constraint", "adapter.replies",
+    "adapter.constraint", "adapter.replies", "adapter.neutral",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 
