@@ -54,6 +54,8 @@ class Approval:
     subject: str = ""
     label: str = ""
     """What the model says it is for; nothing is decided by it."""
+    sandbox: str = ""
+    """Of what runs programs: what confines them, or that nothing does."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -149,6 +151,11 @@ def _is_named(pattern: str, path: str) -> bool:
     return _spec(pattern).match_file(path) or _spec(pattern).match_file(f"{path}/")
 
 
+def _as_folder(pattern: str) -> str:
+    """The folder that all of whose contents the pattern names: ``/secrets/`` for ``secrets/**``."""
+    return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
+
+
 @dataclass(slots=True)
 class Policy:
     """The mode, the rules and what was granted in this session.
@@ -176,6 +183,16 @@ class Policy:
                     return ("ask" if self._may_hide(approval) else verdict), rule
         default = self._by_default(approval)
         return ("ask" if default == "allow" and self._may_hide(approval) else default), None
+
+    def denied_paths(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
+        """Whether a path is denied to one of ``tools``, or to all; None when no rule denies any."""
+        patterns = [
+            pattern
+            for rule in self.rules
+            if rule.verdict == "deny" and rule.pattern and rule.tool in ("*", *tools)
+            for pattern in (rule.pattern, _as_folder(rule.pattern))
+        ]
+        return (lambda path: any(_is_named(pattern, path) for pattern in patterns)) if patterns else None
 
     def denial(self, approval: Approval) -> Rule | None:
         """The rule that denies this call, whatever else is said."""

@@ -145,6 +145,11 @@ class Root:
         if parts[: len(own)] == own:
             self._hidden = tuple(parts[len(own) :])
 
+    @property
+    def hidden(self) -> str | None:
+        """The hidden directory, as a path from the root."""
+        return "/".join(self._hidden) or None
+
     def is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether ``parts`` below the root is the hidden directory or in it, in any spelling of case."""
         start = parts[: len(self._hidden)]
