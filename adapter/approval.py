@@ -33,6 +33,10 @@ says so by `Dialect.unasked`.
 """
 
 
+NO_SANDBOX = "sandbox: NONE"
+"""How the line about the sandbox begins when programs can do what the user can."""
+
+
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A question. What is shown is what will be done.

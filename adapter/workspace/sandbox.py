@@ -23,6 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from adapter.approval import NO_SANDBOX
 from adapter.errors import ToolError, UsageError
 from adapter.workspace import bubblewrap, landlock
 from adapter.workspace.bubblewrap import MAX_HIDDEN, View, wrapped
@@ -186,11 +187,14 @@ class Confinement:
         """What is in force, in one line for people."""
         if self.level == "none":
             why = "as asked" if self.settings.level == "none" else reasons() or "not available"
-            return f"sandbox: NONE, commands can do what you can ({why})"
+            return f"{NO_SANDBOX}, commands can do what you can ({why})"
         network = "network allowed" if self.settings.network else "no network"
         parts = [f"sandbox: {_NAMES[self.level]}", "changes only in the workspace", network]
         if self.level == "landlock":
-            parts += ["`.git` can be changed", *(["rules about paths do not bind commands"] if self._has_rules else [])]
+            parts += [
+                "`.git`, and modes of files elsewhere, can be changed",
+                *(["rules about paths do not bind commands"] if self._has_rules else []),
+            ]
             parts += ["signals reach other programs"] if landlock.abi() < 6 else []
         if socket_filter(LOCAL) is None:
             parts.append("sockets are not filtered on this processor")
