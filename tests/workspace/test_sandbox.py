@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.approval import NO_SANDBOX, Rule
+from adapter.approval import NO_SANDBOX, Approval, Rule
 from adapter.errors import ToolError, UsageError
 from adapter.operations import RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace, landlock, sandbox
@@ -30,6 +30,16 @@ SECRET = "hunter2-canary"
 
 def python(code):
     return f"{shlex.quote(sys.executable)} -c {shlex.quote(textwrap.dedent(code))}"
+
+
+def noting(asked):
+    """An approver that allows everything, and keeps what it was asked."""
+
+    def approve(approval):
+        asked.append(approval)
+        return True
+
+    return approve
 
 
 @pytest.fixture
@@ -437,8 +447,8 @@ def test_background_commands_and_programs_are_confined_too(root, home, level, tm
 
 def test_what_is_in_force_is_said(directory, home, level):
     """In the question, in the result, and by the workspace."""
-    asked = []
-    with Workspace(directory, approve=lambda approval: asked.append(approval) or True, sandbox=level) as workspace:
+    asked: list[Approval] = []
+    with Workspace(directory, approve=noting(asked), sandbox=level) as workspace:
         result = workspace.run("run_command", {"command": "true", "cwd": "."})
         read = workspace.run("list_directory", {"path": "."})
         assert asked[0].sandbox == result.sandbox == workspace.sandbox
@@ -452,8 +462,8 @@ def test_none_is_never_silent(directory, monkeypatch):
     monkeypatch.setattr(landlock, "abi", lambda: 0)
     missing.cache_clear()
     try:
-        asked = []
-        with Workspace(directory, approve=lambda approval: asked.append(approval) or True) as workspace:
+        asked: list[Approval] = []
+        with Workspace(directory, approve=noting(asked)) as workspace:
             result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
         assert result.content.strip() == "ran"
         for text in (asked[0].sandbox, result.sandbox, workspace.sandbox):
@@ -468,7 +478,7 @@ def test_none_is_never_silent(directory, monkeypatch):
         assert workspace.sandbox.startswith(NO_SANDBOX)
         assert "as asked" in workspace.sandbox
     with pytest.raises(UsageError, match="expected one of: auto"):
-        Sandbox("bubblewrap")
+        Sandbox("bubblewrap")  # type: ignore[arg-type]
 
 
 def test_a_sandbox_that_cannot_be_set_up_runs_nothing(root, home, level, monkeypatch):
