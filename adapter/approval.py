@@ -33,6 +33,24 @@ says so by `Dialect.unasked`.
 """
 
 
+GUARDED = (
+    *(
+        ".vscode/",
+        ".idea/",
+        ".devcontainer/",
+        ".claude/",
+        ".cursor/",
+        ".mcp.json",
+        ".envrc",
+        ".gitmodules",
+        ".gitconfig",
+    ),
+    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".ripgreprc"),
+    *(".npmrc", ".pypirc", ".netrc", ".ssh/", ".github/workflows/", ".git-hooks/", ".husky/", "tools.json"),
+)
+"""Files by which other programs of the user run something, as patterns of `.gitignore`: they are asked about where
+the mode allows edits. (A Makefile does as much, but only for those who call it.)"""
+
 NO_SANDBOX = "sandbox: NONE"
 """How the line about the sandbox begins when programs can do what the user can."""
 
@@ -155,6 +173,12 @@ def _is_named(pattern: str, path: str) -> bool:
     return _spec(pattern).match_file(path) or _spec(pattern).match_file(f"{path}/")
 
 
+def _is_guarded(approval: Approval) -> bool:
+    return approval.effect in ("write", "delete") and any(
+        _is_named(pattern, path.casefold()) for pattern in GUARDED for path in approval.paths
+    )
+
+
 def _as_folder(pattern: str) -> str:
     """The folder that all of whose contents the pattern names: ``/secrets/`` for ``secrets/**``."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
@@ -206,6 +230,8 @@ class Policy:
         if approval.effect == "read" and self._is_limited(approval.tool):
             return "deny"
         verdict = MODES[self.mode].get(approval.effect, "allow")
+        if verdict == "allow" and self.mode == "auto-edit" and _is_guarded(approval):
+            return "ask"
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
 
     def _is_limited(self, tool: str) -> bool:
