@@ -249,3 +249,5 @@ class ToolResult:
     """What is to follow the results as a new user message: a skill's instructions."""
     ends: bool = False
     """The model asked to end the run."""
+    sandbox: str = ""
+    """Of what ran programs: what confined them, or that nothing did."""

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -34,6 +34,7 @@ from adapter.transcript import Recorder
 from adapter.transport import ChatClient, find_endpoint
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
+from adapter.workspace.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
@@ -55,6 +56,7 @@ class Settings:
     max_turns: int = 25
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
+    sandbox: Sandbox = field(default_factory=Sandbox)
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
@@ -81,6 +83,7 @@ def run_task(task: str, settings: Settings) -> int:
                 state=settings.state,
                 rules=settings.rules,
                 host=Host(editor=None),
+                sandbox=settings.sandbox,
             )
         )
         recording: Recording | None = None
@@ -116,8 +119,11 @@ def run_task(task: str, settings: Settings) -> int:
                 echo=console.echo,
                 rules=settings.rules,
                 host=host,
+                sandbox=settings.sandbox,
             )
         )
+        if workspace.sandbox:
+            console.note_sandbox(workspace.sandbox)
         offered = workspace.tools if small is None else small
         chat: Chat = served.chat if small is None else GuidedChat(served.chat, small, evidence)
         style = "small" if is_guided else settings.style
