@@ -65,7 +65,7 @@ def own_name(name: str, suffix: str) -> str:
 
 def is_own(name: str) -> bool:
     """Whether ``name`` stands beside a file that is being changed: neither shown nor given to tools."""
-    return _OWN_NAME.fullmatch(name) is not None
+    return name.startswith(".adapter-") and _OWN_NAME.fullmatch(name) is not None
 
 
 def nearest_name(name: str, dirfd: int) -> str | None:
