@@ -14,6 +14,18 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from adapter.customary import (
+    COMMAND,
+    CONTENT,
+    DESTINATION,
+    DIRECTORY,
+    NEW_TEXT,
+    OLD_TEXT,
+    PATH,
+    PATTERN,
+    SOURCE,
+    WORKING_DIRECTORY,
+)
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, NestedArguments, Rendered, ToolArguments, expect
 from adapter.dialects.schema import REQUIRED_KEY
@@ -60,20 +72,15 @@ from adapter.operations import (
 MAX_STRUCTURE_ENTRIES = 200
 CONTEXT_LINES = 2
 
-_PATH_NAMES = ("file_path", "filepath", "filename", "filePath", "target_file", "file")
-_DIRECTORY_NAMES = ("dir", "directory", "dir_path", "directory_path", "folder")
-_CONTENT_NAMES = ("contents", "text", "data", "new_content", "new_text")
-_OLD_NAMES = ("old_content", "old", "from", "old_string", "search")
-_NEW_NAMES = ("new_content", "new", "to", "new_string", "replace")
 
-FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*_PATH_NAMES)]
-AnyPath = Annotated[str, Field(description="Path"), Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES)]
-StartPath = Annotated[str, Field(description="Directory path"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)]
-Source = Annotated[str, Field(description="Source path"), Aliases("src", "src_path", "source_path", "from", "old_path")]
+FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*PATH)]
+AnyPath = Annotated[str, Field(description="Path"), Aliases(*PATH, *DIRECTORY)]
+StartPath = Annotated[str, Field(description="Directory path"), Aliases(*DIRECTORY, *PATH)]
+Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE)]
 Destination = Annotated[
     str,
     Field(description="Destination path"),
-    Aliases("dest", "dst", "dest_path", "destination_path", "to", "target", "new_path"),
+    Aliases(*DESTINATION),
 ]
 
 StartHint = Annotated[int | None, Field(description="First line (1-indexed), to tell equal places apart")]
@@ -133,9 +140,7 @@ class WriteFile(ToolArguments):
         example={"path": "src/new_module.rs", "content": 'pub fn hello() {\n    println!("Hello!");\n}\n'},
     )
     path: FilePath
-    content: Annotated[
-        str, Field(description="Content to write"), Aliases("contents", "text", "data", "file_content", "file_text")
-    ]
+    content: Annotated[str, Field(description="Content to write"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return WriteText(self.path, self.content)
@@ -161,12 +166,8 @@ class EditFile(ToolArguments):
         },
     )
     path: FilePath
-    old_content: Annotated[
-        str, Field(description="Text to find"), Aliases("old", "from", "old_text", "old_string", "search")
-    ]
-    new_content: Annotated[
-        str, Field(description="Replacement text"), Aliases("new", "to", "new_text", "new_string", "replace")
-    ]
+    old_content: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    new_content: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
     replace_all: ReplaceAll = False
 
     def operation(self) -> Operation:
@@ -180,8 +181,8 @@ class EditFile(ToolArguments):
 class PatchArguments(NestedArguments):
     """One patch of a list."""
 
-    old_text: Annotated[str, Field(description="Text to find"), Aliases(*_OLD_NAMES)]
-    new_text: Annotated[str, Field(description="Replacement text"), Aliases(*_NEW_NAMES)]
+    old_text: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    new_text: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
@@ -201,8 +202,8 @@ class ApplyEdit(ToolArguments):
         example={"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"},
     )
     path: FilePath
-    old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*_OLD_NAMES)] = None
-    new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*_NEW_NAMES)] = None
+    old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*OLD_TEXT)] = None
+    new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*NEW_TEXT)] = None
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
@@ -257,7 +258,7 @@ class DeleteFile(ToolArguments):
         effect="delete",
         example={"path": "temp/old_file.txt"},
     )
-    path: Annotated[str, Field(description="Path to delete"), Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES)]
+    path: Annotated[str, Field(description="Path to delete"), Aliases(*PATH, *DIRECTORY)]
     recursive: Annotated[bool, Field(description="Required for directories")] = False
 
     def operation(self) -> Operation:
@@ -309,7 +310,7 @@ class GetFileInfo(ToolArguments):
     """Get metadata about a file or directory."""
 
     naming = Naming("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
-    path: Annotated[str, Field(description="Path to inspect"), Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES)]
+    path: Annotated[str, Field(description="Path to inspect"), Aliases(*PATH, *DIRECTORY)]
 
     def operation(self) -> Operation:
         return Stat(self.path)
@@ -329,7 +330,7 @@ class CreateDirectory(ToolArguments):
         effect="write",
         example={"path": "src/modules/new_feature"},
     )
-    path: Annotated[str, Field(description="Directory path to create"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)]
+    path: Annotated[str, Field(description="Directory path to create"), Aliases(*DIRECTORY, *PATH)]
 
     def operation(self) -> Operation:
         return MakeDirectory(self.path)
@@ -368,7 +369,7 @@ class GetWorkspaceStructure(ToolArguments):
         aliases=("workspace_structure", "project_structure", "get_project_structure"),
         example={"path": ".", "depth": 3, "limit": 100},
     )
-    path: Annotated[str, Field(description="Starting path"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)] = "."
+    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY, *PATH)] = "."
     depth: Annotated[int, Field(description="Max depth"), Aliases("max_depth")] = 2
     limit: Annotated[int, Field(description="Max entries (at most 200)"), Aliases("max_entries")] = 50
 
@@ -397,7 +398,7 @@ class FindFiles(ToolArguments):
     pattern: Annotated[
         str, Field(description="Substring to match in filenames"), Aliases("query", "name", "filename", "substring")
     ]
-    path: Annotated[str, Field(description="Starting path"), Aliases(*_DIRECTORY_NAMES, "root")] = "."
+    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY)] = "."
     max_depth: Annotated[int | None, Field(description="Max search depth"), Aliases("depth")] = None
 
     def operation(self) -> Operation:
@@ -417,7 +418,7 @@ class FindFilesGlob(ToolArguments):
         example={"pattern": "**/*.tsx", "path": "src"},
     )
     pattern: Annotated[str, Field(description="Glob pattern (e.g., **/*.rs)"), Aliases("glob", "query")]
-    path: Annotated[str, Field(description="Base path for search"), Aliases(*_DIRECTORY_NAMES, "root")] = "."
+    path: Annotated[str, Field(description="Base path for search"), Aliases(*DIRECTORY)] = "."
     case_sensitive: Annotated[bool, Field(description="Case-sensitive matching")] = False
 
     def operation(self) -> Operation:
@@ -436,8 +437,8 @@ class GrepSearch(ToolArguments):
         aliases=("grep", "ripgrep", "search", "search_file_content", "search_code"),
         example={"pattern": "fn\\s+main", "path": "src"},
     )
-    pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases("query", "regex", "search")]
-    path: Annotated[str, Field(description="Directory to search"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)] = "."
+    pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
+    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)] = "."
 
     def operation(self) -> Operation:
         return Grep(self.pattern, self.path)
@@ -454,7 +455,7 @@ class CodebaseSearch(ToolArguments):
         aliases=("search_codebase", "code_search"),
         example={"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20},
     )
-    query: Annotated[str, Field(description="Regex pattern to search"), Aliases("pattern", "regex", "search")]
+    query: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
     file_pattern: Annotated[
         str | None, Field(description="Filter files (e.g., *.rs,*.toml)"), Aliases("include", "glob", "file_patterns")
     ] = None
@@ -501,7 +502,7 @@ class OpenFile(ToolArguments):
         example={"path": "src/main.rs", "line": 42},
         needs="editor",
     )
-    path: Annotated[str, Field(description="File path to open"), Aliases(*_PATH_NAMES)]
+    path: Annotated[str, Field(description="File path to open"), Aliases(*PATH)]
     line: Annotated[int | None, Field(description="Line number to jump to (1-indexed)"), Aliases("line_number")] = None
 
     def operation(self) -> Operation:
@@ -550,7 +551,7 @@ class ReplaceSelectionTool(ToolArguments):
     """Replace the current selection in the editor with new content."""
 
     naming = Naming("replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor")
-    content: Annotated[str, Field(description="Replacement content"), Aliases(*_CONTENT_NAMES)]
+    content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return ReplaceSelection(self.content)
@@ -569,7 +570,7 @@ class InsertAtCursorTool(ToolArguments):
         example={"content": "// TODO: implement this\n"},
         needs="editor",
     )
-    content: Annotated[str, Field(description="Content to insert"), Aliases(*_CONTENT_NAMES)]
+    content: Annotated[str, Field(description="Content to insert"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return InsertAtCursor(self.content)
@@ -590,11 +591,11 @@ class RunCommandLine(ToolArguments):
         effect="execute",
         example={"command": "cargo build --release", "cwd": "."},
     )
-    command: Annotated[str, Field(description="Shell command to execute"), Aliases("cmd", "command_line", "script")]
+    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
     cwd: Annotated[
         str,
         Field(description="Working directory", json_schema_extra={REQUIRED_KEY: True}),
-        Aliases("workdir", "working_directory", "workingDirectory", *_DIRECTORY_NAMES),
+        Aliases(*WORKING_DIRECTORY),
     ] = "."
 
     def operation(self) -> Operation:

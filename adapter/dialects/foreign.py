@@ -15,10 +15,11 @@ from typing import Any
 
 from adapter.calls import Invocation, normalise, parameter_for, resolve
 from adapter.dialects import Dialect, dialect_names, get_dialect
+from adapter.dialects.base import spelling
 from adapter.errors import FormatError, ToolError
 from adapter.events import Json, JsonObject
 from adapter.formats.reading.shapes import as_object
-from adapter.operations import Operation, PatchNames, PatchText
+from adapter.operations import Delete, Operation, PatchNames, PatchText
 from adapter.tools import Tool, ToolSet
 
 
@@ -99,7 +100,8 @@ def _parameter(key: str, foreign: Tool, own: Tool) -> str | None:
     known = (*own.properties, *own.unlisted)
     if key in known:
         return key
-    others = [name for name in known if name in foreign.argument_aliases.get(key, ())]
+    spellings = {spelling(alias) for alias in foreign.argument_aliases.get(key, ())}
+    others = [name for name in known if spelling(name) in spellings]
     return parameter_for(key, own) or (others[0] if len(others) == 1 else None)
 
 
@@ -107,6 +109,8 @@ def _asks_the_same(own: Operation | None, wanted: Operation | None, least: Opera
     """Whether the operations differ at most where nothing was said, in what each dialect has for a default."""
     if own is None or wanted is None or type(own) is not type(wanted):
         return False
+    if isinstance(wanted, Delete):
+        least = None  # what is removed is never more than was said
     if isinstance(own, PatchText) and isinstance(wanted, PatchText):
         if len(own.patches) > 1 and own.basis != wanted.basis:
             return False

@@ -39,7 +39,8 @@ def answer(directory, dialect, name, arguments, **settings):
             {"file_path": "a.txt", "old_string": "one", "new_string": "1", "replace_all": True},
             "SearchAndReplace",
         ),
-        ("promptly", "delete_file", {"path": "sub", "recursive": True}, None),
+        ("promptly", "delete_file", {"path": "sub", "recursive": True}, "RemoveFiles"),
+        ("promptly", "delete_file", {"path": "sub"}, None),
     ],
 )
 def test_a_foreign_call_is_taken_where_nothing_is_lost(directory, dialect, name, arguments, taken):
