@@ -20,8 +20,6 @@ from adapter.operations import (
     Grep,
     GrepHits,
     Listing,
-    Media,
-    MediaKind,
     Operation,
     Outcome,
     Patch,
@@ -42,7 +40,6 @@ MAX_LINE_CHARACTERS = 2_000
 MAX_PATHS = 100
 MAX_ENTRIES = 1_000
 MAX_MATCHES = 500
-_MEDIA: frozenset[MediaKind] = frozenset({"image", "pdf", "audio", "video"})
 
 
 def _not_negative(number: int | None) -> int | None:
@@ -110,11 +107,9 @@ class ReadFile(ToolArguments):
     def operation(self) -> Operation:
         start = None if self.offset is None else self.offset + 1
         lines = MAX_READ_LINES if self.limit is None else self.limit
-        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, media=_MEDIA)
+        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS)
 
     def render(self, outcome: Outcome) -> Rendered:
-        if isinstance(outcome, Media):
-            return wording.media_text(outcome), wording.media_fields(outcome)
         limit = self.limit or MAX_READ_LINES
 
         def read_on(line: int) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from adapter.events import Json
 from adapter.lines import split_lines, without_end
 from adapter.operations import (
     Answers,
@@ -19,7 +17,6 @@ from adapter.operations import (
     GrepHit,
     GrepHits,
     Listing,
-    Media,
     MemoryChanged,
     MemoryList,
     MemoryNote,
@@ -81,17 +78,6 @@ def plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) ->
 def _lines_of(file: FileText) -> str:
     total = "a large file" if file.total_lines is None else f"{file.total_lines}"
     return f"{file.start_line}-{file.end_line} of {total}"
-
-
-def media_text(media: Media) -> str:
-    """What stands for the file in the text; the file itself goes with `media_fields`."""
-    return "\n".join([f"{media.path}: {media.mime}, {len(media.data)} bytes, attached.", *_notes(media.notes)])
-
-
-def media_fields(media: Media) -> Json:
-    """The file, its bytes in base64."""
-    data = b64encode(media.data).decode("ascii")
-    return {"path": media.path, "kind": media.kind, "mime": media.mime, "data": data}
 
 
 def written_text(written: Written) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -29,6 +30,7 @@ from adapter.operations import (
     Finished,
     GrepHits,
     Listing,
+    Media,
     Operation,
     Outcome,
     Patched,
@@ -50,6 +52,7 @@ from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.history import Change, History, Undone
 from adapter.workspace.hosted import Hosted
+from adapter.workspace.media import described
 from adapter.workspace.planned import Plan
 from adapter.workspace.plans import plan
 
@@ -292,7 +295,9 @@ class Workspace:
         tool, call = invocation.tool, invocation.validated
         if call is None:
             raise ToolError(f"{tool.name} can only be run by the client that defined it")
-        operation = _taken(_in_time(call.operation(), clock), self.host)
+        operation = _in_time(call.operation(), clock)
+        if isinstance(operation, ReadText) and clock is None:  # code that calls a tool sees no images
+            operation = replace(operation, media=self.host.media)
         # The operation says what happens to the world, whatever the tool was declared as.
         effect = effect_of(operation)
         self._check_allowed(tool, effect)
@@ -313,7 +318,7 @@ class Workspace:
                 raise ToolError(f"the time is up; {name} was not done")
             with explained(f"{name} was not completed"):
                 outcome = self._without_hidden(planned.commit(), name)
-        text, data = call.render(outcome)
+        text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
         return ToolResult(
             name=name,
             ok=True,
@@ -322,6 +327,7 @@ class Workspace:
             diff=_diff(outcome),
             notes=(*invocation.notes, *call.notes(), *outcome.notes),
             user_message=_user_message(outcome),
+            images=_images(outcome),
             ends=isinstance(outcome, Finished),
         )
 
@@ -488,11 +494,6 @@ def _in_time(operation: Operation, clock: Clock | None) -> Operation:
     return operation
 
 
-def _taken(operation: Operation, host: Host) -> Operation:
-    """The operation, for no other media than the model takes."""
-    return replace(operation, media=operation.media & host.media) if isinstance(operation, ReadText) else operation
-
-
 def _check_mode(mode: str) -> None:
     if mode in MODES:
         return
@@ -505,6 +506,26 @@ def _diff(outcome: Outcome) -> str:
     if isinstance(outcome, BatchResults):
         return "".join(result.diff for result in outcome.results)
     return outcome.diff if isinstance(outcome, Written | Patched | FilesPatched) else ""
+
+
+def _media_shown(media: Media) -> tuple[str, Json]:
+    """What stands for a file in the text, and the file itself."""
+    text = f"{media.path}: {described(media.mime, len(media.data), media.data)}, attached."
+    return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
+
+
+def _base64(media: Media) -> str:
+    return b64encode(media.data).decode("ascii")
+
+
+def _images(outcome: Outcome) -> tuple[str, ...]:
+    match outcome:
+        case BatchResults(results=results):
+            return tuple(image for result in results for image in result.images)
+        case Media(kind="image", mime=mime):
+            return (f"data:{mime};base64,{_base64(outcome)}",)
+        case _:
+            return ()
 
 
 def _failed(name: str, error: ToolError) -> ToolResult:
