@@ -15,6 +15,7 @@ from adapter.tools import ToolSet
 from adapter.wire.answer import Answer, whole
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Streamed
+from adapter.wire.ollama import as_openai, for_ollama
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
@@ -179,6 +180,45 @@ def test_images_stay_beside_the_text():
     made = translate({"messages": messages, "tools": TOOLS}, Options())
     text = {"type": "text", "text": "Read a.py"}
     assert made.body["messages"][1]["content"] == [{"type": "text", "text": "See"}, image, text]
+
+
+def test_contents_may_be_lists_of_anything():
+    """Bare texts, parts of unknown types and images in clients' own spellings: nothing is lost, nothing crashes."""
+    odd = {"type": "video", "video": {"n": 1}}
+    bare = {"type": "image_url", "image_url": "data:image/png;base64,AA=="}
+    messages = [
+        {"role": "user", "content": ["See", bare, odd]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hm."}]},
+        {"role": "tool", "tool_call_id": "1", "content": ["It is", bare]},
+    ]
+    made = translate({"messages": messages, "tools": TOOLS}, Options())
+    _, user, said, result = made.body["messages"]
+    assert user["content"] == [{"type": "text", "text": "See"}, bare, odd]
+    assert said["content"] == "Hm."
+    assert "It is" in result["content"][0]["text"]
+    assert result["content"][1:] == [bare]
+    native = for_ollama(made.body, {"model": "m"})["messages"]
+    assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
+
+
+def test_an_image_elsewhere_is_named_to_ollama():
+    """It fetches nothing."""
+    far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    plain = {"messages": [{"role": "user", "content": [far]}]}
+    (message,) = for_ollama(plain, {})["messages"]
+    assert (message["images"], "https://example.com/a.png" in message["content"]) == ([], True)
+
+
+@pytest.mark.parametrize(("start", "mime"), [("iVBORw0KGgo=", "png"), ("/9j/4AAQ", "jpeg"), ("UklGRg==", "webp")])
+def test_images_of_ollamas_clients_say_what_they_are(start, mime):
+    """By their first bytes: its interface has no place for that."""
+    made = as_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
+    assert made["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/{mime};base64,{start}"
+
+
+def test_images_that_are_none_are_refused():
+    with pytest.raises(RequestError, match="images"):
+        as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
 
 
 def test_only_what_speaks_of_tools_is_translated():
