@@ -76,11 +76,7 @@ def own_name(name: str, suffix: str) -> str:
 
 def is_own(name: str) -> bool:
     """Whether ``name`` stands beside a file that is being changed: neither shown nor given to tools."""
-<<<<<<< HEAD
     return name.startswith(OWN_PREFIX) and _OWN_NAME.fullmatch(name) is not None
-=======
-    return name.startswith(".adapter-") and _OWN_NAME.fullmatch(name) is not None
->>>>>>> search
 
 
 def nearest_name(name: str, dirfd: int) -> str | None:

@@ -14,7 +14,7 @@ from adapter.errors import ToolError
 from adapter.lines import line_texts, to_lf
 from adapter.operations import Grep, GrepHit, GrepHits
 from adapter.visible import visible
-from adapter.workspace.documents import decode, is_binary
+from adapter.workspace.documents import PROBE_BYTES, decode, is_binary
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher
 from adapter.workspace.ignore import COMMON_DIRECTORIES

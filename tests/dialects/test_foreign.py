@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.approval import Decision, Rule
+from adapter.approval import Approval, Decision, Rule
 from adapter.dialects import get_dialect
 from adapter.dialects.foreign import patch_in_command, understood
 from adapter.events import ToolCall
