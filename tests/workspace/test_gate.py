@@ -321,7 +321,7 @@ NAMES = st.sampled_from(
 
 
 @given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_system_call_finds_what_the_walk_finds(maze, names, follow, write, parents):
     """The same place, or the same refusal in the same words."""
 

@@ -296,7 +296,7 @@ PATTERNS = st.lists(
 
 
 @given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, pattern, case_sensitive, end):
     """Skipping files and hopping through a text never change the answer."""
     assume(any(lines))
