@@ -203,7 +203,7 @@ def test_the_async_client_streams(upstream, shared):
     assert kinds.count("response.function_call_arguments.done") == 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=6), streams_arguments=st.booleans())
 def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
     """Whatever a model writes: numbers in order, what is done is the sum of its pieces and stands in the end."""
@@ -238,7 +238,6 @@ def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
     assert events[-1]["response"]["output"] == done
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     body=st.fixed_dictionaries(
         {}, optional=dict.fromkeys(("input", "tools", "text", "reasoning", "tool_choice"), VALUES)

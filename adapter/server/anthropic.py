@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.events import JsonObject
-from adapter.server.intake import json_of, refused
+from adapter.server.intake import json_of
 from adapter.server.relay import StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.wire import anthropic
@@ -30,7 +31,7 @@ async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) 
         asked = anthropic.as_openai(body)
         request = translate(asked, await upstream.options_for(asked))
     except RequestError as error:
-        return refused(error, anthropic.as_error(refusal(error), error.status))
+        return JSONResponse(anthropic.as_error(refusal(error), error.status), error.status)
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"
     if request.stream:
         streamed = Streamed(request, 0, anthropic.AnthropicWriter(model, message_id))

@@ -23,7 +23,7 @@ from adapter.endpoints import Endpoint
 from adapter.errors import TransportError, UsageError
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
-from adapter.server.intake import content_of, json_of, refused
+from adapter.server.intake import content_of, json_of
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
 from adapter.wire.errors import RequestError, error_object, refusal
@@ -131,7 +131,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         request = translate(body, await upstream.options_for(body))
     except RequestError as error:
-        return refused(error, refusal(error))
+        return JSONResponse(refusal(error), error.status)
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
@@ -143,7 +143,7 @@ async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     try:
         content = await content_of(http)
     except RequestError as error:
-        return refused(error, refusal(error))
+        return JSONResponse(refusal(error), error.status)
     return PassedThrough(upstream, http.method, path, content, http.headers)
 
 

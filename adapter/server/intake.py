@@ -6,14 +6,13 @@ import asyncio
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
 
 from adapter.events import JsonObject
 from adapter.wire.errors import RequestError
 from adapter.wire.request import read_body
 
-MAX_BODY_BYTES = 32_000_000
-"""As Anthropic's; a conversation with many images is the largest that is sound."""
+MAX_BODY_BYTES = 32 * 1024 * 1024
+"""A conversation with some twenty screenshots. It is held several times over while it is translated."""
 
 BODY_S = 10.0
 """How long the body of a request may take."""
@@ -42,13 +41,10 @@ async def content_of(http: HttpRequest) -> bytes:
 
 
 def _too_large() -> RequestError:
-    return RequestError(f"the request's body is larger than {MAX_BODY_BYTES:,} bytes", status=413)
-
-
-def refused(error: RequestError, content: JsonObject) -> JSONResponse:
-    """The answer to a request that is not taken; where the rest of it is not read, the connection ends."""
-    headers = {"connection": "close"} if error.status in (408, 413) else None
-    return JSONResponse(content, error.status, headers)
+    message = (
+        f"the request's body is larger than {MAX_BODY_BYTES} bytes: shorten the conversation, or send fewer images"
+    )
+    return RequestError(message, status=413)
 
 
 async def json_of(http: HttpRequest) -> tuple[bytes, JsonObject]:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.events import Json, JsonObject
-from adapter.server.intake import content_of, json_of, refused
+from adapter.server.intake import content_of, json_of
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire import ollama
@@ -42,7 +42,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         options = await upstream.options_for(body)
         request = replace(translate(ollama.as_openai(body), options), stream_arguments=False)
     except RequestError as error:
-        return refused(error, {"error": str(error)})
+        return JSONResponse({"error": str(error)}, error.status)
     is_native = known.kind == "ollama"
     path = CHAT if is_native else "/v1/chat/completions"
     if is_native:
@@ -83,7 +83,7 @@ async def _show(upstream: Upstream, http: HttpRequest) -> ASGIApp:
         try:
             content = await content_of(http)
         except RequestError as error:
-            return refused(error, {"error": str(error)})
+            return JSONResponse({"error": str(error)}, error.status)
         status, shown = await _json(upstream, "POST", "/api/show", content)
         if status != 200:
             return JSONResponse(ollama.as_error(shown), status)

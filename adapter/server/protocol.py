@@ -17,8 +17,13 @@ HEAD_S = 8.0
 MAX_HEAD_BYTES = 32_000
 
 
+LINGER_S = 2.0
+"""How long the rest of a body is read that is not wanted any more, so that the answer is not lost with it."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
+    _lingering: asyncio.TimerHandle | None = None
     _head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -27,6 +32,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self._end_lingering()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -47,6 +53,20 @@ class BoundedProtocol(HttpToolsProtocol):
         if size > MAX_HEAD_BYTES:
             raise ValueError(f"a head of {size} bytes")  # which the parser makes a 400 of
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._end_lingering()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.more_body and self._lingering is None and not self.transport.is_closing():
+            self._lingering = self.loop.call_later(LINGER_S, self.transport.close)
+
+    def _end_lingering(self) -> None:
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
 
     def _await_head(self) -> None:
         self._head_bytes = 0

@@ -6,11 +6,12 @@ import time
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.events import JsonObject
-from adapter.server.intake import json_of, refused
+from adapter.server.intake import json_of
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import Upstream
 from adapter.wire import responses
@@ -31,7 +32,7 @@ async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest)
         asked = responses.as_openai(body)
         request = translate(asked, await upstream.options_for(asked))
     except RequestError as error:
-        return refused(error, refusal(error))
+        return JSONResponse(refusal(error), error.status)
     head = responses.answer_head(body, f"resp_{request.turn[:24]}", int(time.time()))
     if request.stream:
         streamed = Streamed(request, 0, responses.ResponsesWriter(head))

@@ -21,7 +21,9 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
+from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object
 from adapter.wire.request import Request
 
@@ -174,11 +176,12 @@ class _Choice:
         self.was_reasoning = 0
         self._request = request
         self._stream_arguments = request.stream_arguments if stream_arguments is None else stream_arguments
-        self._parser: Parser | None = None
+        self._parser: Parser | ReplyParser | None = None
         self._has_role = False
         self._content_size = 0
         self._calls: list[str] = []  # ids, in order
         self._open: str | None = None  # the id of the call whose arguments are streaming
+        self._restoring = Restoring()  # of those
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason."""
@@ -205,17 +208,20 @@ class _Choice:
         """What is left when the server has gone without a word."""
         return self._deltas(self._reading().close(INCOMPLETE), "length")
 
-    def _reading(self) -> Parser:
+    def _reading(self) -> Parser | ReplyParser:
         if self._parser is None:
             self._parser = self._new_parser(self._request.generation_prompt)
         return self._parser
 
-    def _new_parser(self, generation_prompt: str | None) -> Parser:
+    def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
+        request, turn = self._request, f"{self._request.turn}{self.index or ''}"
+        if request.reply is not None:
+            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=self._stream_arguments)
         return Parser(
-            tools=self._request.tools,
+            tools=request.tools,
             generation_prompt=generation_prompt,
-            turn=f"{self._request.turn}{self.index or ''}",
-            policy=self._request.policy,
+            turn=turn,
+            policy=request.policy,
             stream_arguments=self._stream_arguments,
         )
 
@@ -257,16 +263,18 @@ class _Choice:
             return []
         deltas = []
         if event.id != self._open:
-            self._open = event.id
+            self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
         index = len(self._calls) - 1
-        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": event.arguments}}]}]
+        arguments = self._restoring.feed(event.arguments)
+        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
         if call.id == self._open:
             self._open = None
             return []
-        return [self._header(call.id, call.name, json.dumps(call.arguments, ensure_ascii=False))]
+        arguments = in_strings(restore, call.arguments)
+        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._calls.append(call_id)
