@@ -45,7 +45,7 @@ LAYERS = [
     ["adapter.agent"],
     ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles"],
     ["adapter.subagents"],
-    ["adapter.replay", "adapter.runner", "adapter.tool_commands"],
+    ["adapter.replay", "adapter.runner", "adapter.tool_commands", "adapter.doctor"],
     ["adapter.server"],
     ["adapter.cli"],
     ["adapter.__main__"],

@@ -360,9 +360,12 @@ def test_the_quick_way_is_taken_where_it_can_be(directory, root, monkeypatch):
     (directory / "a" / "up").symlink_to("..")
     (directory / "a" / "b" / "f").write_text("x")
     given: list[int | None] = []
-    monkeypatch.setattr(
-        "adapter.workspace.gate.open_beneath", lambda *args: given.append(openat2.open_beneath(*args)) or given[-1]
-    )
+
+    def noted(*args):
+        given.append(openat2.open_beneath(*args))
+        return given[-1]
+
+    monkeypatch.setattr("adapter.workspace.gate.open_beneath", noted)
     for path in ("a/b/f", "a/up/a/b/f"):
         with root.open_file(path):
             pass
