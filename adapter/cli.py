@@ -9,6 +9,7 @@ it runs, so that ``--help`` and ``parse`` start quickly.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -55,7 +56,9 @@ def main() -> None:
 
 
 def _fail(error: AdapterError, code: int) -> NoReturn:
-    print(f"adapter: {error}", file=sys.stderr)
+    from adapter.secrets import Secrets
+
+    print(f"adapter: {Secrets(os.environ).redact(str(error))}", file=sys.stderr)
     raise SystemExit(code)
 
 

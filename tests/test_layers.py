@@ -17,7 +17,7 @@ MODULES = {
 # From the bottom up: a module may import from the groups below its own, and from its own group.
 LAYERS = [
     ["adapter.events", "adapter.errors", "adapter.fixes", "adapter.rejections", "adapter.explanation"],
-    ["adapter.operations", "adapter.lines", "adapter.visible", "adapter.command_words"],
+    ["adapter.operations", "adapter.lines", "adapter.visible", "adapter.command_words", "adapter.secrets"],
     ["adapter.policy", "adapter.approval", "adapter.host"],
     ["adapter.diffs", "adapter.repair", "adapter.truncate", "adapter.failures"],
     ["adapter.tools"],
@@ -59,6 +59,7 @@ PURE = [
     "adapter.schema_shapes", "adapter.session", "adapter.transcript", "adapter.approval", "adapter.diffs",
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
+    "adapter.secrets",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -73,7 +73,8 @@ class StreamedAnswer(Answering):
                 if response.status == 200:
                     await self._relay(send, response)
                 else:
-                    await self._fail(send, response.status, relayed(response.status, await body_of(response)))
+                    body = self._upstream.without_key(await body_of(response))
+                    await self._fail(send, response.status, relayed(response.status, body))
             finally:
                 response.close()
         except TransportError as error:
@@ -138,7 +139,7 @@ class WholeAnswer(Answering):
             await send_json(send, 502, self._as_error(error_object(str(error), "upstream_error"), 502))
             return
         try:
-            body = await body_of(response)
+            body = self._upstream.without_key(await body_of(response))
             if response.status == 200:
                 await send_json(send, *self._whole(body))
             else:
@@ -168,11 +169,16 @@ class PassedThrough(Answering):
                 if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
             }
             await _begin(send, response.status, headers)
+            if response.status >= 400:
+                await send({"type": "http.response.body", "body": await self._error(response), "more_body": True})
             while piece := await response.content.readany():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             response.close()
+
+    async def _error(self, response: aiohttp.ClientResponse) -> bytes:
+        return self._upstream.without_key(await body_of(response))
 
 
 async def send_json(send: Send, status: int, value: JsonObject) -> None:
