@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from itertools import pairwise
 
 import pytest
@@ -16,6 +20,7 @@ from adapter.secrets import Secrets
 from adapter.transcript import Recorder
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, as_error, as_json, as_stream, delta
+from tests.serving import serving
 
 CANARY = "canary-7f3a9c51e2"
 ENVIRONMENT = {
@@ -27,6 +32,7 @@ ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
 }
 SECRETS = Secrets(ENVIRONMENT)
+TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}
 
 SHAPES = {
     "Authorization: Bearer abcdefgh.ijklmnop": "abcdefgh.ijklmnop",
@@ -210,3 +216,57 @@ def test_commands_get_no_credential(tmp_path, monkeypatch):
             result = workspace.run("run_command", {"command": command, "cwd": "."})
         assert "PATH=" in result.content
         assert CANARY not in result.content
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("/v1/chat/completions", {"tools": [TOOL]}),
+        ("/v1/chat/completions", {"tools": [TOOL], "stream": True}),
+        ("/v1/chat/completions", {}),
+        ("/v1/embeddings", {}),
+        ("/v1/messages", {"tools": [{"name": "t", "input_schema": {"type": "object"}}], "max_tokens": 9}),
+    ],
+    ids=["whole", "streamed", "without tools", "passed through", "anthropic"],
+)
+def test_the_server_gives_no_client_its_key(scripted, monkeypatch, path):
+    """A model server elsewhere gets our key; when it repeats it, clients do not see it, nor does the log."""
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    elsewhere = "http://models.invalid"  # reached through a proxy, which is the scripted server
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, scripted.url)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    for asked in (CHAT, "/v1/embeddings"):
+        scripted.on(elsewhere + asked, as_error(401, f"Incorrect API key provided: {CANARY}"))
+    route, fields = path
+    with serving(elsewhere) as url:
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
+        request = urllib.request.Request(url.removesuffix("/v1") + route, body, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                answered = response.read().decode()
+        except urllib.error.HTTPError as error:
+            answered = error.read().decode()
+    assert any(headers.get("authorization") == f"Bearer {CANARY}" for _, headers, _ in scripted.requests), answered
+    assert "Incorrect API key provided" in answered
+    assert CANARY not in answered
+
+
+def test_a_request_that_is_too_large_is_refused(scripted):
+    """By what it says of its size, or by its size; nothing of it is kept in memory first."""
+    with serving(scripted.url) as url:
+        host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
+        for chunked in (False, True):
+            connection = http.client.HTTPConnection(host, int(port), timeout=60)
+            connection.putrequest("POST", "/v1/chat/completions")
+            connection.putheader("Content-Type", "application/json")
+            connection.putheader(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(10**9))))
+            connection.endheaders()
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                for _ in range(70 if chunked else 0):
+                    connection.send(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
+            response = connection.getresponse()
+            assert response.status == 413
+            assert b"larger than" in response.read()
+            connection.close()
+    assert not scripted.bodies()

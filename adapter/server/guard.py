@@ -6,12 +6,18 @@ name point there (it then stands in ``Host``). Nobody is named in CORS headers, 
 
 from __future__ import annotations
 
+import json
+
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapter.endpoints import Endpoint
 from adapter.server.relay import send_json
 from adapter.wire.errors import error_object
+
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+"""Of one request: room for the longest context and some images, not for filling the memory."""
 
 
 class Guard:
@@ -22,10 +28,14 @@ class Guard:
         self._is_loopback = is_loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (complaint := self._complaint(Headers(scope=scope))) is None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
-            return
-        await send_json(send, 403, error_object(complaint, "forbidden"))
+        elif (complaint := self._complaint(Headers(scope=scope))) is not None:
+            await send_json(send, 403, error_object(complaint, "forbidden"))
+        elif _is_too_large(Headers(scope=scope).get("content-length", "")):
+            await send_json(send, 413, _TOO_LARGE)
+        else:
+            await self._app(scope, _bounded(receive), send)
 
     def _complaint(self, headers: Headers) -> str | None:
         host, origin = headers.get("host", ""), headers.get("origin")
@@ -34,6 +44,28 @@ class Guard:
         if origin is not None and origin.partition("://")[2] != host and not _is_here(origin):
             return f"pages of {origin!r} may not use this server"
         return None
+
+
+_TOO_LARGE = error_object(f"the request is larger than {MAX_REQUEST_BYTES:,} bytes", "invalid_request_error")
+
+
+def _is_too_large(stated: str) -> bool:
+    return stated.isdecimal() and int(stated[:20]) > MAX_REQUEST_BYTES
+
+
+def _bounded(receive: Receive) -> Receive:
+    """``receive``, for a request that did not say how large it is."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MAX_REQUEST_BYTES:
+            raise HTTPException(413, json.dumps(_TOO_LARGE))
+        return message
+
+    return counted
 
 
 def _is_here(url: str) -> bool:

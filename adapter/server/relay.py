@@ -29,6 +29,9 @@ PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
 """What a client says to us alone."""
 
 
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Of an answer that has to be whole before it is translated."""
+
 Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject]]
 """From the body of a server's 200 to the status and body for the client."""
 
@@ -193,11 +196,12 @@ async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 async def body_of(response: aiohttp.ClientResponse) -> bytes:
-    """All of it, or what came before the connection broke."""
-    pieces = []
+    """All of it, or what came before the connection broke, or before it was too much to be an answer."""
+    pieces, size = [], 0
     try:
-        while piece := await response.content.readany():
+        while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):
             pieces.append(piece)
+            size += len(piece)
     except aiohttp.ClientError:
         pass
     return b"".join(pieces)
