@@ -16,6 +16,7 @@ from adapter.transcript import Header, Recorder, StoredFile
 from adapter.transport import Chunk
 
 MAX_FILES = 500
+"""Of the workspace that a transcript holds."""
 MAX_BYTES = 1_000_000
 """A transcript holds its workspace; a larger one belongs in a copy made for the recording."""
 

@@ -39,6 +39,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
+"""Paths of the workspace that help to understand the task."""
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
 

@@ -58,6 +58,7 @@ from adapter.operations import (
 )
 
 MAX_STRUCTURE_ENTRIES = 200
+"""Of `get_workspace_structure`, as its document says."""
 CONTEXT_LINES = 2
 
 _PATH_NAMES = ("file_path", "filepath", "filename", "filePath", "target_file", "file")

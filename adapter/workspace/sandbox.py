@@ -50,6 +50,7 @@ MAX_SEARCHED = 200_000
 MAX_REPOSITORIES = 1_000
 """Entries of the workspace that are looked at for a repository of their own."""
 PROBE_TIMEOUT_S = 10.0
+"""For the trial of a sandbox."""
 _REFUSED = re.compile(
     "Permission denied|Read-only file system|Operation not permitted|No such file or directory|name resolution"
     "|resolve host|[Nn]etwork is unreachable|EAI_AGAIN|ENOTFOUND|EACCES|EROFS|EPERM"
