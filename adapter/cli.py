@@ -313,6 +313,9 @@ def run(
     include_tools: IncludeTools = None,
     exclude_tools: ExcludeTools = None,
     format: Annotated[str, typer.Option(help="How calls are written; auto goes by the model's name.")] = "auto",
+    images: Annotated[
+        bool | None, typer.Option("--images/--no-images", help="The model sees images; by itself as the server says.")
+    ] = None,
     style: Annotated[str, typer.Option(help="The system prompt: compact, full or trained.")] = "compact",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
     constraint: ConstraintOption = "auto",
@@ -342,6 +345,7 @@ def run(
         approve=approve,
         dialect=_dialect(dialect, tools, include_tools, exclude_tools),
         format=None if format == "auto" else format,
+        images=images,
         style=style,
         prompts=str(prompts) if prompts else None,
         constraint=None if constraint == "auto" else constraint,

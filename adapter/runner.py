@@ -57,6 +57,8 @@ class Settings:
     prompts: str | None = None
     constraint: str | None = None
     max_turns: int = 25
+    images: bool | None = None
+    """Whether the model sees images; by itself, as the server says."""
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
     sandbox: Sandbox = field(default_factory=Sandbox)
@@ -110,6 +112,7 @@ def run_task(task: str, settings: Settings) -> int:
             questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
             editor=None,  # nobody looks at one here, and each tool costs tokens
             agents=SubAgents(served.chat, format=format),
+            media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
         )
         workspace = stack.enter_context(
             Workspace(
@@ -175,6 +178,10 @@ def run_demo(keep: Path | None) -> int:
         after = file.read_text(encoding="utf-8")
         print(f"settings.ini was{'' if after != before else ' not'} changed:\n{after}", end="")
         return code if after != before else 1
+
+
+def _sees_images(settings: Settings, served: Served) -> bool:
+    return bool(served.chat.sees_images()) if settings.images is None else settings.images
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import overload
-from urllib.parse import quote
 
 from adapter.events import Json
 
@@ -43,6 +42,8 @@ _BEGINNING = re.compile(
     r"(?i)(?:authorization|api[-_]key|bearer)[^\n]{0,20}\S{0,2000}\Z"
     r"|-----BEGIN [^-]{0,60}(?:-----[^-]{0,10000})?-{0,5}\Z"
 )
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+"""What addresses do not encode (RFC 3986, 2.3)."""
 _RUN = re.compile(r"\S*\Z")
 
 
@@ -140,7 +141,8 @@ def _spellings(value: str) -> Iterator[str]:
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
-    yield quote(value, safe="")
+    encoded = value.encode("utf-8", "surrogateescape")
+    yield "".join(chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}" for byte in encoded)
     lines = value.splitlines()
     if len(lines) > 1:
         yield from (line for line in lines if len(line) >= MIN_LINE)

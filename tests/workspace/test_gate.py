@@ -321,7 +321,7 @@ NAMES = st.sampled_from(
 
 
 @given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_system_call_finds_what_the_walk_finds(maze, names, follow, write, parents):
     """The same place, or the same refusal in the same words."""
 
@@ -361,11 +361,11 @@ def test_the_quick_way_is_taken_where_it_can_be(directory, root, monkeypatch):
     (directory / "a" / "b" / "f").write_text("x")
     given: list[int | None] = []
 
-    def noted(*args):
+    def open_beneath(*args):
         given.append(openat2.open_beneath(*args))
         return given[-1]
 
-    monkeypatch.setattr("adapter.workspace.gate.open_beneath", noted)
+    monkeypatch.setattr("adapter.workspace.gate.open_beneath", open_beneath)
     for path in ("a/b/f", "a/up/a/b/f"):
         with root.open_file(path):
             pass
