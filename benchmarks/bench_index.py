@@ -11,9 +11,9 @@ as a pre-tokenizer splits text: words with the blank before them, single digits,
 punctuation, runs of blanks. Python's functions and classes are compared with
 ``ast``, those of other languages with universal-ctags where it is installed, in
 C and C++ prototypes too. What stands inside functions or in the value of a variable is
-not declared to anyone, and a name in capitals in C is a macro's use that
-ctags takes for a function; these are counted apart as "other". Exits with 1 when a language is outlined by less than 70 % on the whole, or a
-function in 200 is missing.
+not declared to anyone, and a name in capitals in C is a macro's use that ctags
+takes for a function; these are counted apart as "other". Exits with 1 when a
+language is outlined by less than 70 % on the whole, or a function in 200 is missing.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ REDUCTION_BAR = 70.0
 MISSED_BAR = 0.005
 _TOKEN = re.compile(r" ?[^\W\d_]+|\d| ?[^\w\s]+|_+|\s+")
 PACKAGES = {
-    "npm pack": (
+    "npm pack --silent {}": (
         *("rxjs", "react-native-paper", "react-native-windows@0.72", "expo-modules-core", "@capacitor/android"),
         *("@capacitor/ios", "argon2", "leveldown", "re2", "react-native-screens", "react-native-gesture-handler"),
         *("react-native-maps", "node-expat", "usb", "ffi-napi"),
     ),
-    "apt-get download": (
+    "apt-get download {}": (
         *("golang-github-spf13-cobra-dev", "golang-github-gorilla-mux-dev", "librust-serde-json-dev", "rake"),
         *("librust-regex-automata-dev", "ruby-rack", "ruby-sinatra", "php-symfony-console", "php-twig", "shunit2"),
         *("lua-penlight", "lua-busted", "lua-luassert", "lua-posix", "bash-completion", "bash-doc", "autoconf-archive"),
         *("dkms", "git", "initramfs-tools", "libfmt-dev", "libspdlog-dev", "nlohmann-json3-dev"),
     ),
-    "pip download --quiet --no-deps --no-binary :all:": ("hiredis", "lz4", "xxhash"),
+    "pip download --quiet --no-deps --no-binary {0} {0}": ("hiredis", "lz4", "xxhash"),
 }
 CTAGS_KINDS = frozenset(
     {"function", "func", "method", "class", "interface", "struct", "enum", "trait", "protocol", "object"}
@@ -108,9 +108,8 @@ def download(directory: Path) -> None:
         for package in packages:
             place = directory / re.sub(r"\W+", "-", package)
             place.mkdir(parents=True, exist_ok=True)
-            if subprocess.run(
-                [*command.split(), package], cwd=place, stdout=subprocess.DEVNULL, check=False
-            ).returncode:
+            run = subprocess.run(command.format(package).split(), cwd=place, stdout=subprocess.DEVNULL, check=False)
+            if run.returncode:
                 print(f"{package} was not downloaded")
             for archive in place.iterdir():
                 if archive.suffix == ".deb":
