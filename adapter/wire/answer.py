@@ -21,7 +21,9 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
+from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.request import Request
 
@@ -173,16 +175,18 @@ class _Choice:
         self.error: JsonObject | None = None
         self.was_reasoning = 0
         self._request = request
-        self._parser = Parser(
-            tools=request.tools,
-            turn=f"{request.turn}{index or ''}",
-            policy=request.policy,
-            stream_arguments=request.stream_arguments if stream_arguments is None else stream_arguments,
+        turn = f"{request.turn}{index or ''}"
+        streams = request.stream_arguments if stream_arguments is None else stream_arguments
+        self._parser: Parser | ReplyParser = (
+            Parser(tools=request.tools, turn=turn, policy=request.policy, stream_arguments=streams)
+            if request.reply is None
+            else ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
         )
         self._has_role = False
         self._content_size = 0
         self._calls: list[str] = []  # ids, in order
         self._open: str | None = None  # the id of the call whose arguments are streaming
+        self._restoring = Restoring()  # of those
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason."""
@@ -246,16 +250,18 @@ class _Choice:
             return []
         deltas = []
         if event.id != self._open:
-            self._open = event.id
+            self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
         index = len(self._calls) - 1
-        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": event.arguments}}]}]
+        arguments = self._restoring.feed(event.arguments)
+        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
         if call.id == self._open:
             self._open = None
             return []
-        return [self._header(call.id, call.name, json.dumps(call.arguments, ensure_ascii=False))]
+        arguments = in_strings(restore, call.arguments)
+        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._calls.append(call_id)

@@ -14,12 +14,12 @@ from adapter.errors import ToolError
 from adapter.lines import line_texts, to_lf
 from adapter.operations import Grep, GrepHit, GrepHits
 from adapter.visible import visible
-from adapter.workspace.documents import decode, is_binary
+from adapter.workspace.documents import PROBE_BYTES, decode, is_binary
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher
 from adapter.workspace.ignore import COMMON_DIRECTORIES
 from adapter.workspace.patterns import compile_for_text, compile_pattern, required_texts
-from adapter.workspace.place import OPEN_FILE
+from adapter.workspace.place import OPEN_FILE, Place, open_regular
 from adapter.workspace.walk import Walk
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -47,6 +47,8 @@ def grep(root: Root, operation: Grep) -> GrepHits:
         single = place.is_file
         if single:
             search.look_into(place.name, place.dirfd, "/".join(place.parts))
+            if not search.found and not search.notes and _is_binary(place):
+                search.notes.append(f"{place.shown} was not searched: it is a binary file")
     if not single:
         wanted = search.may_want if operation.file_patterns else None
         walk = Walk(root, operation.path, skip=COMMON_DIRECTORIES, gitignore=True, wanted=wanted)
@@ -58,6 +60,12 @@ def grep(root: Root, operation: Grep) -> GrepHits:
                 break
         search.notes += walk.notes
     return search.result()
+
+
+def _is_binary(place: Place) -> bool:
+    with open_regular(place) as descriptor:
+        head = os.pread(descriptor, PROBE_BYTES, 0)
+        return is_binary(head) and not head.startswith(_MARKS)
 
 
 @dataclass(slots=True)

@@ -170,6 +170,13 @@ def test_grep_honours_context_file_patterns_path_and_limit(root):
     assert (len(limited.hits), limited.total) == (2, 6)
 
 
+def test_a_binary_file_that_was_asked_for_is_named(project, root):
+    """It is not silence that says so; text with many NULs, in UTF-16, is text."""
+    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is a binary file",)
+    (project / "wide").write_text("other", encoding="utf-16")
+    assert grep(root, Grep("hello", "wide")).notes == ()
+
+
 def test_lines_are_matched_one_by_one(root, directory):
     """Anchors mean the line, and \\s does not reach into the next one."""
     (directory / "f").write_bytes(b"one\r\ntwo\rthree\n")
@@ -289,7 +296,7 @@ PATTERNS = st.lists(
 
 
 @given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, pattern, case_sensitive, end):
     """Skipping files and hopping through a text never change the answer."""
     assume(any(lines))
