@@ -25,6 +25,20 @@ REAL_FILES = (
 )
 
 
+SWIFT = """class A {
+  func f(x: B) {
+    switch x {
+    #if D
+    case C.a: g()
+    #endif
+    default: h()
+    }
+  }
+  func i() {}
+}
+"""
+
+
 def shown(text, name):
     language = language_of(name, text)
     assert language is not None
