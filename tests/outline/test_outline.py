@@ -150,12 +150,7 @@ def test_deep_nesting_in_a_signature_is_no_problem():
         ("return function(x)\n  local function f() end\n  function x.g() end\nend", "a.lua", ["f", "x.g"]),
         ("return setmetatable({}, { __call = function(self) end })", "a.lua", ["__call"]),
         ("begin\n  X = 1\nrescue\n  class A\n    def f; end\n  end\nend", "a.rb", ["f"]),
-        (
-            "class A {\n  func f(x: B) {\n    switch x {\n    #if D\n    case C.a: g()\n    #endif\n    default: h()\n    }\n  }\n"
-            "  func i() {}\n}",
-            "a.swift",
-            ["f", "i"],
-        ),
+        (SWIFT, "a.swift", ["f", "i"]),
         ("A.prototype.run = wrap(function (x) {\n});", "a.js", ["A.prototype.run"]),
     ],
 )
