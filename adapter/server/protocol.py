@@ -15,6 +15,7 @@ HEAD_S = 8.0
 """How long the head of a request may take, from the connection or its first byte on."""
 
 MAX_HEAD_BYTES = 32_000
+"""Of a request: its first line and its headers."""
 
 
 LINGER_S = 2.0

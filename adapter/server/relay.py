@@ -177,10 +177,14 @@ class PassedThrough(Answering):
                 if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
             }
             await _begin(send, response.status, headers)
+            if response.status >= 400:
+                await send(
+                    {"type": "http.response.body", "body": await self._upstream.body_of(response), "more_body": True}
+                )
             while piece := await response.content.readany():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except aiohttp.ClientError:
+        except (aiohttp.ClientError, UpstreamError):
             pass  # an answer without its end is broken off: that is how the client learns of it
         finally:
             response.close()

@@ -16,6 +16,7 @@ import yarl
 from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
+from adapter.secrets import REDACTED
 from adapter.transport import constraint_fields
 from adapter.wire.answer import DIED
 from adapter.wire.request import Options
@@ -26,6 +27,9 @@ SILENCE_S = 600.0
 
 KNOWN_FOR_S = 60.0
 """How long what llama.cpp said about its model holds."""
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Of an answer that has to be whole before it is translated."""
 
 MAX_PROMPTS = 64
 """Ways of thinking that are remembered."""
@@ -68,6 +72,7 @@ class Upstream:
         self._session: aiohttp.ClientSession | None = None
         self._prompts: dict[bytes, str | None] = {}
         key = None if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY")
+        self._key = key
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
@@ -86,6 +91,10 @@ class Upstream:
     def url(self, path: str) -> str:
         """Where the model server has what our clients call ``path``."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
+
+    def without_key(self, content: bytes) -> bytes:
+        """What the server said, for clients: its errors may repeat the key that it was sent."""
+        return content.replace(self._key.encode(), f"{REDACTED}]".encode()) if self._key else content
 
     async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not."""
@@ -110,7 +119,7 @@ class Upstream:
 
     def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
         """What it means for a client that the connection failed."""
-        url = self.endpoint.base_url
+        url = self.endpoint.shown
         if isinstance(error, aiohttp.SocketTimeoutError):
             advice = "Give it more time (--patience), or send a shorter prompt."
             return UpstreamError(f"the model server at {url} said nothing for {self.patience_s:g} s. {advice}", 504)
@@ -120,14 +129,16 @@ class Upstream:
         return UpstreamError(f"Nothing answers at {url} ({reason}). {_NO_ANSWER}.", 502)
 
     async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
-        """All of it. Raises UpstreamError when the connection breaks in the middle."""
-        pieces = []
+        """All of it, or what came before it was too much to be an answer; our key, which it may repeat, made
+        unreadable. Raises UpstreamError when the connection breaks in the middle."""
+        pieces, size = [], 0
         try:
-            while piece := await response.content.readany():
+            while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):
                 pieces.append(piece)
+                size += len(piece)
         except aiohttp.ClientError as error:
             raise self.failure(error, has_begun=True) from error
-        return b"".join(pieces)
+        return self.without_key(b"".join(pieces))
 
     async def options_for(self, body: Json) -> Options:
         """How to translate this request: what the user chose, and what is known of the model."""
