@@ -29,6 +29,7 @@ from adapter.customary import (
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, NestedArguments, Rendered, ToolArguments, expect
 from adapter.dialects.schema import REQUIRED_KEY
+from adapter.edits.given import file_edits_in
 from adapter.edits.notations import is_notation, read_patches
 from adapter.errors import FormatError
 from adapter.events import Json, JsonObject
@@ -39,6 +40,7 @@ from adapter.operations import (
     Done,
     EditorState,
     FileInfo,
+    FilesPatched,
     FileText,
     FindByName,
     GetEditorState,
@@ -56,6 +58,7 @@ from adapter.operations import (
     Outcome,
     Patch,
     Patched,
+    PatchFiles,
     PatchNames,
     PatchText,
     Paths,
@@ -191,7 +194,8 @@ class PatchArguments(NestedArguments):
 class ApplyEdit(ToolArguments):
     """Apply search/replace edits: one by old_text and new_text, or several at once by patches.
 
-    All patches are checked before any is applied; if one fails, nothing is changed.
+    All patches are checked before any is applied; if one fails, nothing is changed. Without a path, patches is one
+    text for several files: a unified diff, or a "*** Begin Patch" envelope, which may add, move and delete files.
     """
 
     naming = Naming(
@@ -201,14 +205,18 @@ class ApplyEdit(ToolArguments):
         effect="write",
         example={"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"},
     )
-    path: FilePath
+    path: Annotated[
+        str | None,
+        Field(description="File path (relative to workspace or absolute)", json_schema_extra={REQUIRED_KEY: True}),
+        Aliases(*PATH),
+    ] = None
     old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*OLD_TEXT)] = None
     new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*NEW_TEXT)] = None
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
     patches: Annotated[
-        list[PatchArguments] | None,
+        list[PatchArguments] | SkipJsonSchema[str] | None,
         Field(description="Several patches, instead of old_text and new_text"),
         Aliases("edits", "patch", "diff", "input"),
     ] = None
@@ -216,13 +224,15 @@ class ApplyEdit(ToolArguments):
     @model_validator(mode="before")
     @classmethod
     def _notation_as_patches(cls, given: Json) -> Json:
-        """A diff, an envelope or SEARCH/REPLACE blocks in place of the list."""
+        """A diff, an envelope or SEARCH/REPLACE blocks in place of the list; without a path they stay as they are."""
         written = given.get("patches") if isinstance(given, dict) else None
         if isinstance(written, list) and len(written) == 1:
             written = written[0]
         if not isinstance(written, str) or not is_notation(written):
             return given
         try:
+            if not given.get("path"):
+                return {**given, "patches": written}
             return {**given, "patches": [asdict(patch) for patch in read_patches(written)]}
         except FormatError as error:
             raise ValueError(str(error)) from error
@@ -230,6 +240,10 @@ class ApplyEdit(ToolArguments):
     @model_validator(mode="after")
     def _one_form(self) -> ApplyEdit:
         single = self.old_text is not None or self.new_text is not None
+        if isinstance(self.patches, str):
+            self._check_text(self.patches)
+        elif not self.path:
+            raise ValueError("'path' is missing (string)")
         if single and self.patches:
             raise ValueError("give either old_text and new_text, or patches, not both")
         if not single and not self.patches:
@@ -238,14 +252,26 @@ class ApplyEdit(ToolArguments):
             raise ValueError(f"{'old_text' if self.old_text is None else 'new_text'} is missing")
         return self
 
+    def _check_text(self, text: str) -> None:
+        if self.path:
+            raise ValueError(f"patches is {text[:60]!r}: expected a list, or the text of a patch")
+        try:
+            file_edits_in(text)
+        except FormatError as error:
+            raise ValueError(str(error)) from error
+
     def operation(self) -> Operation:
+        if isinstance(self.patches, str):
+            return PatchFiles(file_edits_in(self.patches))
         if self.patches:
             given = tuple(Patch(**dict(item)) for item in self.patches)
         else:
             given = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
-        return PatchText(self.path, given)
+        return PatchText(self.path or "", given)
 
     def render(self, outcome: Outcome) -> Rendered:
+        if isinstance(outcome, FilesPatched):
+            return wording.files_patched_text(outcome), None
         return wording.patched_text(expect(outcome, Patched)), None
 
 

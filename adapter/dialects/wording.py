@@ -13,6 +13,7 @@ from adapter.operations import (
     CodeOutput,
     CommandOutput,
     Done,
+    FilesPatched,
     FileText,
     GrepHit,
     GrepHits,
@@ -89,6 +90,15 @@ def patched_text(patched: Patched) -> str:
     """One sentence; when something was tolerated, what, and the diff to look it over."""
     count = f"{patched.count} patches" if patched.count != 1 else "1 patch"
     text = f"Applied {count} to {patched.path}."
+    if not patched.notes:
+        return text
+    return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])
+
+
+def files_patched_text(patched: FilesPatched) -> str:
+    """What was done to each file; when something was tolerated, what, and the diff."""
+    text = ", ".join(patched.done)
+    text = f"{text[:1].upper()}{text[1:]}."
     if not patched.notes:
         return text
     return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])

@@ -94,4 +94,4 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
 
 
 def _file_plan(desk: Desk, change: files.FileChange) -> Plan:
-    return Plan(change.summary, lambda: change.commit(desk), change.diff)
+    return Plan(change.summary, lambda: change.commit(desk), change.diff, diffs=change.diffs)

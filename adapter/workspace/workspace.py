@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 from adapter.approval import MODES, Approval, Approver, Policy, Rule, decided, rules_for
 from adapter.calls import Invocation, normalise, resolve
 from adapter.dialects import Dialect, get_dialect
-from adapter.dialects.foreign import understood
+from adapter.dialects.foreign import acting_tools, patch_in_command, understood
 from adapter.errors import DeniedError, FormatError, ToolError, UsageError
 from adapter.events import HasCalls, Json, JsonObject, ToolCall, ToolResult
 from adapter.formats.reading.shapes import as_object
@@ -26,6 +26,7 @@ from adapter.operations import (
     DeleteMemory,
     Effect,
     FetchPage,
+    FileEdit,
     FilesPatched,
     Finished,
     GrepHits,
@@ -34,6 +35,7 @@ from adapter.operations import (
     Operation,
     Outcome,
     Patched,
+    PatchFiles,
     Paths,
     ReadText,
     RunCommand,
@@ -46,6 +48,7 @@ from adapter.operations import (
 )
 from adapter.tools import Arguments, Tool, ToolSet
 from adapter.truncate import truncate
+from adapter.visible import visible
 from adapter.workspace.clock import Clock
 from adapter.workspace.desk import Desk
 from adapter.workspace.faults import explained
@@ -164,7 +167,7 @@ class Workspace:
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """What ``run`` would do, and its diff, without doing it or asking anybody; not ``ok`` when it would fail."""
         try:
-            _, _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
+            _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
             return _failed(name, error)
@@ -187,7 +190,8 @@ class Workspace:
         kind = type(operation).__name__
         with explained(f"{kind} was not done"):
             planned = plan(self._desk, operation)
-        self._require_approval(self._approval(kind, operation, effect_of(operation), planned), None)
+        for approval in self._approvals(kind, operation, planned):
+            self._require_approval(approval, None)
         with explained(f"{kind} was not completed"):
             return planned.commit()
 
@@ -258,6 +262,10 @@ class Workspace:
 
     def _resolved_call(self, name: str, arguments: Mapping[str, Json] | str) -> Invocation:
         """What a call asks for, also one of another dialect's tools. Raises ToolError."""
+        patch = patch_in_command(arguments)
+        if patch is not None:
+            call = self._resolved_call("apply_patch", {"patches": patch})
+            return replace(call, notes=(*call.notes, f"{name} was not run: the patch in its command was applied"))
         self._check_present(name)
         if self.tools.match(name) is None and self.dialect.tools.match(name) is None:
             meant = understood(name, arguments, self.tools, self.dialect)
@@ -290,7 +298,7 @@ class Workspace:
             message = f"{tool.name} is not for this sub-agent, which only reads. Say in your answer what to change"
             raise ToolError(message)
 
-    def _plan(self, invocation: Invocation, clock: Clock | None) -> tuple[Arguments, Operation, Plan, Approval]:
+    def _plan(self, invocation: Invocation, clock: Clock | None) -> tuple[Arguments, Plan, list[Approval]]:
         """What a call would do, if no rule forbids that. Raises ToolError."""
         tool, call = invocation.tool, invocation.validated
         if call is None:
@@ -302,18 +310,20 @@ class Workspace:
         effect = effect_of(operation)
         self._check_allowed(tool, effect)
         with explained(f"{tool.name} was not done"):
-            self._refuse_denied(tool, operation, effect)
+            self._refuse_denied(tool, operation)
             planned = plan(self._desk, operation, clock)
-            approval = self._approval(tool.name, operation, effect, planned)
-            label = invocation.arguments.get(tool.label)
-            return call, operation, planned, replace(approval, label=label if isinstance(label, str) else "")
+            given = invocation.arguments.get(tool.label)
+            label = given if isinstance(given, str) else ""
+            approvals = self._approvals(tool.name, operation, planned)
+            return call, planned, [replace(approval, label=label) for approval in approvals]
 
     def _perform(self, invocation: Invocation, clock: Clock | None) -> ToolResult:
         name = invocation.tool.name
         # From the plan to its commit nobody else writes: a file changes only by plans that have seen it.
         with self._writing if _may_write(invocation) else nullcontext():
-            call, _, planned, approval = self._plan(invocation, clock)
-            self._require_approval(approval, clock)
+            call, planned, approvals = self._plan(invocation, clock)
+            for approval in approvals:
+                self._require_approval(approval, clock)
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time is up; {name} was not done")
             with explained(f"{name} was not completed"):
@@ -358,17 +368,32 @@ class Workspace:
 
     def _check_undoable(self, call: ToolCall) -> None:
         """Raises ToolError for what cannot be part of a batch."""
-        invocation = resolve(call.name, call.arguments, self.tools)
+        invocation = self._resolved_call(call.name, call.arguments)
         if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
             raise ToolError(f"{call.name} cannot be taken back: send it alone, after the changes")
 
-    def _refuse_denied(self, tool: Tool, operation: Operation, effect: Effect) -> None:
+    def _refuse_denied(self, tool: Tool, operation: Operation) -> None:
         """Raises ToolError for what a rule denies, before it is planned: a failed plan quotes from the file."""
-        approval = self._approval(tool.name, operation, effect, Plan(tool.name, lambda: Finished()))
-        if (rule := self._policy.denial(approval)) is not None:
-            raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
+        unplanned = Plan(tool.name, lambda: Finished())
+        whole = self._approval(tool.name, operation, unplanned)
+        for approval in (whole, *self._approvals(tool.name, operation, unplanned)):
+            if (rule := self._policy.denial(approval)) is not None:
+                raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
 
-    def _approval(self, tool: str, operation: Operation, effect: Effect, planned: Plan) -> Approval:
+    def _approvals(self, tool: str, operation: Operation, planned: Plan) -> list[Approval]:
+        """What must be allowed: of a patch over several files each edit, by the session's tool for such edits."""
+        if not isinstance(operation, PatchFiles):
+            return [self._approval(tool, operation, planned)]
+        found = []
+        for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
+            part = Plan(_summary(edit), planned.commit, diff)
+            is_own = tool == type(operation).__name__  # the program's, see `do`
+            names = [tool] if is_own else [each.name for each in acting_tools(edit, self.tools, tool)]
+            found += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
+        return found
+
+    def _approval(self, tool: str, operation: Operation, planned: Plan) -> Approval:
+        effect = effect_of(operation)
         paths = planned.paths or tuple(self._resolved(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
         return Approval(
@@ -390,10 +415,7 @@ class Workspace:
             return  # not in the workspace
         if effect_of(operation) == "read" and not self._policy.rules:
             return
-        for key in ("path", "source", "destination"):
-            path = getattr(operation, key, None)
-            if not isinstance(path, str):
-                continue
+        for path in _paths_in(operation):
             places = []
             for follow in (False, True):
                 with root.locate(path, follow=follow, parents="imagine") as place:
@@ -448,6 +470,22 @@ class Workspace:
                 return replace(outcome, entries=tuple(entry for entry in entries if is_shown(above + entry.path)))
             case _:
                 return outcome
+
+
+def _paths_in(operation: Operation) -> Iterator[str]:
+    """The paths that an operation names."""
+    if isinstance(operation, PatchFiles):
+        for edit in operation.files:
+            yield from filter(None, (edit.path, edit.moved_to))
+    for key in ("path", "source", "destination"):
+        path = getattr(operation, key, None)
+        if isinstance(path, str):
+            yield path
+
+
+def _summary(edit: FileEdit) -> str:
+    moved = f", move it to {visible(edit.moved_to)}" if edit.moved_to else ""
+    return f"{edit.action} {visible(edit.path)}{moved}"
 
 
 def _may_write(invocation: Invocation) -> bool:
