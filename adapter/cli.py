@@ -19,6 +19,7 @@ from adapter import __version__, tool_commands
 from adapter.errors import AdapterError, TransportError, UsageError
 
 if TYPE_CHECKING:
+    from adapter.config import Config
     from adapter.dialects import Dialect
     from adapter.events import Turn
     from adapter.operations import PatchBasis
@@ -314,6 +315,12 @@ def run(
     constrain: Annotated[str, typer.Option(help="Force valid calls: auto (small models), always or never.")] = "auto",
     max_turns: Annotated[int, typer.Option(min=1, help="Answers asked of the model.")] = 25,
     record: Annotated[Path | None, typer.Option(help="Write a transcript to this .jsonl file.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A configuration instead of the user's config.toml.")] = None,
+    skills: Annotated[list[Path] | None, typer.Option(help="A folder with skills of yours; may be repeated.")] = None,
+    search_url: Annotated[str | None, typer.Option(help="A web search service, with {query} in its address.")] = None,
+    agent_model: Annotated[
+        list[str] | None, typer.Option(help="The model of a tier of sub-agents: strong=qwen3:32b; may be repeated.")
+    ] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
     ask: Annotated[list[str] | None, typer.Option(help="Always ask for this: 'write_file(docs/**)'.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
@@ -334,6 +341,7 @@ def run(
         prompts=str(prompts) if prompts else None,
         constrain=constrain,
         max_turns=max_turns,
+        config=_config(workspace, config, skills, search_url, agent_model),
         record=record,
         rules=(
             *(Rule.parse("deny", text) for text in deny or ()),
@@ -342,6 +350,28 @@ def run(
         ),
     )
     raise typer.Exit(run_task(task, settings))
+
+
+def _config(
+    workspace: Path,
+    file: Path | None,
+    skills: list[Path] | None,
+    search_url: str | None,
+    agent_models: list[str] | None,
+) -> Config:
+    """The user's configuration, with what the command line says in its place or besides."""
+    from adapter.config import ModelTable, SearchTable, SkillsTable, read_config
+
+    config = read_config(workspace, file)
+    models = dict(config.models)
+    for given in agent_models or ():
+        name, separator, model = given.partition("=")
+        if not (name and separator and model):
+            raise UsageError(f"--agent-model is {given!r}; expected a tier and a model: strong=qwen3:32b")
+        models[name] = ModelTable(model=model)
+    folders = [*config.skills.folders, *(str(folder.absolute()) for folder in skills or ())]
+    changed = {"models": models, "skills": SkillsTable(folders=folders)}
+    return config.model_copy(update=changed | ({"search": SearchTable(url=search_url)} if search_url else {}))
 
 
 @app.command()

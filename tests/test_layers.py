@@ -45,7 +45,7 @@ LAYERS = [
     ["adapter.wrapped"],
     ["adapter.transcript"],
     ["adapter.workspace"],
-    ["adapter.endpoints", "adapter.weights"],
+    ["adapter.endpoints", "adapter.weights", "adapter.config"],
     ["adapter.embedded", "adapter.sdk_errors", "adapter.tokens"],
     ["adapter.transport"],
     ["adapter.guidance"],
