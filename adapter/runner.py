@@ -113,6 +113,8 @@ def run_task(task: str, settings: Settings) -> int:
             agents=_sub_agents(served.chat, format, settings.config, stack),
             media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
         )
+        if recording is not None:
+            host = replace(host, events=recording.inner)
         workspace = stack.enter_context(
             Workspace(
                 settings.workspace,

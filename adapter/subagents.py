@@ -104,10 +104,16 @@ class SubAgents:
         number = self._count()
         began = time.monotonic()
         tokens: list[int] = []
-        host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=None)
+        recording = (
+            None if self._record is None else Recording(self._record(number), Path(workspace.root, task.cwd or ""))
+        )
+        events = None if recording is None else recording.inner
+        host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
         with self._slots, workspace.part(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
             agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
-            recording = self._recording(agent, task, number)
+            if recording is not None:
+                part.watch_approvals(recording.asking)
+                recording.begin(agent, task.prompt, approve=part.mode)
 
             def observe(happening: Observed) -> None:
                 if isinstance(happening, Chunk):
@@ -132,13 +138,6 @@ class SubAgents:
         system = system_prompt(part.dialect, format, self._style, tools=part.tools)
         system = "\n".join(text for text in (system, kind.instructions) if text)
         return Agent(part, chat, format=format, system=system, limits=self._limits)
-
-    def _recording(self, agent: Agent, task: RunAgent, number: int) -> Recording | None:
-        if self._record is None:
-            return None
-        recording = Recording(self._record(number), Path(agent.workspace.root))
-        recording.begin(agent, task.prompt, approve=agent.workspace.mode)
-        return recording
 
     def _kind(self, name: str) -> AgentKind:
         wanted = name.strip().casefold()
