@@ -251,3 +251,5 @@ class ToolResult:
     """Data URLs of what the model is to see, after the results."""
     ends: bool = False
     """The model asked to end the run."""
+    sandbox: str = ""
+    """Of what ran programs: what confined them, or that nothing did."""

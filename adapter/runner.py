@@ -37,6 +37,7 @@ from adapter.transport import ChatClient, Chunk, find_endpoint
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
 from adapter.workspace.http_providers import HttpDocs, HttpSearch
+from adapter.workspace.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
@@ -61,6 +62,7 @@ class Settings:
     config: Config = field(default_factory=Config)
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
+    sandbox: Sandbox = field(default_factory=Sandbox)
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
@@ -88,6 +90,7 @@ def run_task(task: str, settings: Settings) -> int:
                 state=settings.state,
                 rules=settings.rules,
                 host=plain,
+                sandbox=settings.sandbox,
             )
         )
         recording: Recording | None = None
@@ -126,8 +129,11 @@ def run_task(task: str, settings: Settings) -> int:
                 echo=console.echo,
                 rules=settings.rules,
                 host=host,
+                sandbox=settings.sandbox,
             )
         )
+        if workspace.sandbox:
+            console.note_sandbox(workspace.sandbox)
         offered = workspace.tools if small is None else small
         chat: Chat = served.chat if small is None else GuidedChat(served.chat, small, evidence)
         style = "small" if is_guided else settings.style

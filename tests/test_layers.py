@@ -30,7 +30,7 @@ LAYERS = [
     ["adapter.tools"],
     ["adapter.schema"],
     ["adapter.formats"],
-    ["adapter.calls"],
+    ["adapter.calls", "adapter.neutral"],
     ["adapter.parser"],
     ["adapter.replies"],
     ["adapter.edits", "adapter.outline"],
@@ -66,7 +66,7 @@ PURE = [
     "adapter.schema_shapes", "adapter.session", "adapter.transcript", "adapter.approval", "adapter.diffs",
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
-    "adapter.customary", "adapter.contents", "adapter.constraint", "adapter.replies",
+    "adapter.constraint", "adapter.replies", "adapter.neutral", "adapter.customary", "adapter.contents",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

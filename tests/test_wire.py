@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
@@ -47,7 +47,6 @@ def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
     return content, reasoning, calls, finish_reason
 
 
-@settings(deadline=None)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
 def test_a_stream_may_be_split_anywhere(text, size):
     """The bytes a server sends in one piece, or in pieces of any size, say the same."""
@@ -59,7 +58,6 @@ def test_a_stream_may_be_split_anywhere(text, size):
     assert at_once.endswith(b"data: [DONE]\n\n")
 
 
-@settings(deadline=None)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), reason=st.sampled_from(["stop", "length"]))
 def test_streamed_and_whole_say_the_same(text, reason):
     """But for reasoning that only its end gave away, when its beginning had been sent as content."""
@@ -73,7 +71,6 @@ def test_streamed_and_whole_say_the_same(text, reason):
     assert sorted(told[0] + told[1]) == sorted(content + reasoning)
 
 
-@settings(deadline=None)
 @given(data=st.binary(max_size=200))
 def test_no_bytes_are_too_strange(data):
     """Whatever a server sends, the client gets events that are JSON, and an end or an error."""
@@ -84,7 +81,6 @@ def test_no_bytes_are_too_strange(data):
     assert all(event == b"[DONE]" or isinstance(json.loads(event), dict) for event in events)
 
 
-@settings(deadline=None)
 @given(chunk=st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3)
@@ -238,7 +234,6 @@ def test_messages_must_be_messages():
         translate({"messages": ["hello"], "tools": TOOLS}, Options())
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([b"data: {}", b"\n", b"\r\n", b": ping", b"event: x", b"data:1", b"\xff"])),
     st.integers(1, 9),
@@ -260,7 +255,6 @@ def test_lines_and_events_of_other_ends():
     assert lines.feed(b'{"a": 1}\n\n{"b"') + lines.feed(b": 2}") + lines.close() == [b'{"a": 1}', b'{"b": 2}']
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=20))
 def test_any_text_can_be_sent(text):
     """Also half a surrogate pair, which no UTF-8 holds."""

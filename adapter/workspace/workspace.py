@@ -58,6 +58,7 @@ from adapter.workspace.hosted import Hosted
 from adapter.workspace.media import described
 from adapter.workspace.planned import Plan
 from adapter.workspace.plans import plan
+from adapter.workspace.sandbox import Choice, Confinement, Sandbox
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """What a sub-agent that only reads may do."""
@@ -73,7 +74,8 @@ class Workspace:
     besides them. ``host`` gives what some tools need; those that need what it has not are not offered.
     What is needed to undo changes, and to put right one that a crash cut off, is kept below ``state``,
     by default the user's state directory. ``echo`` is given the output of tools that show it to the user, as
-    it comes. Raises UsageError for a directory, dialect, mode or tool that does not exist.
+    it comes. ``sandbox`` says how programs are confined. Raises UsageError for a directory, dialect, mode or
+    tool that does not exist.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Workspace:
         rules: Iterable[Rule] = (),
         tools: Iterable[Tool | Callable[..., object]] = (),
         host: Host | None = None,
+        sandbox: Sandbox | Choice = "auto",
     ) -> None:
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
@@ -106,9 +109,10 @@ class Workspace:
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
         self._above: tuple[str, ...] = ()
+        self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(sandbox)
         self._state, self._echo = None if state is None else os.fspath(state), echo
-        self._desk = self._new_desk(Root(root))
         self._whole = whole if only is None else _chosen(whole, only)
+        self._desk = self._new_desk(Root(root))
         self.tools: ToolSet = self._offered()
 
     @property
@@ -120,6 +124,11 @@ class Workspace:
     def recovered(self) -> tuple[str, ...]:
         """What was put right when the workspace was opened, because a program had died in the middle of a change."""
         return self._desk.history.recovered
+
+    @property
+    def sandbox(self) -> str:
+        """What confines the programs that tools run, in one line for people; empty when no tool runs any."""
+        return self._desk.confinement.text if any(tool.effect == "execute" for tool in self.tools.values()) else ""
 
     @property
     def mode(self) -> str:
@@ -265,7 +274,25 @@ class Workspace:
         shared = owner if owner is not None and owner.root is root else None
         history = shared.history if shared is not None else History(root, self._state)
         hosted = Hosted(self.host, root, self)
-        return Desk(root, history, echo=self._echo, hosted=hosted, owner=owner)
+        confinement = shared.confinement if shared is not None else self._confinement(root)
+        return Desk(root, history, echo=self._echo, hosted=hosted, owner=owner, confinement=confinement)
+
+    def _confinement(self, root: Root) -> Confinement:
+        """What confines commands in ``root``: of rules about paths, as much as the sandbox can keep."""
+
+        def kept_from(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
+            names = frozenset(tool.name for tool in self._whole.values() if tool.effect in effects)
+            is_denied = self._policy.denied_paths(names)
+            above = self._above
+            return is_denied and (lambda path: is_denied("/".join((*above, path))))
+
+        return Confinement(
+            self._sandbox,
+            root.path,
+            hidden=kept_from(("read",)),
+            frozen=kept_from(("write", "delete")),
+            own=root.hidden,
+        )
 
     def _offered(self) -> ToolSet:
         """The tools whose needs the host meets, and whose effects are allowed, with what there is to choose from."""
@@ -363,6 +390,7 @@ class Workspace:
             user_message=_user_message(outcome),
             images=_images(outcome),
             ends=isinstance(outcome, Finished),
+            sandbox=approval.sandbox,
         )
 
     def _run_batch(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -430,6 +458,7 @@ class Workspace:
             command=command if isinstance(command, str) else None,
             cwd="/".join((*self._above, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
+            sandbox=self._desk.confinement.text if effect == "execute" else "",
         )
 
     def _resolved(self, operation: Operation) -> Iterator[str]:
