@@ -686,7 +686,7 @@ def test_todos_are_a_formatted_list(directory):
 
 
 def test_a_task_goes_to_a_sub_agent(run, provider, directory):
-    """C079, C080, C081, C082, C083, C084, C085, X23: every argument arrives; milliseconds and tokens come back."""
+    """C079, C080, C081, C082, C083, C084, C085, X15, X23: each argument arrives; ms and tokens come back."""
     task = {
         "description": "Look",
         "prompt": "Look around",
