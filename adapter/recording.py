@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import threading
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 from adapter.agent import Agent, Observed
@@ -21,12 +21,16 @@ from adapter.transport import Chunk
 from adapter.workspace import Workspace
 
 MAX_FILES = 500
+"""Of the workspace that a transcript holds."""
 MAX_BYTES = 1_000_000
 """A transcript holds its workspace; a larger one belongs in a copy made for the recording."""
 
 
-def snapshot(root: Path) -> dict[str, StoredFile]:
-    """The files below ``root`` by relative path, without `.git` and links. Raises UsageError for too many."""
+def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> dict[str, StoredFile]:
+    """The files below ``root``, ``cleaned``, by relative path and without `.git` and links.
+
+    Raises UsageError for too many.
+    """
     files: dict[str, StoredFile] = {}
     size = 0
     for path in _files(root):
@@ -37,7 +41,7 @@ def snapshot(root: Path) -> dict[str, StoredFile]:
                 f"{root} is too large to record: a transcript holds the whole workspace, "
                 f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or leave out --record."
             )
-        files[path.relative_to(root).as_posix()] = _stored(content, path.stat().st_mode & 0o777)
+        files[path.relative_to(root).as_posix()] = _stored(cleaned(content), path.stat().st_mode & 0o777)
     return files
 
 
@@ -52,12 +56,14 @@ def restore(files: dict[str, StoredFile], root: Path) -> None:
         path.chmod(stored.mode)
 
 
-def workspace_hash(root: Path) -> str:
-    """One hash over the names and contents of all files below ``root``."""
+def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> str:
+    """One hash over the names and the ``cleaned`` contents of all files below ``root``."""
     digest = hashlib.sha256()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
-        digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{name}\0{hashlib.sha256(cleaned(path.read_bytes())).hexdigest()}\n".encode("utf-8", "surrogateescape")
+        )
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -107,6 +113,7 @@ class Recording:
 
     def __init__(self, recorder: Recorder, root: Path) -> None:
         self._recorder, self._root = recorder, root
+        self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
         self._tools, self._own = ToolSet(), frozenset[str]()
         self._watches = False
         self._files: dict[str, StoredFile] = {}
@@ -118,7 +125,7 @@ class Recording:
         workspace = agent.workspace
         own = own_tools(workspace)
         self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
-        self._files = snapshot(self._root)
+        self._files = snapshot(self._root, self._cleaned)
         self._watches = any(tool.needs == "agents" or tool.name in self._own for tool in workspace.tools.values())
         self._recorder.header(
             Header(
@@ -140,7 +147,7 @@ class Recording:
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
                 files=self._files,
-                workspace=workspace_hash(self._root),
+                workspace=workspace_hash(self._root, self._cleaned),
             )
         )
 
@@ -171,7 +178,7 @@ class Recording:
             return {}, ""
         before = self._files
         try:
-            self._files = snapshot(self._root)
+            self._files = snapshot(self._root, self._cleaned)
         except (UsageError, OSError) as error:
             return {}, f"what it changed could not be recorded: {error}"
         now = self._files
@@ -194,7 +201,7 @@ class Recording:
                 self._asked.taken()
                 self._recorder.result(happening, changed if is_given else ({}, ""))
             case Done():
-                self._recorder.end(happening, workspace_hash(self._root))
+                self._recorder.end(happening, workspace_hash(self._root, self._cleaned))
             case _:
                 pass
 

@@ -26,10 +26,12 @@ from adapter.functions import tool
 from adapter.host import Capability, Host, WebAccess
 from adapter.operations import AgentReport, Question, RunAgent
 from adapter.recording import Recording, is_outside, restore
+from adapter.secrets import REDACTED
 from adapter.session import Limits, Message
 from adapter.tools import Tool, ToolSet
 from adapter.transcript import (
     ApprovalLine,
+    CallLine,
     ChunkLine,
     EndLine,
     Header,
@@ -226,7 +228,7 @@ def run_again(transcript: Transcript) -> Transcript:
     """The transcript that the recorded text gives today."""
     header = transcript.header
     written: list[str] = []
-    recorder = Recorder(written.append)
+    recorder = Recorder(written.append, secrets=None)
     with tempfile.TemporaryDirectory(prefix="adapter-replay-") as folder:
         root, state = Path(folder, "workspace"), Path(folder, "state")
         root.mkdir()
@@ -324,7 +326,9 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
     """The first line that is not as recorded, in words; "" when all are equal."""
     if expected.header.workspace and expected.header.workspace != got.header.workspace:
         return "the workspace could not be restored as it was recorded"
-    wanted, found = _compared(expected.lines), _compared(got.lines)
+    # Ids are made from the text of a call: of redacted text they are others.
+    is_redacted = REDACTED in expected.to_text()
+    wanted, found = _compared(expected.lines, is_redacted), _compared(got.lines, is_redacted)
     for number, (want, have) in enumerate(zip(wanted, found, strict=False), start=1):
         if want != have:
             return f"step {number} ({want['kind']}): {_describe_difference(want, have)}"
@@ -334,8 +338,8 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
     return ""
 
 
-def _compared(lines: Sequence[Line]) -> list[dict[str, Json]]:
-    """What must be equal: everything but what is given, text and results inside of others.
+def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
+    """What must be equal: everything but what is given, text and results inside of others; if redacted not the ids.
 
     Of questions without a result between them no order is right: calls of a batch run at the same time.
     """
@@ -343,7 +347,14 @@ def _compared(lines: Sequence[Line]) -> list[dict[str, Json]]:
     told = (line for line in lines if not isinstance(line, ChunkLine | InnerLine))
     for is_question, group in groupby(told, key=lambda line: isinstance(line, ApprovalLine)):
         compared += sorted(group, key=repr if is_question else lambda _line: "")
-    return [line.model_dump(mode="json") for line in compared]
+    rows = [line.model_dump(mode="json") for line in compared]
+    if not is_redacted:
+        return rows
+    text = json.dumps(rows)
+    for number, line in enumerate(line for line in lines if isinstance(line, CallLine)):
+        text = text.replace(line.id, f"call_{number}")
+    renamed: list[dict[str, Json]] = json.loads(text)
+    return renamed
 
 
 def _describe_difference(want: dict[str, Json], have: dict[str, Json]) -> str:
