@@ -21,6 +21,7 @@ from adapter.errors import AdapterError, TransportError, UsageError
 
 if TYPE_CHECKING:
     from adapter.approval import Rule
+    from adapter.config import Config
     from adapter.dialects import Dialect
     from adapter.events import Turn
     from adapter.operations import PatchBasis
@@ -322,6 +323,12 @@ def run(
     constraint: ConstraintOption = "auto",
     max_turns: Annotated[int, typer.Option(min=1, help="Answers asked of the model.")] = 25,
     record: Annotated[Path | None, typer.Option(help="Write a transcript to this .jsonl file.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A configuration instead of the user's config.toml.")] = None,
+    skills: Annotated[list[Path] | None, typer.Option(help="A folder with skills of yours; may be repeated.")] = None,
+    search_url: Annotated[str | None, typer.Option(help="A web search service, with {query} in its address.")] = None,
+    agent_model: Annotated[
+        list[str] | None, typer.Option(help="The model of a tier of sub-agents: strong=qwen3:32b; may be repeated.")
+    ] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
     ask: Annotated[list[str] | None, typer.Option(help="Always ask for this: 'write_file(docs/**)'.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
@@ -354,6 +361,7 @@ def run(
         prompts=str(prompts) if prompts else None,
         constraint=None if constraint == "auto" else constraint,
         max_turns=max_turns,
+        config=_config(workspace, config, skills, search_url, agent_model),
         record=record,
         rules=_rules(allow, ask, deny),
         mcp=tuple(mcp or ()),
@@ -404,6 +412,28 @@ def mcp(
 
     with Workspace(root, dialect, approve, rules=_rules(allow, None, deny), host=Host(editor=None)) as workspace:
         serve_mcp(workspace, port)
+
+
+def _config(
+    workspace: Path,
+    file: Path | None,
+    skills: list[Path] | None,
+    search_url: str | None,
+    agent_models: list[str] | None,
+) -> Config:
+    """The user's configuration, with what the command line says in its place or besides."""
+    from adapter.config import ModelTable, SearchTable, SkillsTable, read_config
+
+    config = read_config(workspace, file)
+    models = dict(config.models)
+    for given in agent_models or ():
+        name, separator, model = given.partition("=")
+        if not (name and separator and model):
+            raise UsageError(f"--agent-model is {given!r}; expected a tier and a model: strong=qwen3:32b")
+        models[name] = ModelTable(model=model)
+    folders = [*config.skills.folders, *(str(folder.absolute()) for folder in skills or ())]
+    changed = {"models": models, "skills": SkillsTable(folders=folders)}
+    return config.model_copy(update=changed | ({"search": SearchTable(url=search_url)} if search_url else {}))
 
 
 @app.command()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from adapter.events import ToolResult
+from adapter.events import JsonObject, ToolResult
 from adapter.operations import (
     AgentReport,
     DocsMode,
@@ -131,8 +131,17 @@ class WebAccess:
     max_redirects: int = 5
 
 
-HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport | ToolResult"
-"""What a display may want to show: results of calls inside a batch or code among them."""
+@dataclass(frozen=True, slots=True)
+class InnerCall:
+    """A call inside a batch or code, and what it gave."""
+
+    name: str
+    arguments: JsonObject
+    result: ToolResult
+
+
+HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport | InnerCall"
+"""What a display may want to show."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 from adapter.agent import Agent, Observed
 from adapter.approval import Approval, Approver, Decision, decided
+from adapter.dialects import get_dialect
 from adapter.errors import UsageError
 from adapter.events import ToolResult, Turn
-from adapter.session import Done, Query
-from adapter.transcript import Header, Recorder, StoredFile
+from adapter.host import Capability, HostEvent, InnerCall
+from adapter.session import Done, Query, Run
+from adapter.tools import Tool, ToolSet
+from adapter.transcript import Changed, Header, OwnTool, Recorder, StoredFile
 from adapter.transport import Chunk
+from adapter.workspace import Workspace
 
 MAX_FILES = 500
 """Of the workspace that a transcript holds."""
@@ -78,15 +83,50 @@ def _content(stored: StoredFile) -> bytes:
     return base64.b64decode(stored.base64) if stored.base64 is not None else (stored.text or "").encode()
 
 
+OUTSIDE: frozenset[Capability | None] = frozenset({"questions", "agents", "search", "docs", "web", "skills", "memory"})
+"""What answers differently another day, or elsewhere."""
+
+
+def is_outside(tool: Tool | None, own: Container[str]) -> bool:
+    """Whether what a tool gave is taken from the record: of others it is made anew."""
+    return tool is not None and (tool.needs in OUTSIDE or tool.name in own)
+
+
+def own_tools(workspace: Workspace) -> list[Tool]:
+    """Tools that a dialect of this name has not by itself: functions of the user's, programs in a tools file."""
+    try:
+        shipped = get_dialect(workspace.dialect.name).tools
+    except UsageError:
+        shipped = ToolSet()
+    return [
+        tool
+        for tool in workspace.known_tools.values()
+        if tool.name not in shipped or shipped[tool.name].parameters != tool.parameters
+    ]
+
+
 class Recording:
-    """Observes an agent and records it. ``header`` must be written before the agent runs."""
+    """Observes an agent and records it; `begin` must be called before the agent runs.
+
+    What happens inside a batch or code is recorded when the session has ``Host(events=recording.inner)``.
+    """
 
     def __init__(self, recorder: Recorder, root: Path) -> None:
         self._recorder, self._root = recorder, root
         self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
+        self._tools, self._own = ToolSet(), frozenset[str]()
+        self._watches = False
+        self._files: dict[str, StoredFile] = {}
+        self._writing = threading.RLock()
+        self._asked = _Asked()
 
     def begin(self, agent: Agent, task: str, *, approve: str, model: str = "", server: str = "") -> None:
         """Write the header: the settings and the workspace as they are now."""
+        workspace = agent.workspace
+        own = own_tools(workspace)
+        self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
+        self._files = snapshot(self._root, self._cleaned)
+        self._watches = any(tool.needs == "agents" or tool.name in self._own for tool in workspace.tools.values())
         self._recorder.header(
             Header(
                 task=task,
@@ -98,10 +138,15 @@ class Recording:
                 server=server,
                 approve=approve,
                 rules=tuple(map(str, agent.workspace.rules)),
-                media=tuple(sorted(agent.workspace.host.media)),
+                known=tuple(workspace.known_tools),
+                own_tools=tuple(map(_definition, own)),
+                read_only=workspace.is_read_only,
+                above=workspace.above,
+                granted=tuple(sorted(workspace.granted)),
+                media=tuple(sorted(workspace.host.media)),
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
-                files=snapshot(self._root, self._cleaned),
+                files=self._files,
                 workspace=workspace_hash(self._root, self._cleaned),
             )
         )
@@ -112,10 +157,33 @@ class Recording:
         def recorded(approval: Approval) -> bool | Decision:
             answer = ask(approval)
             decision = decided(answer)
-            self._recorder.approval(approval.tool, decision.allowed, decision.remember)
+            with self._writing:
+                self._asked.tools.append(approval.tool)
+                self._recorder.approval(approval.tool, decision.allowed, decision.remember)
             return answer
 
         return recorded
+
+    def inner(self, event: HostEvent) -> None:
+        """What the session tells of a batch or of code."""
+        if isinstance(event, InnerCall):
+            with self._writing:
+                changed, asked = self._changed(), self._asked.taken()
+                if is_outside(self._tools.match(event.result.name), self._own):
+                    self._recorder.inner(event.arguments, event.result, changed, asked)
+
+    def _changed(self) -> Changed:
+        """The files that are not as they were when this was asked last."""
+        if not self._watches:
+            return {}, ""
+        before = self._files
+        try:
+            self._files = snapshot(self._root, self._cleaned)
+        except (UsageError, OSError) as error:
+            return {}, f"what it changed could not be recorded: {error}"
+        now = self._files
+        gone: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
+        return gone | {name: file for name, file in now.items() if before.get(name) != file}, ""
 
     def __call__(self, happening: Observed) -> None:
         match happening:
@@ -125,9 +193,36 @@ class Recording:
                 self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason)
             case Turn():
                 self._recorder.turn(happening)
+            case Run():
+                self._changed()
             case ToolResult():
-                self._recorder.result(happening)
+                changed = self._changed()
+                is_given = is_outside(self._tools.match(happening.name), self._own)
+                self._asked.taken()
+                self._recorder.result(happening, changed if is_given else ({}, ""))
             case Done():
                 self._recorder.end(happening, workspace_hash(self._root, self._cleaned))
             case _:
                 pass
+
+
+class _Asked(threading.local):
+    """The tools that the user was asked about since the last result, in each thread."""
+
+    def __init__(self) -> None:
+        self.tools: list[str] = []
+
+    def taken(self) -> list[str]:
+        tools, self.tools = self.tools, []
+        return tools
+
+
+def _definition(tool: Tool) -> OwnTool:
+    return OwnTool(
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.parameters,
+        effect=tool.effect,
+        aliases=tool.aliases,
+        argument_aliases=dict(tool.argument_aliases),
+    )

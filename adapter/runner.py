@@ -7,9 +7,10 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
@@ -17,6 +18,7 @@ from typing import TextIO
 from adapter import resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.approval import Approver, Rule
+from adapter.config import Config, ModelTable
 from adapter.console import Console, ConsoleQuestions, download_progress
 from adapter.constraint import get_constraint
 from adapter.dialects import Dialect, get_dialect
@@ -33,13 +35,14 @@ from adapter.operations import FileText, Glob, Paths, ReadText
 from adapter.prompt import system_prompt
 from adapter.recording import Recording
 from adapter.secrets import Secrets
-from adapter.session import Limits
+from adapter.session import Limits, Message
 from adapter.subagents import SubAgents
 from adapter.tools import Tool
 from adapter.transcript import Recorder
-from adapter.transport import ChatClient, find_endpoint
+from adapter.transport import ChatClient, Chunk, find_endpoint
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
+from adapter.workspace.http_providers import HttpDocs, HttpSearch
 from adapter.workspace.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
@@ -63,6 +66,7 @@ class Settings:
     max_turns: int = 25
     images: bool | None = None
     """Whether the model sees images; by itself, as the server says."""
+    config: Config = field(default_factory=Config)
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
     mcp: tuple[str, ...] = ()
@@ -84,6 +88,7 @@ def run_task(task: str, settings: Settings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
     constraint = get_constraint(settings.constraint)
     console = Console()
+    plain = replace(_configured(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
         own = _mcp_tools(stack, settings)
@@ -95,7 +100,7 @@ def run_task(task: str, settings: Settings) -> int:
                 state=settings.state,
                 rules=settings.rules,
                 tools=own,
-                host=Host(editor=None),
+                host=plain,
                 sandbox=settings.sandbox,
             )
         )
@@ -116,12 +121,14 @@ def run_task(task: str, settings: Settings) -> int:
         evidence = gather(whole, task)
         format = "hermes" if is_guided else settings.format or guess(served.chat.model) or "hermes"
         small = tools_for_small(whole.tools, evidence) if is_guided else None
-        host = Host(
+        host = replace(
+            plain,
             questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
-            editor=None,  # nobody looks at one here, and each tool costs tokens
-            agents=SubAgents(served.chat, format=format),
+            agents=_sub_agents(served.chat, format, settings.config, stack),
             media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
         )
+        if recording is not None:
+            host = replace(host, events=recording.inner)
         workspace = stack.enter_context(
             Workspace(
                 settings.workspace,
@@ -197,6 +204,47 @@ def run_demo(keep: Path | None) -> int:
         after = file.read_text(encoding="utf-8")
         print(f"settings.ini was{'' if after != before else ' not'} changed:\n{after}", end="")
         return code if after != before else 1
+
+
+def _configured(config: Config) -> Host:
+    """What the user's configuration gives a session. Raises UsageError for addresses that cannot be used."""
+    search, docs = config.search, config.docs
+    return Host(
+        search=HttpSearch(search.url, key_variable=search.key_variable) if search else "embedded",
+        docs=HttpDocs(docs.find_url, docs.read_url, key_variable=docs.key_variable) if docs else "embedded",
+        skill_folders=tuple(config.skills.folders),
+    )
+
+
+def _sub_agents(chat: ChatClient, format: str, config: Config, stack: ExitStack) -> SubAgents:
+    """Sub-agents on ``chat``, and on the models of the configuration, each connected to when it is first used."""
+    models = {name: stack.enter_context(_LaterChat(one, chat)) for name, one in config.models.items()}
+    formats = {name: one.format or guess(one.model or "") or format for name, one in config.models.items()}
+    return SubAgents(chat, format=format, models=models, formats=formats)
+
+
+class _LaterChat:
+    """A model of the configuration; a server that does not answer is the matter of the sub-agent that needs it."""
+
+    def __init__(self, model: ModelTable, session: ChatClient) -> None:
+        self._model, self._session = model, session
+        self._opening = threading.Lock()
+        self._chat: ChatClient | None = None
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
+        with self._opening:
+            if self._chat is None:
+                url = self._model.base_url
+                endpoint = find_endpoint(url) if url else self._session.endpoint
+                self._chat = ChatClient(endpoint, self._model.model)
+        return self._chat.stream(messages, stop=stop)
+
+    def __enter__(self) -> _LaterChat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._chat is not None:
+            self._chat.close()
 
 
 def _sees_images(settings: Settings, served: Served) -> bool:

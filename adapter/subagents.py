@@ -63,6 +63,7 @@ class SubAgents:
 
     ``kinds``: your own besides the built-in ones. ``models``: chats by what a
     dialect calls a model or a tier; a name that is not among them takes ``chat``, and says so.
+    ``formats``: how these models write calls, where it is not ``format``.
     ``max_depth``: how deep sub-agents may start others; 1 means not at all. ``record``: where the
     transcript of the sub-agent with this number (from 1) goes. ``observe`` is told what happens in it.
     """
@@ -75,6 +76,7 @@ class SubAgents:
         style: Style = "compact",
         kinds: Sequence[AgentKind] = (),
         models: Mapping[str, Chat] | None = None,
+        formats: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         max_depth: int = 1,
         max_at_once: int = MAX_AT_ONCE,
@@ -84,7 +86,7 @@ class SubAgents:
     ) -> None:
         self._chat, self._format, self._style = chat, format, style
         self._kinds = {kind.name: kind for kind in (*built_in_kinds(), *kinds)}
-        self._models = dict(models or {})
+        self._models, self._formats = dict(models or {}), dict(formats or {})
         self._limits = limits or Limits()
         self._max_depth, self._max_total = max_depth, max_total
         self._record, self._observe = record, observe
@@ -104,10 +106,16 @@ class SubAgents:
         number = self._count()
         began = time.monotonic()
         tokens: list[int] = []
-        host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=None)
+        recording = (
+            None if self._record is None else Recording(self._record(number), Path(workspace.root, task.cwd or ""))
+        )
+        events = None if recording is None else recording.inner
+        host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
         with self._slots, workspace.part(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
-            agent = self._agent(part, chat, kind)
-            recording = self._recording(agent, task, number)
+            agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
+            if recording is not None:
+                part.watch_approvals(recording.asking)
+                recording.begin(agent, task.prompt, approve=part.mode)
 
             def observe(happening: Observed) -> None:
                 if isinstance(happening, Chunk):
@@ -128,17 +136,10 @@ class SubAgents:
         total = sum(tokens) if tokens else None
         return AgentReport(kind.name, task.description, task.prompt, _output(done), seconds, total, notes)
 
-    def _agent(self, part: Workspace, chat: Chat, kind: AgentKind) -> Agent:
-        system = system_prompt(part.dialect, self._format, self._style, tools=part.tools)
+    def _agent(self, part: Workspace, chat: Chat, kind: AgentKind, format: str) -> Agent:
+        system = system_prompt(part.dialect, format, self._style, tools=part.tools)
         system = "\n".join(text for text in (system, kind.instructions) if text)
-        return Agent(part, chat, format=self._format, system=system, limits=self._limits)
-
-    def _recording(self, agent: Agent, task: RunAgent, number: int) -> Recording | None:
-        if self._record is None:
-            return None
-        recording = Recording(self._record(number), Path(agent.workspace.root))
-        recording.begin(agent, task.prompt, approve=agent.workspace.mode)
-        return recording
+        return Agent(part, chat, format=format, system=system, limits=self._limits)
 
     def _kind(self, name: str) -> AgentKind:
         wanted = name.strip().casefold()

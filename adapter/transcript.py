@@ -6,6 +6,7 @@
     {"kind": "request", "number": 1, "messages": [...]}
     {"kind": "chunk", "text": "<tool", ...}             as it came, with its exact boundaries
     {"kind": "call", "name": ..., "arguments": ..., "fixes": [...]} | {"kind": "invalid", ...}
+    {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code, where it is needed
     {"kind": "result", "call_id": ..., "ok": true, "content": ...}
     {"kind": "end", "reason": "answered", "content": ..., "workspace": "sha256:..."}
 
@@ -17,7 +18,7 @@ that came before it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
@@ -25,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject, ToolResult, Turn
-from adapter.operations import MediaKind
+from adapter.operations import Effect, MediaKind
 from adapter.secrets import Secrets
 from adapter.session import Done, Limits, Query
 
@@ -44,6 +45,17 @@ class StoredFile(_Line):
     mode: int = 0o644
 
 
+class OwnTool(_Line):
+    """A function, or a program, that the user gave to the session."""
+
+    name: str
+    description: str = ""
+    parameters: JsonObject
+    effect: Effect = "execute"
+    aliases: tuple[str, ...] = ()
+    argument_aliases: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
 class Header(_Line):
     kind: Literal["header"] = "header"
     version: int = VERSION
@@ -60,6 +72,15 @@ class Header(_Line):
     approve: str = "yolo"
     rules: tuple[str, ...] = ()
     """Standing decisions, as `Rule` writes them: ``allow run_command(git status)``."""
+    known: tuple[str, ...] = ()
+    """All tools of the session, also those that it could not offer."""
+    own_tools: tuple[OwnTool, ...] = ()
+    """Those that the dialect has not by itself; what they gave is in the record."""
+    read_only: bool = False
+    above: tuple[str, ...] = ()
+    """For a sub-agent in a folder: where that is in the workspace."""
+    granted: tuple[tuple[str, ...], ...] = ()
+    """What had been allowed for the session before it began."""
     media: tuple[MediaKind, ...] = ()
     """What the model took beside text."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
@@ -94,12 +115,31 @@ class InvalidLine(_Line):
     error: str
 
 
-class ResultLine(_Line):
-    kind: Literal["result"] = "result"
-    call_id: str
+class _Given(_Line):
+    """What a call gave."""
+
     name: str
     ok: bool
     content: str
+    user_message: str = ""
+    changed: dict[str, StoredFile | None] = Field(default_factory=dict)
+    """The files that a sub-agent or a tool of the user's changed; None for one that it deleted."""
+    unrecorded: str = ""
+    """Why these are not all."""
+
+
+class ResultLine(_Given):
+    kind: Literal["result"] = "result"
+    call_id: str
+
+
+class InnerLine(_Given):
+    """A call inside a batch or code, of a tool that would answer differently another day."""
+
+    kind: Literal["inner"] = "inner"
+    arguments: JsonObject
+    asked: tuple[str, ...] = ()
+    """The tools that the user was asked about on the way."""
 
 
 class ApprovalLine(_Line):
@@ -120,7 +160,7 @@ class EndLine(_Line):
     """Hash of the workspace at the end."""
 
 
-Line: TypeAlias = RequestLine | ChunkLine | CallLine | InvalidLine | ApprovalLine | ResultLine | EndLine
+Line: TypeAlias = RequestLine | ChunkLine | CallLine | InvalidLine | ApprovalLine | InnerLine | ResultLine | EndLine
 _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(discriminator="kind")])
 
 
@@ -175,6 +215,10 @@ def _dumped(row: Json) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
+Changed: TypeAlias = tuple[dict[str, StoredFile | None], str]
+"""The files that a call changed, and why they are not all of them; "" when they are."""
+
+
 class Recorder:
     """Turns what happens in a conversation into lines, and hands each to ``write`` at once.
 
@@ -206,8 +250,11 @@ class Recorder:
     def approval(self, tool: str, granted: bool, remembered: bool = False) -> None:
         self._line(ApprovalLine(tool=tool, granted=granted, remembered=remembered))
 
-    def result(self, result: ToolResult) -> None:
-        self._line(ResultLine(call_id=result.call_id, name=result.name, ok=result.ok, content=result.content))
+    def result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
+        self._line(ResultLine(call_id=result.call_id, **_given(result, changed)))
+
+    def inner(self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]) -> None:
+        self._line(InnerLine(arguments=arguments, asked=tuple(asked), **_given(result, changed)))
 
     def end(self, done: Done, workspace_hash: str) -> None:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
@@ -228,3 +275,9 @@ class Recorder:
         self._release(is_end=True)
         row = line.model_dump(mode="json")
         self._write(_dumped(self.secrets.redact(row) if self.secrets else row))
+
+
+def _given(result: ToolResult, changed: Changed) -> dict[str, Json]:
+    files, unrecorded = changed
+    told = {"name": result.name, "ok": result.ok, "content": result.content, "user_message": result.user_message}
+    return {**told, "changed": files, "unrecorded": unrecorded}

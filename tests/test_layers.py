@@ -52,7 +52,7 @@ LAYERS = [
     ["adapter.wire"],
     ["adapter.transcript"],
     ["adapter.workspace"],
-    ["adapter.endpoints", "adapter.weights"],
+    ["adapter.endpoints", "adapter.weights", "adapter.config"],
     ["adapter.embedded", "adapter.sdk_errors", "adapter.tokens"],
     ["adapter.transport"],
     ["adapter.guidance", "adapter.wrapped"],

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from adapter.cli import app
+from adapter.config import Config, read_toml
 from adapter.events import ToolCall
 from adapter.formats import FORMATS
 from tests.scripted_server import CHAT, as_json
@@ -146,6 +147,14 @@ def test_the_tables_are_what_the_code_says(name):
 def test_the_number_of_formats_is_right():
     """Where the README counts them."""
     assert f" {len(FORMATS)} formats" in README
+
+
+def test_the_configuration_is_one(tmp_path):
+    """Every table that there is, and no other."""
+    (example,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    file = tmp_path / "config.toml"
+    file.write_text(example)
+    assert read_toml(file, Config).model_fields_set == set(Config.model_fields)
 
 
 def test_commands_named_in_the_text_exist():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from adapter.errors import ToolError
 from adapter.events import JsonObject, ToolResult
-from adapter.host import ABSENT, Capability, DocsProvider, Editor, Host, HostEvent, SearchProvider
+from adapter.host import ABSENT, Capability, DocsProvider, Editor, Host, HostEvent, InnerCall, SearchProvider
 from adapter.operations import (
     AgentReport,
     Answers,
@@ -249,7 +249,7 @@ def _code(hosted: Hosted, operation: RunCode) -> CodeOutput:
 
 def _inner(hosted: Hosted, name: str, arguments: JsonObject, clock: Clock | None) -> ToolResult:
     result = hosted.workspace.run_within(name, arguments, clock)
-    hosted.emit(result)
+    hosted.emit(InnerCall(name, arguments, result))
     return result
 
 

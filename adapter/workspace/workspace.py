@@ -138,6 +138,30 @@ class Workspace:
     def rules(self) -> tuple[Rule, ...]:
         return self._policy.rules
 
+    @property
+    def known_tools(self) -> ToolSet:
+        """All tools of the session, also those that it cannot offer here."""
+        return self._whole
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._allowed == READ_ONLY
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """For a part of a session in a folder: where that is in the session's workspace."""
+        return self._above
+
+    @property
+    def granted(self) -> frozenset[tuple[str, ...]]:
+        """What the user has allowed for the session: the keys of `Approval`."""
+        return frozenset(self._policy.granted)
+
+    def watch_approvals(self, watch: Callable[[Approver], Approver]) -> None:
+        """Have all questions go through what ``watch`` makes of the one who answers them."""
+        if self._ask is not None:
+            self._ask = watch(self._ask)
+
     def close(self) -> None:
         self._desk.close()
 

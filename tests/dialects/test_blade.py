@@ -112,7 +112,9 @@ def test_all_documented_tools_are_there_in_order():
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_parameters_are_the_documented_ones(name):
-    """Type, requirement and default of each."""
+    """C228, C230 to C233, C235, C236, C238 to C240, C242 to C245, C253, C254, C256, C257, C259, C260, C262, C265, C267,
+    C268, C271 to C273, C276 to C278, C280 to C282, C284, C285, C288 to C290, C295, C296, C298, C299, C303, C305, C307,
+    C308: type, requirement and default of each."""
     tool = TOOLS[name]
     for parameter, kind, required, default in DOCUMENTED[name][1]:
         schema = tool.properties[parameter]

@@ -87,7 +87,8 @@ def refusal(call):
 
 
 def test_the_six_documented_tools_are_there():
-    """C088: the page names six; the dialect is found by its name and what people call it."""
+    """C088, C092, C097, C103, C106, C111, C115: the page names six; the dialect is found by its name and what people
+    call it."""
     assert DIALECT.tool_names() == list(DOCUMENTED)
     assert get_dialect("proto-cli") is get_dialect("protoCLI") is DIALECT
 

@@ -175,7 +175,9 @@ def test_all_documented_tools_are_there_in_order():
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_parameters_are_the_documented_ones(name):
-    """C002: names in their own spelling, with type, requirement and default, and no others."""
+    """C002, C009 to C011, C016 to C025, C028 to C032, C036, C037, C040 to C043, C046, C047, C050, C053 to C055, C058,
+    C061 to C064, C067, C072, C073, C076, C077, C080 to C084: in their own spelling, with type, requirement and default,
+    and no others."""
     tool = TOOLS[name]
     assert list(tool.properties) == [parameter for parameter, *_ in DOCUMENTED[name]]
     for parameter, kind, required, default in DOCUMENTED[name]:
@@ -382,6 +384,8 @@ def test_edit_writes_the_new_text_as_it_is(run, directory):
     (directory / "t").write_text("  a\n  b\nc\n")
     run("Edit", file_path="t", old_string="a\n  b\n", new_string="x\ny", short_description="")
     assert (directory / "t").read_text() == "  x\nyc\n"
+    run("Edit", file_path="t", old_string="yc", new_string="\t y \n\n", short_description="")
+    assert (directory / "t").read_text() == "  x\n\t y \n\n\n"
 
 
 def test_write_gives_the_documented_fields(run, directory):
@@ -440,6 +444,7 @@ def test_search_gives_the_documented_fields(project, run):
     assert set(first) == {"file", "line", "column", "text", "context"}
     place = {key: first[key] for key in ("file", "line", "column")}
     assert place == {"file": "pkg/user_service.py", "line": 1, "column": 7}
+    assert run("IntelliJSearch", pattern="user", limit=2).data["totalMatches"] == 2  # as many as are given
     assert found.content == found.data["output"]
     assert "pkg/user_service.py:1:7" in found.content
     assert run("IntelliJSearch", pattern="nowhere").content == "No names match 'nowhere'."
@@ -454,7 +459,10 @@ def test_search_honours_every_argument(project, names):
     assert names(pattern="user", scope="directory", path="pkg", limit=50) == everything
     assert names(pattern="one", scope="custom", path="*.ts") == []
     assert names(pattern="user", fileType="typescript") == ["export class UserView {}", "pkg/user.ts"]
-    assert names(pattern="user", context="classes") == ["class UserService:", "export class UserView {}"]
+    for classes in ("classes", "class", "Types"):
+        assert names(pattern="user", context=classes) == ["class UserService:", "export class UserView {}"]
+    assert names(pattern="user", context="functions", limit=50) == ["def USER(): ...", "def get_user(self): ..."]
+    assert names(pattern="user", context="files") == ["pkg/user.ts", "pkg/user_service.py"]
     assert names(pattern="USER", caseSensitive=True) == ["def USER(): ..."]
     assert names(pattern="^get_.ser$", regex=True) == ["def get_user(self): ..."]
     assert names(pattern="^get_.ser$") == []
@@ -465,6 +473,7 @@ def test_search_has_three_outputs(project, run, error_of):
     """C024: matches, the files with them, or their number."""
     files = run("IntelliJSearch", pattern="user", outputMode="files_with_matches")
     assert sorted(files.content.split("\n")) == ["pkg/user.ts", "pkg/user_service.py"]
+    assert files.data["matches"] == []
     count = run("IntelliJSearch", pattern="user", outputMode="count", limit=1)
     assert count.data["totalMatches"] == files.data["totalMatches"] > 3
     assert count.content.startswith(f"{count.data['totalMatches']} in all\n")
@@ -677,7 +686,7 @@ def test_todos_are_a_formatted_list(directory):
 
 
 def test_a_task_goes_to_a_sub_agent(run, provider, directory):
-    """C079, C080, C081, C082, C083, C084, C085, X23: every argument arrives; milliseconds and tokens come back."""
+    """C079, C080, C081, C082, C083, C084, C085, X15, X23: each argument arrives; ms and tokens come back."""
     task = {
         "description": "Look",
         "prompt": "Look around",
