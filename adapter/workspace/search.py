@@ -2,8 +2,8 @@
 
 Without ripgrep, where it is installed, too: it opens files by their paths, so
 that a directory swapped for a link during the search leads it outside; it reads
-other ignore files, other encodings and other expressions; and as a mere filter,
-whose findings are searched again, it saves nothing.
+other ignore files, other encodings and other expressions; and as a mere filter
+before this search, it takes as long as it saves.
 """
 
 from __future__ import annotations
