@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 MAX_ITEMS = 5_000
+"""Declarations of a file that are given."""
 MAX_DEPTH = 40
+"""Levels of declarations in declarations."""
 MAX_SIGNATURE = 240
+"""Characters of a declaration's signature that are shown."""
 LONG_SIGNATURE = 100
 """Characters above which the lists in the head of a function or class are shortened."""
 MAX_LOOKED_AT = 4_000
@@ -34,7 +37,9 @@ MAX_VALUE = 60
 """Characters of a constant's value that are shown."""
 
 PARSE_SECONDS = 5.0
+"""For reading one file."""
 MAX_RESTARTS = 5
+"""How often reading goes on behind a place that takes too long."""
 _BLOCK_BYTES = 1_048_576
 
 _AT_MARGIN = re.compile(rb"^[A-Za-z@#]", re.MULTILINE)
