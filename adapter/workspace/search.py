@@ -1,4 +1,10 @@
-"""Lines searched by regular expression, in bounded time and memory."""
+"""Lines searched by regular expression, in bounded time and memory.
+
+Without ripgrep, where it is installed, too: it opens files by their paths, so
+that a directory swapped for a link during the search leads it outside; it reads
+other ignore files, other encodings and other expressions; and as a mere filter
+before this search, it takes as long as it saves.
+"""
 
 from __future__ import annotations
 
@@ -131,6 +137,8 @@ class _Search:
                 data = self._whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
                 if data and self._may_match(data):
                     self._search_data(data, visible(path), status.st_mtime_ns)
+        except BlockingIOError:  # made a pipe meanwhile
+            return
         finally:
             os.close(descriptor)
         if time.monotonic() > self._deadline:
