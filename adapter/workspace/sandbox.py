@@ -283,13 +283,6 @@ class Confinement:
     def _under_landlock(self, argv: Sequence[str]) -> Job:
         private = self._folders()
         home = f"{private}/home"
-        # As in bubblewrap's, tools are found where they expect them.
-        for path in self._tools:
-            if is_below(path, self._home):
-                link = Path(home, os.path.relpath(path, self._home))
-                with suppress(FileExistsError):
-                    link.parent.mkdir(parents=True, exist_ok=True)
-                    link.symlink_to(path)
         return Job(
             argv,
             {"HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
@@ -311,7 +304,17 @@ class Confinement:
             identity = git_identity(self._home)
             if identity:
                 Path(self._private, "home", ".gitconfig").write_text(identity)
+            if self.level == "landlock":
+                self._link_tools(Path(self._private, "home"))
         return self._private
+
+    def _link_tools(self, home: Path) -> None:
+        """Have tools where they expect themselves, as in bubblewrap; before a command can put links in the way."""
+        for path in self._tools:
+            if is_below(path, self._home):
+                link = home / PurePosixPath(path).relative_to(self._home)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(path)
 
     def _kept(self) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
         """The paths that commands may not change, with their identities, and those that they may not see.

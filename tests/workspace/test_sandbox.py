@@ -17,6 +17,7 @@ from adapter.errors import ToolError, UsageError
 from adapter.operations import RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace, landlock, sandbox
 from adapter.workspace.background import BackgroundCommands
+from adapter.workspace.bubblewrap import CHANGED
 from adapter.workspace.gate import Root
 from adapter.workspace.programs import prepare, run_program
 from adapter.workspace.sandbox import Confinement, Sandbox, missing
@@ -384,6 +385,15 @@ def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkey
             Confinement(Sandbox(level, write=(given,)), root.path)
 
 
+def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path):
+    """The folders of a session are made once: a command could have put a link where the next one's would be made."""
+    confinement = Confinement(Sandbox(level), root.path)
+    run_command(root, RunCommand(f"rm -rf ~/.local; ln -s {tmp_path}/secret ~/.local; ls -la ~"), confinement)
+    assert run_command(root, RunCommand("cat ~/.local/key; true"), confinement).output.count("hunter2") == 0
+    confinement.close()
+    assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]
+
+
 def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, monkeypatch):
     """Between the look at the workspace and the mount: what would be mounted is checked before anything runs."""
     if missing("bwrap") is not None:
@@ -395,15 +405,17 @@ def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, mo
     def then_swapped(folder, path):
         identity = looked(folder, path)
         (workspace / "sub" / ".git").rename(workspace / "sub" / "moved")
-        (workspace / "sub" / ".git").symlink_to("../../secret")
+        (workspace / "sub" / ".git").symlink_to("../../home/.config")
         return identity
 
-    monkeypatch.setattr(sandbox, "identity_below", then_swapped)
     confinement = Confinement(Sandbox("bwrap"), root.path)
-    run = run_command(root, RunCommand("cat sub/.git/key; touch ran"), confinement)
+    monkeypatch.setattr(sandbox, "identity_below", then_swapped)
+    # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
+    (Path(confinement._folders()) / "home" / ".config").mkdir()
+    run = run_command(root, RunCommand("cat ~/.config/token sub/.git/token; touch ran"), confinement)
     confinement.close()
-    assert run.exit_code != 0
-    assert "hunter2" not in run.output
+    assert run.exit_code == 126
+    assert run.output.strip() == CHANGED
     assert not (workspace / "ran").exists()
     assert looked(root.path, f"{root.path}/sub/.git") is None
 
