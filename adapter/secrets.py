@@ -38,10 +38,10 @@ _SHAPES = re.compile(
     """
 )
 """Headers, addresses with a password, and the marks that GitHub, GitLab, OpenAI, Slack and others give their keys."""
-_BEGINNING = re.compile(
-    r"(?i)(?:authorization|api[-_]key|bearer)[^\n]{0,20}\S{0,2000}\Z"
-    r"|-----BEGIN [^-]{0,60}(?:-----[^-]{0,10000})?-{0,5}\Z"
-)
+_BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]key|bearer)[^\n]{0,20}\S{0,2000}\Z")
+_BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
+MAX_BLOCK = 12_000
+"""Characters of a private key, from its first line to its last."""
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 """What addresses do not encode (RFC 3986, 2.3)."""
 _RUN = re.compile(r"\S*\Z")
@@ -112,6 +112,9 @@ class Secrets:
         starts = [max(run.start() if run else 0, len(text) - MAX_HELD)]
         if begun := _BEGINNING.search(text, max(len(text) - 2 * MAX_HELD, 0)):
             starts.append(begun.start())
+        block = text.rfind(_BLOCK_BEGIN, max(len(text) - MAX_BLOCK, 0))
+        if block >= 0 and not _BLOCK_END.search(text, block):
+            starts.append(block)
         for value in self._spaced:
             starts += [len(text) - size for size in range(1, len(value)) if text.endswith(value[:size])]
         return min(starts)

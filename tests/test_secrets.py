@@ -13,7 +13,7 @@ import urllib.request
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapter.secrets import Secrets
@@ -84,11 +84,13 @@ def test_values_of_variables_are_redacted_in_every_spelling(name):
     assert SECRETS.redact_bytes(b"\xff" + value.encode()) == b"\xff" + f"[redacted {name}]".encode()
 
 
+@example(["-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc\n-----END RSA PRIVATE KEY-----"], [1, 47], False)
 @given(
     st.lists(st.sampled_from([*ENVIRONMENT.values(), *SHAPES, *PLAIN, "\n", "x", "Bearer", "é"]), max_size=6),
     st.lists(st.integers(0, 400), max_size=20),
     st.booleans(),
 )
+@settings(deadline=None)
 def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
     """However an answer was split, the chunks written join to the redacted text; to redact that changes nothing."""
     text = " ".join(parts)

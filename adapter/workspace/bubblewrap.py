@@ -9,6 +9,7 @@ nor ``--die-with-parent``, since the supervisor ends and counts what is left.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -17,6 +18,8 @@ from adapter.workspace.toolchains import is_below, outermost
 
 BINARY = "/usr/bin/bwrap"
 """By this path: where AppArmor restricts user namespaces, it is the one that is allowed to make them."""
+STAT = "/usr/bin/stat"
+CHANGED = "the workspace changed while the command was being started; nothing was run. Try again"
 MAX_HIDDEN = 1_000
 """Paths that rules keep from one command; each is a mount."""
 
@@ -30,8 +33,8 @@ class View:
     private: tuple[tuple[str, str], ...]
     """Folders of this session (source, path), which stand for others there."""
     write: tuple[str, ...] = ()
-    frozen: tuple[str, ...] = ()
-    """In the workspace: to be read, not changed."""
+    frozen: tuple[tuple[str, str], ...] = ()
+    """In the workspace: to be read, not changed. Each with its identity (``device:inode``)."""
     hidden: tuple[str, ...] = ()
     """Empty, in the workspace or elsewhere."""
     network: bool = False
@@ -48,14 +51,26 @@ def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
     for path in outermost(shown | {view.workspace}):
         words += sources[path]
     words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var/tmp"]
-    for path in view.frozen:
+    for path, _ in view.frozen:
         words += ["--ro-bind-try", path, path]
-    for path in view.hidden:
+    for path in filter(os.path.lexists, view.hidden):
         is_directory = os.path.isdir(path)  # noqa: PTH112
         words += ["--tmpfs", path, "--remount-ro", path] if is_directory else ["--ro-bind", "/dev/null", path]
     for path in view.write:
         words += ["--bind", path, path]
-    return [*words, "--chdir", directory, "--", *argv]
+    return [*words, "--chdir", directory, "--", *_checked(view.frozen), *argv]
+
+
+def _checked(frozen: Sequence[tuple[str, str]]) -> list[str]:
+    """What runs the program only when each mount is of what was there: another command may have put a link in
+    its place meanwhile, which leads out of the workspace, and bubblewrap follows it."""
+    if not frozen:
+        return []
+    paths = shlex.join(path for path, _ in frozen)
+    wanted = shlex.quote("\n".join(identity for _, identity in frozen))
+    refusal = shlex.quote(CHANGED)
+    script = f'[ "$({STAT} -c %d:%i -- {paths} 2>&1)" = {wanted} ] || {{ echo {refusal} >&2; exit 126; }}; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh"]
 
 
 def _is_in(path: str, folder: str) -> bool:

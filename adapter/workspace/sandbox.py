@@ -14,13 +14,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
 from adapter.approval import NO_SANDBOX
@@ -35,6 +36,7 @@ from adapter.workspace.toolchains import (
     git_folder_elsewhere,
     git_identity,
     is_below,
+    passes_through,
     public_folders,
     secret_paths,
     system_folders,
@@ -124,7 +126,10 @@ def missing(level: Level) -> Missing | None:
     if said is None:
         return None
     if level == "bwrap":
-        return Missing(said, "it needs unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1")
+        return Missing(
+            said,
+            "it needs unprivileged user namespaces, which sysctl kernel.unprivileged_userns_clone or AppArmor may deny",
+        )
     return Missing(said, "run it outside of a container, or allow the system calls landlock_*")
 
 
@@ -174,10 +179,7 @@ class Confinement:
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
         self._private: str | None = None
-        self._given = {"read": _real(settings.read), "write": _real(settings.write)}
-        for path in (*self._given["read"], *self._given["write"]):
-            if not os.path.exists(path):  # noqa: PTH110
-                raise UsageError(f"the sandbox was given {path!r}, which does not exist; give a file or folder")
+        self._given = {"read": self._real(settings.read), "write": self._real(settings.write)}
 
     @cached_property
     def level(self) -> Level:
@@ -203,6 +205,22 @@ class Confinement:
         if is_below(self._home, self._workspace):
             parts.append("the workspace holds your home folder")
         return "; ".join(parts)
+
+    def _real(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """``paths`` with links resolved. Raises UsageError for what is missing, or is not where it seems to be."""
+        found = []
+        for path in (str(Path(each).expanduser().absolute()) for each in paths):
+            real = os.path.realpath(path)
+            if not os.path.exists(real):  # noqa: PTH110
+                raise UsageError(f"the sandbox was given {path!r}, which does not exist; give a file or folder")
+            if passes_through(path, self._workspace) and not is_below(real, self._workspace):
+                raise UsageError(f"{path!r} leads out of the workspace by a link in it, to {real!r}; give that instead")
+            found.append(real)
+        return tuple(found)
+
+    def _outside(self, what: Literal["read", "write"]) -> tuple[str, ...]:
+        """What was given besides the workspace. What is in it is just not frozen: names there can be changed."""
+        return tuple(path for path in self._given[what] if not is_below(path, self._workspace))
 
     def job(self, argv: Sequence[str], cwd: Sequence[str]) -> Job:
         """``argv`` as it will be run in the directory ``cwd`` of the workspace. Raises ToolError."""
@@ -235,7 +253,7 @@ class Confinement:
 
     def _read(self, program: str) -> tuple[str, ...]:
         repository = git_folder_elsewhere(self._workspace)
-        more = [*self._given["read"], *([repository] if repository else [])]
+        more = [*self._outside("read"), *([repository] if repository else [])]
         if program.startswith("/") and not any(is_below(program, folder) for folder in (*SYSTEM, self._workspace)):
             more += [program, os.path.realpath(program)]  # a tool of the user's, wherever it is
         if self.settings.network:  # often a link out of /etc
@@ -249,7 +267,7 @@ class Confinement:
             self._workspace,
             (*system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
-            write=self._given["write"],
+            write=self._outside("write"),
             frozen=frozen,
             hidden=(*secret_paths(), *hidden),
             network=self.settings.network,
@@ -265,19 +283,12 @@ class Confinement:
     def _under_landlock(self, argv: Sequence[str]) -> Job:
         private = self._folders()
         home = f"{private}/home"
-        # As in bubblewrap's, tools are found where they expect them.
-        for path in self._tools:
-            if is_below(path, self._home):
-                link = Path(home, os.path.relpath(path, self._home))
-                with suppress(FileExistsError):
-                    link.parent.mkdir(parents=True, exist_ok=True)
-                    link.symlink_to(path)
         return Job(
             argv,
             {"HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
             landlock=landlock.ruleset(
                 (*public_folders(), *self._read(argv[0]), "/proc"),
-                (self._workspace, private, *self._given["write"]),
+                (self._workspace, private, *self._outside("write")),
                 DEVICES,
                 network=self.settings.network,
             ),
@@ -293,10 +304,23 @@ class Confinement:
             identity = git_identity(self._home)
             if identity:
                 Path(self._private, "home", ".gitconfig").write_text(identity)
+            if self.level == "landlock":
+                self._link_tools(Path(self._private, "home"))
         return self._private
 
-    def _kept(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The paths that commands may not change, and those that they may not see. Raises ToolError."""
+    def _link_tools(self, home: Path) -> None:
+        """Have tools where they expect themselves, as in bubblewrap; before a command can put links in the way."""
+        for path in self._tools:
+            if is_below(path, self._home):
+                link = home / PurePosixPath(path).relative_to(self._home)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(path)
+
+    def _kept(self) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+        """The paths that commands may not change, with their identities, and those that they may not see.
+
+        Raises ToolError.
+        """
         frozen = self._repositories()
         hidden = [] if self._own is None else [f"{self._workspace}/{self._own}"]
         if self._has_rules:
@@ -306,7 +330,11 @@ class Confinement:
                 f"{len(frozen) + len(hidden)} paths are denied by rules; at most {MAX_HIDDEN} can be kept from a "
                 "command. Nothing was run; the user can deny their folder instead: 'secrets/'"
             )
-        return tuple(frozen), tuple(hidden)
+        known = ((path, identity_below(self._workspace, path)) for path in frozen if not self._may_write(path))
+        return tuple((path, identity) for path, identity in known if identity), tuple(hidden)
+
+    def _may_write(self, path: str) -> bool:
+        return any(is_below(path, given) for given in self._given["write"])
 
     @property
     def _has_rules(self) -> bool:
@@ -344,8 +372,20 @@ class Confinement:
                 )
 
 
-def _real(paths: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(Path(path).expanduser().resolve()) for path in paths)
+def identity_below(folder: str, path: str) -> str | None:
+    """``device:inode`` of ``path`` below ``folder``; None when it is gone, or a link is on the way."""
+    descriptor = os.open(folder, OPEN_DIRECTORY)
+    try:
+        for name in PurePosixPath(path).relative_to(folder).parts:
+            inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
 UNCONFINED = Confinement(Sandbox("none"), "/")

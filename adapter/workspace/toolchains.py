@@ -92,7 +92,8 @@ def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> t
             wanted += [above] if os.path.exists(f"{above}/pyvenv.cfg") else []  # noqa: PTH110
     found: dict[str, None] = {}
     for path in wanted:
-        if path.startswith("/") and os.path.exists(path):  # noqa: PTH110
+        # A link in the workspace may have been made by a command, and lead anywhere.
+        if path.startswith("/") and os.path.exists(path) and not passes_through(path, workspace):  # noqa: PTH110
             found |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
     inside = [
         path
@@ -109,8 +110,11 @@ def git_folder_elsewhere(workspace: str) -> str | None:
         if link.is_symlink() or not link.is_file():
             return None
         folder = Path(workspace, link.read_text()[:4_096].removeprefix("gitdir:").strip()).resolve()
-        if Path((folder / "gitdir").read_text()[:4_096].strip()).resolve() == link.resolve():
-            return str((folder / (folder / "commondir").read_text()[:4_096].strip()).resolve())
+        repository = folder.parent.parent
+        # By where the folder is, not by its `commondir`: what a command can write must open nothing else.
+        is_worktree = folder.parent.name == "worktrees" and (repository / "HEAD").is_file()
+        if is_worktree and Path((folder / "gitdir").read_text()[:4_096].strip()).resolve() == link.resolve():
+            return str(repository)
     return None
 
 
@@ -127,6 +131,11 @@ def git_identity(home: str) -> str:
             if section in _GIT_SECTIONS:
                 kept.append(line)
     return "".join(f"{line}\n" for line in kept)
+
+
+def passes_through(path: str, folder: str) -> bool:
+    """Whether ``path`` is in ``folder``, or a link in there is on its way."""
+    return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePosixPath(path).parents)))
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -17,6 +17,7 @@ from adapter.errors import ToolError, UsageError
 from adapter.operations import RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace, landlock, sandbox
 from adapter.workspace.background import BackgroundCommands
+from adapter.workspace.bubblewrap import CHANGED
 from adapter.workspace.gate import Root
 from adapter.workspace.programs import prepare, run_program
 from adapter.workspace.sandbox import Confinement, Sandbox, missing
@@ -351,9 +352,72 @@ def test_a_linked_worktree_reads_its_repository(root, home, level, tmp_path):
         run = run_command(linked, RunCommand("git log --format=%s && git status --short"), confinement)
         confinement.close()
     assert run.output == "first\n"
-    (Path(root.path) / ".git").write_text(f"gitdir: {tmp_path}/secret\n")
-    (tmp_path / "secret" / "commondir").write_text(".")
+    workspace = Path(root.path)
+    (workspace / ".git").write_text(f"gitdir: {tmp_path}/secret\n")
     assert git_folder_elsewhere(root.path) is None
+    # What a command can write: a whole repository that vouches for itself and points elsewhere.
+    forged = workspace / "forged" / "worktrees" / "x"
+    forged.mkdir(parents=True)
+    (workspace / "forged" / "HEAD").write_text("ref: refs/heads/main\n")
+    (forged / "commondir").write_text(f"{tmp_path}/secret\n")
+    (forged / "gitdir").write_text(f"{workspace}/.git\n")
+    (workspace / ".git").write_text(f"gitdir: {forged}\n")
+    assert git_folder_elsewhere(root.path) in (None, str(workspace / "forged"))
+
+
+def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkeypatch):
+    """A command can replace the virtual environment that PATH names by a link, for the next session."""
+    workspace = Path(root.path)
+    (workspace / ".venv").symlink_to(home / ".config")
+    (workspace / "bin").symlink_to(tmp_path / "secret")
+    (workspace / ".git").symlink_to(tmp_path / "secret")
+    monkeypatch.setenv("VIRTUAL_ENV", str(workspace / ".venv"))
+    (tmp_path / "alias").symlink_to(workspace)
+    monkeypatch.setenv("PATH", f"{workspace}/bin:{tmp_path}/alias/bin:{os.environ['PATH']}")
+    confinement = Confinement(Sandbox(level), root.path)
+    command = f"cat .venv/token bin/key .git/key {home}/.config/token {tmp_path}/secret/key"
+    run = run_command(root, RunCommand(command), confinement)
+    confinement.close()
+    assert SECRET not in run.output
+    assert "hunter2" not in run.output
+    for given in (f"{workspace}/.git", f"{tmp_path}/alias/.venv"):
+        with pytest.raises(UsageError, match="leads out of the workspace"):
+            Confinement(Sandbox(level, write=(given,)), root.path)
+
+
+def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path):
+    """The folders of a session are made once: a command could have put a link where the next one's would be made."""
+    confinement = Confinement(Sandbox(level), root.path)
+    run_command(root, RunCommand(f"rm -rf ~/.local; ln -s {tmp_path}/secret ~/.local; ls -la ~"), confinement)
+    assert run_command(root, RunCommand("cat ~/.local/key; true"), confinement).output.count("hunter2") == 0
+    confinement.close()
+    assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]
+
+
+def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, monkeypatch):
+    """Between the look at the workspace and the mount: what would be mounted is checked before anything runs."""
+    if missing("bwrap") is not None:
+        pytest.skip("only bubblewrap mounts")
+    workspace = Path(root.path)
+    (workspace / "sub" / ".git").mkdir(parents=True)
+    looked = sandbox.identity_below
+
+    def then_swapped(folder, path):
+        identity = looked(folder, path)
+        (workspace / "sub" / ".git").rename(workspace / "sub" / "moved")
+        (workspace / "sub" / ".git").symlink_to("../../home/.config")
+        return identity
+
+    confinement = Confinement(Sandbox("bwrap"), root.path)
+    monkeypatch.setattr(sandbox, "identity_below", then_swapped)
+    # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
+    (Path(confinement._folders()) / "home" / ".config").mkdir()
+    run = run_command(root, RunCommand("cat ~/.config/token sub/.git/token; touch ran"), confinement)
+    confinement.close()
+    assert run.exit_code == 126
+    assert run.output.strip() == CHANGED
+    assert not (workspace / "ran").exists()
+    assert looked(root.path, f"{root.path}/sub/.git") is None
 
 
 def test_denied_paths_are_kept_from_commands(directory, home):
