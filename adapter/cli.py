@@ -40,6 +40,10 @@ IncludeTools = Annotated[
 ]
 ExcludeTools = Annotated[list[str] | None, typer.Option(help="With promptly: no tools whose names contain this.")]
 
+ConstraintOption = Annotated[
+    str, typer.Option(help="Hold the model to valid calls: off, arguments, prefer or required; auto decides.")
+]
+
 
 def main() -> None:
     """Run the command line; errors of ours become one message and an exit code."""
@@ -313,18 +317,30 @@ def run(
     include_tools: IncludeTools = None,
     exclude_tools: ExcludeTools = None,
     format: Annotated[str, typer.Option(help="How calls are written; auto goes by the model's name.")] = "auto",
+    images: Annotated[
+        bool | None, typer.Option("--images/--no-images", help="The model sees images; by itself as the server says.")
+    ] = None,
     style: Annotated[str, typer.Option(help="The system prompt: compact, full or trained.")] = "compact",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
-    constrain: Annotated[str, typer.Option(help="Force valid calls: auto (small models), always or never.")] = "auto",
+    constraint: ConstraintOption = "auto",
     max_turns: Annotated[int, typer.Option(min=1, help="Answers asked of the model.")] = 25,
     record: Annotated[Path | None, typer.Option(help="Write a transcript to this .jsonl file.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
     ask: Annotated[list[str] | None, typer.Option(help="Always ask for this: 'write_file(docs/**)'.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="What confines commands: auto, bwrap, landlock, none, or require one of them.")
+    ] = "auto",
+    sandbox_network: Annotated[bool, typer.Option("--sandbox-network", help="Let commands use the network.")] = False,
+    sandbox_read: Annotated[list[Path] | None, typer.Option(help="Let commands read this, too.")] = None,
+    sandbox_write: Annotated[
+        list[Path] | None, typer.Option(help="Let commands change this, too; WORKSPACE/.git to let them commit.")
+    ] = None,
 ) -> None:
     """Let a model work on a task in a folder."""
     from adapter.approval import Rule
     from adapter.runner import Settings, run_task
+    from adapter.workspace.sandbox import Sandbox
 
     settings = Settings(
         workspace=workspace,
@@ -333,15 +349,22 @@ def run(
         approve=approve,
         dialect=_dialect(dialect, tools, include_tools, exclude_tools),
         format=None if format == "auto" else format,
+        images=images,
         style=style,
         prompts=str(prompts) if prompts else None,
-        constrain=constrain,
+        constraint=None if constraint == "auto" else constraint,
         max_turns=max_turns,
         record=record,
         rules=(
             *(Rule.parse("deny", text) for text in deny or ()),
             *(Rule.parse("ask", text) for text in ask or ()),
             *(Rule.parse("allow", text) for text in allow or ()),
+        ),
+        sandbox=Sandbox(
+            sandbox,  # type: ignore[arg-type]  # checked by itself
+            sandbox_network,
+            tuple(map(str, sandbox_read or ())),
+            tuple(map(str, sandbox_write or ())),
         ),
     )
     raise typer.Exit(run_task(task, settings))
@@ -365,9 +388,11 @@ def serve(
     stream_arguments: Annotated[
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
+    constraint: ConstraintOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
+    from adapter.constraint import get_constraint
     from adapter.endpoints import api_url, find_endpoint
     from adapter.wire.request import Options, checked
 
@@ -383,6 +408,7 @@ def serve(
         prompts=str(prompts) if prompts else None,
         policy=policy,
         stream_arguments=stream_arguments,
+        constraint=get_constraint(None if constraint == "auto" else constraint),
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     run_server(Settings(base_url, host, port, keep_alive, checked(options)))

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.text import Text
 
 from adapter.agent import Observed
-from adapter.approval import Approval, Decision
+from adapter.approval import NO_SANDBOX, Approval, Decision
 from adapter.errors import ToolError
 from adapter.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 from adapter.operations import Question
@@ -26,12 +26,12 @@ from adapter.visible import visible
 HINTS = {
     "turns": "raise --max-turns, or make the task smaller",
     "repetition": "try a larger model, or a smaller task",
-    "unreadable": "try --constrain always, another --format, or a larger model",
+    "unreadable": "try --constraint required, another --format, or a larger model",
     "unsuccessful": "name the file and quote the text exactly, or try a larger model",
 }
 """What a person can do about a conversation that came to nothing."""
 
-NO_CALL_HINT = "if it should have acted, try --constrain always, another --format, or a larger model"
+NO_CALL_HINT = "if it should have acted, try --constraint required, another --format, or a larger model"
 MAX_SHOWN_LINES = 12
 """Lines of a result that are shown; the model gets all of it."""
 
@@ -76,6 +76,8 @@ class Console:
         self._note(f"?? {approval.summary}", "bold")
         if approval.label:
             self._note(f"   the model says: {' '.join(approval.label.split())[:200]}", "dim")
+        if approval.sandbox:
+            self.note_sandbox(f"   {approval.sandbox}")
         self._diff(approval.diff)
         self._shown_diff = approval.diff
         if not sys.stdin.isatty():
@@ -117,6 +119,10 @@ class Console:
     def note(self, text: str) -> None:
         """A line for the person."""
         self._note(text, "dim")
+
+    def note_sandbox(self, text: str) -> None:
+        """What confines commands; not to be overlooked when nothing does."""
+        self._note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def _answer(self, text: str) -> None:
         sys.stdout.write(visible(text, keep="\n\t"))

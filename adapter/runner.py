@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -16,6 +16,7 @@ from adapter import resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.approval import Approver, Rule
 from adapter.console import Console, ConsoleQuestions, download_progress
+from adapter.constraint import get_constraint
 from adapter.dialects import Dialect
 from adapter.embedded import INSTALL, EmbeddedServer, gguf_path, is_available, is_gguf
 from adapter.errors import ToolError, TransportError, UsageError
@@ -34,8 +35,8 @@ from adapter.transport import ChatClient, find_endpoint
 from adapter.visible import visible
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
+from adapter.workspace.sandbox import Sandbox
 
-CONSTRAIN = ("auto", "always", "never")
 MAX_KNOWN_FILES = 2_000
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
@@ -52,10 +53,13 @@ class Settings:
     format: str | None = None
     style: str = "compact"
     prompts: str | None = None
-    constrain: str = "auto"
+    constraint: str | None = None
     max_turns: int = 25
+    images: bool | None = None
+    """Whether the model sees images; by itself, as the server says."""
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
+    sandbox: Sandbox = field(default_factory=Sandbox)
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
@@ -70,8 +74,7 @@ class Served:
 
 def run_task(task: str, settings: Settings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
-    if settings.constrain not in CONSTRAIN:
-        raise UsageError(f"--constrain is {settings.constrain!r}; expected one of: {', '.join(CONSTRAIN)}")
+    constraint = get_constraint(settings.constraint)
     console = Console()
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
@@ -83,6 +86,7 @@ def run_task(task: str, settings: Settings) -> int:
                 state=settings.state,
                 rules=settings.rules,
                 host=Host(editor=None),
+                sandbox=settings.sandbox,
             )
         )
         recording: Recording | None = None
@@ -98,7 +102,7 @@ def run_task(task: str, settings: Settings) -> int:
             for observer in observers:
                 observer(happening)
 
-        is_guided = settings.constrain == "always" or (settings.constrain == "auto" and served.is_small)
+        is_guided = constraint == "required" or (constraint is None and served.is_small)
         evidence = gather(whole, task)
         format = "hermes" if is_guided else settings.format or guess(served.chat.model) or "hermes"
         small = tools_for_small(whole.tools, evidence) if is_guided else None
@@ -106,6 +110,7 @@ def run_task(task: str, settings: Settings) -> int:
             questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
             editor=None,  # nobody looks at one here, and each tool costs tokens
             agents=SubAgents(served.chat, format=format),
+            media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
         )
         workspace = stack.enter_context(
             Workspace(
@@ -118,8 +123,11 @@ def run_task(task: str, settings: Settings) -> int:
                 echo=console.echo,
                 rules=settings.rules,
                 host=host,
+                sandbox=settings.sandbox,
             )
         )
+        if workspace.sandbox:
+            console.note_sandbox(workspace.sandbox)
         offered = workspace.tools if small is None else small
         chat: Chat = served.chat if small is None else GuidedChat(served.chat, small, evidence)
         style = "small" if is_guided else settings.style
@@ -130,6 +138,7 @@ def run_task(task: str, settings: Settings) -> int:
             system=system_prompt(settings.dialect, format, style, tools=offered, prompts=settings.prompts),
             limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None),
             observe=observe,
+            constraint=None if is_guided else constraint,
         )
         if recording is not None:
             server = served.chat.endpoint.kind
@@ -163,11 +172,15 @@ def run_demo(keep: Path | None) -> int:
         print(f"task: {DEMO_TASK}", file=sys.stderr)
         state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
         model = str(weights(Console()))
-        code = run_task(DEMO_TASK, Settings(folder, model=model, approve="yolo", constrain="always", state=state))
+        code = run_task(DEMO_TASK, Settings(folder, model=model, approve="yolo", constraint="required", state=state))
         after = file.read_text(encoding="utf-8")
         shown = visible(after, keep="\n\t")
         print(f"settings.ini was{'' if after != before else ' not'} changed:\n{shown}", end="")
         return code if after != before else 1
+
+
+def _sees_images(settings: Settings, served: Served) -> bool:
+    return bool(served.chat.sees_images()) if settings.images is None else settings.images
 
 
 @contextmanager

@@ -17,16 +17,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from adapter.contents import Content, image, joined
 from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
 from adapter.formats.base import Format
 from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
-"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand."""
+"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
+With images the content is a list of parts, as OpenAI's interface has them."""
 
 Reason: TypeAlias = Literal[
     "answered", "exited", "turns", "repetition", "unreadable", "finished", "unsuccessful", "interrupted", "failed"
@@ -138,8 +141,8 @@ class Session:
         ]
         texts += [self.format.encode_result("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
         self._messages.append({"role": "user", "content": "\n".join(texts)})
-        said = [self._neutral(result.user_message) for result in results if result.user_message]
-        self._messages += [{"role": "user", "content": text} for text in said]
+        for result in results:
+            self._messages += [{"role": "user", "content": said} for said in self._said_after(result)]
         self._waiting, self._refused, self._complaints = [], {}, ()
         if any(result.ends for result in results):
             return Done("exited", self._content)
@@ -170,6 +173,13 @@ class Session:
     def _neutral(self, text: str) -> str:
         return neutralise(text, self.format, self.tools)
 
+    def _said_after(self, result: ToolResult) -> Iterator[Content]:
+        """What the user says after the results, for one of them."""
+        if result.user_message:
+            yield self._neutral(result.user_message)
+        if result.images:
+            yield [image(url) for url in result.images]
+
     def _refusal(self, call: ToolCall) -> ToolResult | None:
         tool = self.tools.match(call.name)
         if tool is not None and tool.polls:
@@ -189,7 +199,8 @@ def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
     """Messages of the user that follow one another as one: the templates of Gemma and Mistral refuse two."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         same = list(group)
-        yield same[0] if len(same) == 1 else {"role": role, "content": "\n\n".join(one["content"] for one in same)}
+        content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
+        yield same[0] if len(same) == 1 else {"role": role, "content": content}
 
 
 def _key(call: ToolCall) -> str:

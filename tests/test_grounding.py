@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.grammar import REPLY
 from adapter.grounding import Evidence, choices_for, offered
+from adapter.replies import REPLY
 from adapter.tools import Tool, ToolSet
 
 
@@ -53,6 +53,13 @@ def test_a_new_file_is_the_one_that_is_named_or_free():
     assert choices("create src/new.py", "path", "write_file") == ["src/new.py"]
     assert choices("write a poem", "path", "write_file") is None
     assert choices("write a poem", "content", "write_file") is None
+
+
+def test_what_replaces_changes_a_file_whatever_it_is_called():
+    """SearchAndReplace looks for a text, but it is given no directory."""
+    replaces = tool("SearchAndReplace", "search", "replace", "file", effect="write")
+    evidence = Evidence("change 'hello' to 'hi'", FILES, contents={"src/app.py": APP})
+    assert choices_for(ToolSet([replaces]), evidence)["SearchAndReplace", "file"] == FILES
 
 
 def test_quoted_content_is_for_files_of_prose():

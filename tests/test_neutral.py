@@ -76,7 +76,7 @@ def test_no_call_of_a_format_comes_through(name):
 
 
 @given(st.one_of(soup, damaged(), any_text), st.sampled_from(FORMAT_NAMES), st.sampled_from(FORMAT_NAMES))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_an_echo_is_never_a_call(text, shown_in, told):
     """Whatever the text, whichever format it is shown in and read as."""
     shown = neutralise(text, get_format(shown_in) if shown_in else None, KNOWN)
@@ -85,7 +85,7 @@ def test_an_echo_is_never_a_call(text, shown_in, told):
 
 
 @given(st.lists(st.sampled_from([*JOINTS, *PIECES]), max_size=12).map("".join), st.lists(st.integers(1, 4)))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_the_inverse_is_exact(text, sizes):
     """`restore` undoes `neutralise` on every text, also in pieces and also when it was done twice."""
     shown = neutralise(text, FORMATS["react"])

@@ -23,6 +23,7 @@ from adapter.events import (
 )
 from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
+from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.request import Request
 
@@ -174,11 +175,12 @@ class _Choice:
         self.error: JsonObject | None = None
         self.was_reasoning = 0
         self._request = request
-        self._parser = Parser(
-            tools=request.tools,
-            turn=f"{request.turn}{index or ''}",
-            policy=request.policy,
-            stream_arguments=request.stream_arguments if stream_arguments is None else stream_arguments,
+        turn = f"{request.turn}{index or ''}"
+        streams = request.stream_arguments if stream_arguments is None else stream_arguments
+        self._parser: Parser | ReplyParser = (
+            Parser(tools=request.tools, turn=turn, policy=request.policy, stream_arguments=streams)
+            if request.reply is None
+            else ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
         )
         self._has_role = False
         self._content_size = 0

@@ -11,15 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TypeAlias
 
+from adapter.contents import Content, joined
 from adapter.events import Json, JsonObject
 from adapter.formats.base import Format
 from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
 from adapter.wire.errors import RequestError
-
-Content: TypeAlias = str | list[Json]
 
 
 def plain_messages(messages: Json, format: Format, system: str, closing: str, tools: ToolSet) -> list[JsonObject]:
@@ -54,13 +52,13 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet) -> Iterator
             calls = _calls(message["tool_calls"], f"{place}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             encoded = format.encode_calls([(name, in_strings(again, arguments)) for _, name, arguments in calls])
-            yield {"role": "assistant", "content": _glued(content, encoded, "\n")}
+            yield {"role": "assistant", "content": joined(content, encoded, "\n")}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
             text, others = _split(content)
             result: Content = format.encode_result(name, neutral(text), call_id)
-            yield {"role": "user", "content": _glued(result, others, "\n") if others else result}
+            yield {"role": "user", "content": joined(result, others, "\n") if others else result}
         else:
             # A field such as `name` goes along; past reasoning does not: no template shows it to the model.
             kept = {key: value for key, value in message.items() if key not in _DROPPED}
@@ -77,9 +75,10 @@ def _content(content: Json, place: str) -> Content:
         return ""
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        text, others = _split(content)
-        return content if others else text
+    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
+        parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
+        text, others = _split(parts)
+        return parts if others else text
     raise RequestError(f"{place}.content must be text, a list of parts or null, got {_short(content)}", place)
 
 
@@ -129,7 +128,7 @@ def _with_system(messages: list[JsonObject], text: str) -> list[JsonObject]:
     if not text:
         return messages
     if messages[0]["role"] == "system":
-        first = {**messages[0], "content": _glued(messages[0]["content"], text, "\n\n")}
+        first = {**messages[0], "content": joined(messages[0]["content"], text, "\n\n")}
         return [first, *messages[1:]]
     return [{"role": "system", "content": text}, *messages]
 
@@ -143,20 +142,8 @@ def _joined(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
             continue
         content = first["content"]
         for message in rest:
-            content = _glued(content, message["content"], "\n\n")
+            content = joined(content, message["content"], "\n\n")
         yield {**first, "content": content}
-
-
-def _glued(first: Content, second: Content, between: str) -> Content:
-    if isinstance(first, str) and isinstance(second, str):
-        return between.join(text for text in (first, second) if text)
-    return [*_parts(first), *_parts(second)]
-
-
-def _parts(content: Content) -> list[Json]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return content
 
 
 def _short(value: Json) -> str:

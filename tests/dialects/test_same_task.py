@@ -127,16 +127,19 @@ def test_the_same_workspace_comes_out(dialect, tmp_path):
     assert after == EXPECTED
 
 
-@pytest.mark.parametrize(
-    "dialect", [name for name in SCRIPTS if name != "promptly"]
-)  # no worked example fits its tools
+@pytest.mark.parametrize("dialect", SCRIPTS)
 def test_the_built_in_model_edits_in_every_dialect(dialect, tmp_path, real_weights):
     """C106, C164: a real model of 135M, its calls constrained, by the tools as they are named here."""
     folder = tmp_path / "ws"
     folder.mkdir()
     (folder / "settings.ini").write_text("[server]\nhost = 127.0.0.1\nport = 8000\n")
     settings = Settings(
-        folder, model=str(real_weights), approve="yolo", dialect=dialect, constrain="always", state=tmp_path / "state"
+        folder,
+        model=str(real_weights),
+        approve="yolo",
+        dialect=dialect,
+        constraint="required",
+        state=tmp_path / "state",
     )
     run_task("In settings.ini change 'port = 8000' to 'port = 9000'", settings)
     assert (folder / "settings.ini").read_text() == "[server]\nhost = 127.0.0.1\nport = 9000\n"
