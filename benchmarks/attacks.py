@@ -55,7 +55,8 @@ from benchmarks.attack_surfaces import SURFACES, run_case
 FOLDER = Path(__file__).parent.parent / "fixtures" / "attacks"
 CANARY = "CANARY-4f1d"
 SECONDS = 15.0
-"""A case has this long, unless it says so itself; the naive tools a second, so that what hangs does not hold up all."""
+"""Of CPU time for a case that does not say so itself, and four times as long by the clock, on machines with other work;
+the naive tools get one by the clock, so that what hangs does not hold up all."""
 MAX_GROWTH = 250 << 20
 """Bytes of memory that a case may add: the 200 MB promised, and what a process costs."""
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -205,7 +206,7 @@ def picture(top: Path) -> dict[str, tuple[int, str]]:
             held = ""
             if stat.S_ISLNK(status.st_mode):
                 held = os.readlink(path)
-            elif stat.S_ISREG(status.st_mode) and status.st_blocks * 512 < 8 << 20:
+            elif stat.S_ISREG(status.st_mode) and status.st_size < 8 << 20:
                 with suppress(OSError), open(path, "rb") as file:
                     held = hashlib.sha256(file.read()).hexdigest()
             found[os.path.relpath(path, top)] = (status.st_mode, held)
@@ -222,9 +223,7 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
     ws = prepare(case, base)
     data = filled(case.data, base)
     before = {name: picture(base / name) for name in ("ws", "ws-evil", "outside", "home")}
-    began = time.monotonic()
-    status, shown, grown = in_a_process(data, surface, ws, port)
-    seconds = time.monotonic() - began
+    status, shown, grown, seconds = in_a_process(data, surface, ws, port)
     has_commands = any(call[0] in ("run", "run-in") for call in data.get("do", ()))
     left = living_in(base) if has_commands else []
     for pid in left:
@@ -232,15 +231,15 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
             os.kill(pid, signal.SIGKILL)
     printed = (base / "printed").read_bytes().decode("utf-8", "replace") if (base / "printed").exists() else ""
     if status == "hung":
-        return f"still busy after {seconds:.0f} s"
-    if status or (shown.startswith("CRASH") and surface != "naive"):
+        return "did not come back"
+    if status or (shown.startswith("CRASH") and (surface != "naive" or "answers" in data)):
         return f"{status} {shown[:200]}"
     if left:
         return f"{len(left)} processes left"
     if grown > MAX_GROWTH:
         return f"{grown >> 20} MB taken"
     if seconds > data.get("seconds", SECONDS):
-        return f"took {seconds:.1f} s"
+        return f"took {seconds:.1f} s of CPU"
     after = {name: picture(base / name) for name in before}
     if case.is_control:
         return missing_of(data, shown, ws)
@@ -274,8 +273,8 @@ def missing_of(data: dict[str, Any], shown: str, ws: Path) -> str:
     return ""
 
 
-def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tuple[str, str, int]:
-    """How it ended ("" when by itself), what it would show a model, and the bytes of memory it added."""
+def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tuple[str, str, int, float]:
+    """How it ended ("" when by itself), what it would show a model, the bytes of memory it added, its CPU seconds."""
     base, own = ws.parent, resident()
     pid = os.fork()
     if pid == 0:
@@ -290,7 +289,7 @@ def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tup
                 MY_TOKEN=f"{CANARY}-token",
             )
             resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-            resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (data.get("fsize", 256 << 20),) * 2)
             shown = run_case(data, surface, ws, base / "printed")
@@ -299,7 +298,7 @@ def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tup
             code = 0
         finally:
             os._exit(code)
-    deadline = time.monotonic() + (1.0 if surface == "naive" else 2 * data.get("seconds", SECONDS))
+    deadline = time.monotonic() + (1.0 if surface == "naive" else 4 * data.get("seconds", SECONDS))
     while True:
         done, state, usage = os.wait4(pid, os.WNOHANG)
         if done:
@@ -308,12 +307,12 @@ def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tup
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            return "hung", "", 0
+            return "hung", "", 0, 0.0
         time.sleep(0.002)
     with suppress(ProcessLookupError):
         os.killpg(pid, 0)
     shown = (base / "shown").read_text(encoding="utf-8") if (base / "shown").exists() else ""
-    return ("" if state == 0 else f"ended with {state}"), shown, usage.ru_maxrss * 1024 - own
+    return ("" if state == 0 else f"ended with {state}"), shown, usage.ru_maxrss * 1024 - own, usage.ru_utime
 
 
 def resident() -> int:
@@ -424,16 +423,21 @@ def ask(port: int, request: str) -> bytes:
     return answer
 
 
+def asked_for_answers(hits: Path) -> int:
+    """How often the model was; the server also asks what model it is."""
+    return hits.read_text().count("POST ") if hits.exists() else 0
+
+
 def judge_request(case: Case, port: int, hits: Path, base: Path) -> str:
     """Whether an HTTP request gets through to the model that must not; or, as a control, must."""
-    before = hits.read_text() if hits.exists() else ""
+    before = asked_for_answers(hits)
     data = filled(case.data, base)
     body = str(data.get("body", '{"messages": [{"role": "user", "content": "Hi"}]}'))
     request = data["request"].replace("\n", "\r\n").replace("{PORT}", str(port))
     request = request.replace("{LENGTH}", str(len(body.encode("latin-1")))).replace("{BODY}", body)
     answer = ask(port, request)
     head = answer.partition(b"\r\n\r\n")[0].decode("latin-1")
-    reached = (hits.read_text() if hits.exists() else "") != before
+    reached = asked_for_answers(hits) != before
     if case.is_control:
         return "" if answer.startswith(b"HTTP/1.1 200") else f"answers {answer[:200]!r}"
     if CANARY.encode() in answer:
@@ -467,7 +471,10 @@ def confine() -> None:
         raise SystemExit(subprocess.run(command, check=False).returncode)
 
 
-def run_all(groups: Sequence[str] = (), *, quick: bool = False, is_naive: bool = False) -> dict[str, Tally]:
+def run_all(
+    groups: Sequence[str] = (), *, every: int = 1, quick: bool = False, is_naive: bool = False
+) -> dict[str, Tally]:
+    """What was lost, by group. ``every``: of so many cases one is run."""
     naive.check_confined()
     tallies: dict[str, Tally] = {}
     with ExitStack() as stack:
@@ -478,7 +485,7 @@ def run_all(groups: Sequence[str] = (), *, quick: bool = False, is_naive: bool =
         with suppress(OSError):
             stack.enter_context(forked(_Six(("::1", port), Waiting)))
         stack.enter_context(forked(waiting))
-        chosen = cases(groups)
+        chosen = cases(groups)[::every]
         serving = 0
         if any("request" in case.data for case in chosen):
             serving = stack.enter_context(_naive_proxy(port) if is_naive else _own_proxy(port))
@@ -561,14 +568,19 @@ def table(own: dict[str, Tally], other: dict[str, Tally]) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("groups", nargs="*")
-    options.add_argument("--quick", action="store_true")
+    options.add_argument("--quick", action="store_true", help="each case with one dialect")
+    options.add_argument("--every", type=int, default=1, help="one case of so many")
     options.add_argument("--verbose", action="store_true")
     options.add_argument("--own", action="store_true", help="not the naive tools")
     options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
     chosen = options.parse_args()
     confine()
-    own = run_all(chosen.groups, quick=chosen.quick)
-    other = {group: Tally() for group in own} if chosen.own else run_all(chosen.groups, quick=True, is_naive=True)
+    own = run_all(chosen.groups, every=chosen.every, quick=chosen.quick)
+    other = (
+        {group: Tally() for group in own}
+        if chosen.own
+        else run_all(chosen.groups, every=chosen.every, quick=True, is_naive=True)
+    )
     if chosen.json:
         sides = {"own": own, "naive": other}
         rows = {side: {group: vars(tally) for group, tally in found.items()} for side, found in sides.items()}

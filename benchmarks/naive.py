@@ -151,10 +151,27 @@ TOOLS: dict[str, Callable[..., str]] = {
 }
 
 
+PUBLISHED = (
+    r"<tool_call>(.*?)</tool_call>",
+    r"<invoke .*?>(.*?)</invoke>",
+    r"<parameter=.*?>(.*?)</parameter>",
+    r"<think>(.*?)</think>",
+    r"```json\s*(.*?)\s*```",
+    r"Action:\s*(.*?)\s*Action Input:",
+    r"<\|channel\|>(.*?)<\|message\|>",
+    r"\s*(\{.*\})\s*$",
+)
+"""Patterns of the kind that parsers of calls have been published with."""
+
+
 def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Whatever looks like a call, wherever it stands, mended if need be."""
     check_confined()
     found = []
+    with contextlib.suppress(ValueError):
+        json.loads(text)  # "perhaps all of it is JSON"
+    for pattern in PUBLISHED:
+        re.findall(pattern, text, re.DOTALL)
     for body in re.findall(r"\{\s*\"name\".*?\}\s*\}|\{\s*\"name\".*", text, re.DOTALL):
         for ending in ("", "}", "}}", '"}}'):
             with contextlib.suppress(ValueError):
