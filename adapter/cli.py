@@ -3,7 +3,8 @@
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
 model server, 130 stopped with Ctrl-C. Each command imports what it needs when
-it runs, so that ``--help`` and ``parse`` start quickly.
+it runs, so that ``--help`` and ``parse`` start quickly. What models and files say is printed
+with its control characters spelled out; ``--json`` has every character, escaped.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import typer
 
 from adapter import __version__, tool_commands
 from adapter.errors import AdapterError, TransportError, UsageError
+from adapter.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from adapter.approval import Rule
@@ -64,8 +66,13 @@ def main() -> None:
 def _fail(error: AdapterError, code: int) -> NoReturn:
     from adapter.secrets import Secrets
 
-    print(f"adapter: {Secrets(os.environ).redact(str(error))}", file=sys.stderr)
+    _print(f"adapter: {Secrets(os.environ).redact(str(error))}", to_stderr=True)
     raise SystemExit(code)
+
+
+def _print(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
+    """Text of models and files may hold what moves a terminal's cursor or hides other text."""
+    print(visible(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
 
 
 def _print_version(wanted: bool) -> None:
@@ -107,11 +114,11 @@ def parse(
     known = _tools(dialect, tools, include_tools, exclude_tools)
     turn = read(_text(file), known, None if format == "auto" else format, finish_reason, policy=policy)
     if as_json:
-        print(json.dumps(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), ensure_ascii=False, indent=2))
+        print(visible_json(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
     elif explain:
         _print_spans(turn)
     else:
-        print(_turn_as_text(turn))
+        _print(_turn_as_text(turn))
 
 
 def _text(file: str) -> str:
@@ -211,7 +218,7 @@ def prompt(
 
     described = _dialect(dialect, tools, include_tools, exclude_tools)
     text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
-    print(text, end="")
+    _print(text, end="")
     if tokens:
         print(_token_count(text, model), file=sys.stderr)
 
@@ -265,11 +272,11 @@ def edit(
         outcome = change.outcome if dry_run else change.commit(desk)
     if as_json:
         row = {"path": str(file), "written": not dry_run, "notes": list(outcome.notes), "diff": change.diff}
-        print(json.dumps(row, ensure_ascii=False, indent=2))
+        print(visible_json(row, indent=2))
         return
-    print(change.diff, end="")
+    _print(change.diff, end="")
     for note in outcome.notes:
-        print(f"note: {note}", file=sys.stderr)
+        _print(f"note: {note}", to_stderr=True)
 
 
 @app.command()
@@ -290,17 +297,17 @@ def undo(
         changes = desk.history.changes()
         if show:
             for change in changes:
-                print(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(change.time))}  {change.summary}")
+                _print(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(change.time))}  {change.summary}")
             return
         session = changes[0].session if every and changes else None
         count = sum(change.session == session for change in changes) if every else 1
         for _ in range(max(count, 1)):
             with explained("nothing was undone"):
                 undone = desk.history.undo(session)
-            print(f"undone: {undone.change.summary}", file=sys.stderr)
-            print(undone.diff, end="")
+            _print(f"undone: {undone.change.summary}", to_stderr=True)
+            _print(undone.diff, end="")
             for note in undone.notes:
-                print(f"note: {note}", file=sys.stderr)
+                _print(f"note: {note}", to_stderr=True)
 
 
 @app.command()
@@ -552,15 +559,15 @@ def replay(
         rows = [
             {"name": row.name, "turns": row.turns, "calls": row.calls, "difference": row.difference} for row in replays
         ]
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        print(visible_json(rows, indent=2))
     else:
         width = max(len(row.name) for row in replays)
         for row in replays:
             outcome = "equal" if row.is_equal else "DIFFERENT"
-            print(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
+            _print(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
         different = [row for row in replays if not row.is_equal]
         print(f"{len(replays) - len(different)} of {len(replays)} equal")
         for row in different:
-            print(f"\n{row.name}: {row.difference}")
+            _print(f"\n{row.name}: {row.difference}")
     if not all(row.is_equal for row in replays):
         raise typer.Exit(1)

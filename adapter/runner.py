@@ -40,6 +40,7 @@ from adapter.subagents import SubAgents
 from adapter.tools import Tool
 from adapter.transcript import Recorder
 from adapter.transport import ChatClient, Chunk, find_endpoint
+from adapter.visible import visible
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
 from adapter.workspace.http_providers import HttpDocs, HttpSearch
@@ -196,13 +197,14 @@ def run_demo(keep: Path | None) -> int:
         )
         file = folder / "settings.ini"
         before = file.read_text(encoding="utf-8")
-        print(f"workspace: {', '.join(sorted(path.name for path in folder.iterdir()))}", file=sys.stderr)
+        print(f"workspace: {', '.join(sorted(visible(path.name) for path in folder.iterdir()))}", file=sys.stderr)
         print(f"task: {DEMO_TASK}", file=sys.stderr)
         state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
         model = str(weights(Console()))
         code = run_task(DEMO_TASK, Settings(folder, model=model, approve="yolo", constraint="required", state=state))
         after = file.read_text(encoding="utf-8")
-        print(f"settings.ini was{'' if after != before else ' not'} changed:\n{after}", end="")
+        shown = visible(after, keep="\n\t")
+        print(f"settings.ini was{'' if after != before else ' not'} changed:\n{shown}", end="")
         return code if after != before else 1
 
 

@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from adapter.visible import visible, visible_json
+
 app = typer.Typer(name="tool", help="List and change the shell tools of the dialect promptly.", no_args_is_help=True)
 
 NOT_FOUND = 3
@@ -30,7 +32,6 @@ def list_(
 ) -> None:
     """List the tools: id, where it is defined, program, description."""
     from adapter.toolfiles import Choice, find_tools, load_dialect
-    from adapter.visible import visible
 
     found = {each.tool.name: each for each in reversed(find_tools(tools))}
     offered = load_dialect(Choice(tools, include_tools or (), exclude_tools or ())).tools
@@ -38,14 +39,14 @@ def list_(
     for tool in offered.values():
         each = found.get(tool.name)
         source, program = (each.source, each.tool.executable) if each else ("built-in", "-")
-        rows.append((tool.name, source, visible(program), visible(tool.description)))
+        rows.append((visible(tool.name), source, visible(program), visible(tool.description)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
     for name in sorted(found.keys() - offered.keys()) if not (include_tools or exclude_tools) else ():
         entry = found[name].tool
         why = f"add --include-tools {name}" if entry.opt_in else f"{visible(entry.executable)} is not installed"
-        print(f"not offered: {name} ({why})", file=sys.stderr)
+        print(visible(f"not offered: {name} ({why})"), file=sys.stderr)
 
 
 @app.command()
@@ -59,12 +60,12 @@ def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Base
     each = next((each for each in found if each.tool.name == tool_id), None)
     if each is None and tool_id in built_in:
         print("source: built-in", file=sys.stderr)
-        print(json.dumps(built_in[tool_id].to_openai()["function"], ensure_ascii=False, indent=2))
+        print(visible_json(built_in[tool_id].to_openai()["function"], indent=2))
         return
     if each is None:
         raise _not_found(tool_id, [*(each.tool.name for each in found), *built_in])
     print(f"source: {each.source}" + (f" ({each.file})" if each.file else ""), file=sys.stderr)
-    print(each.tool.model_dump_json(by_alias=True, exclude_defaults=True, indent=2, ensure_ascii=False))
+    print(visible_json(each.tool.model_dump(mode="json", by_alias=True, exclude_defaults=True), indent=2))
 
 
 @app.command()
@@ -151,5 +152,5 @@ def _not_found(tool_id: str, known: list[str], where: str = "") -> typer.Exit:
 
     near = process.extractOne(tool_id, known, scorer=fuzz.ratio, score_cutoff=50)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-    print(f"adapter: no tool {tool_id!r}{where}; {hint}", file=sys.stderr)
+    print(visible(f"adapter: no tool {tool_id!r}{where}; {hint}"), file=sys.stderr)
     return typer.Exit(NOT_FOUND)

@@ -43,6 +43,33 @@ def test_parse_mends_a_comma_and_an_alias():
     assert call["fixes"] == ["trailing-comma", "argument-alias"]
 
 
+HIDING = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202egnp.exe\u200b\r"
+
+
+def test_no_command_prints_what_moves_a_terminal(tmp_path):
+    """Escape sequences, C1 controls and bidi controls of models, files and their names are spelled out."""
+    (tmp_path / "a.txt").write_bytes(f"one {HIDING} two\nthree\n".encode())
+    (tmp_path / "b.jsonl").write_text(HIDING)
+    patches = json.dumps([{"old_text": "three", "new_text": f"3 {HIDING}"}])
+    answer = f"{HIDING}\n<think>{HIDING}</think>{CALL[:-40]}{HIDING}"
+    runs = [
+        adapter("parse", "-", text=answer),
+        adapter("parse", "-", "--explain", text=answer),
+        adapter("parse", "-", "--json", text=answer),
+        adapter("edit", "a.txt", "--patches", "-", "--dry-run", cwd=tmp_path, text=patches),
+        adapter("edit", "a.txt", "--patches", "-", "--json", cwd=tmp_path, text=patches),
+        adapter("undo", "--list", cwd=tmp_path),
+        adapter("undo", cwd=tmp_path),
+        adapter("replay", "b.jsonl", cwd=tmp_path),
+        adapter("tool", "view", HIDING, cwd=tmp_path),
+    ]
+    for run in runs:
+        assert not set(run.stdout + run.stderr) & set("\x1b\x07\x9b\u202e\u200b\r"), run
+        assert run.stdout + run.stderr
+    assert json.loads(runs[2].stdout)["reasoning"].startswith(HIDING[:-2])
+    assert HIDING in json.loads(runs[4].stdout)["diff"]
+
+
 def test_parse_reads_two_calls_in_one_tag():
     """Both come out, in order."""
     one, two = (json.dumps({"name": "read_file", "arguments": {"path": path}}) for path in "ab")

@@ -1,0 +1,213 @@
+"""What an attack says in general words (read, write, run ...), as calls of each dialect, and how they are made."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from adapter.agent import Agent
+from adapter.approval import Rule
+from adapter.console import Console
+from adapter.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.host import Host, WebAccess
+from adapter.session import Limits, Message
+from adapter.transport import Chunk
+from adapter.workspace import Workspace
+from benchmarks import naive
+
+Call = tuple[str, dict[str, Any]]
+Verbs = dict[str, Callable[..., Call]]
+
+
+def _call(tool: str, *names: str, **fixed: Any) -> Callable[..., Call]:
+    return lambda *values: (tool, {**dict(zip(names, values, strict=False)), **fixed})
+
+
+SURFACES: dict[str, Verbs] = {
+    "blade": {
+        "read": _call("read_file", "path"),
+        "write": _call("write_file", "path", "content"),
+        "edit": _call("apply_edit", "path", "old_text", "new_text"),
+        "delete": _call("delete_file", "path", recursive=True),
+        "move": _call("move_file", "source", "destination"),
+        "copy": _call("copy_file", "source", "destination"),
+        "mkdir": _call("create_directory", "path"),
+        "list": _call("list_directory", "path"),
+        "tree": _call("get_workspace_structure", "path"),
+        "info": _call("get_file_info", "path"),
+        "find": _call("find_files_glob", "pattern", "path"),
+        "grep": _call("grep_search", "pattern", "path"),
+        "run": _call("run_command", "command", cwd="."),
+        "run-in": _call("run_command", "command", "cwd"),
+    },
+    "maki": {
+        "read": _call("read", "path"),
+        "write": _call("write", "path", "content"),
+        "edit": _call("edit", "path", "old_string", "new_string"),
+        "find": _call("glob", "pattern", "path"),
+        "grep": _call("grep", "pattern", "path"),
+        "index": _call("index", "path"),
+        "run": _call("bash", "command"),
+        "run-in": _call("bash", "command", "workdir"),
+        "fetch": _call("webfetch", "url", format="text", timeout=4),
+        "code": _call("code_execution", "code", timeout=3),
+        "memory": _call("memory", "command", "path", "content"),
+        "skill": _call("skill", "name"),
+        "batch": lambda *inner: (
+            "batch",
+            {"tool_calls": [{"tool": tool, "parameters": arguments} for tool, arguments in inner]},
+        ),
+    },
+    "promptly": {
+        "read": _call("ShowFileContents", "file"),
+        "write": _call("WriteToFile", "file", "content"),
+        "edit": _call("SearchAndReplace", "file", "search", "replace"),
+        "delete": _call("RemoveFiles", "target"),
+        "move": _call("MoveFiles", "source", "destination"),
+        "copy": _call("CopyFiles", "source", "destination"),
+        "mkdir": _call("MakeDirectory", "dir"),
+        "list": _call("ListFiles", "path"),
+        "find": _call("FindFiles", "pattern", "path"),
+        "grep": _call("SearchText", "pattern", "path"),
+        "touch": _call("TouchFile", "file"),
+    },
+    "proto": {
+        "read": _call("read_file", "path"),
+        "write": _call("write_file", "file_path", "content"),
+        "edit": _call("edit", "file_path", "old_string", "new_string"),
+        "list": _call("list_directory", "path"),
+        "find": _call("glob", "pattern", "path"),
+        "grep": _call("grep_search", "pattern", "path"),
+    },
+    "proxyai": {
+        "read": _call("Read", "file_path"),
+        "write": _call("Write", "file_path", "content"),
+        "edit": _call("Edit", "file_path", "old_string", "new_string", short_description="x"),
+        "grep": _call("IntelliJSearch", "pattern", "path", regex=True),
+        "run": _call("Bash", "command"),
+        "skill": _call("LoadSkill", "skill_name"),
+    },
+}
+
+
+class Scripted:
+    """A model with given answers; ``{ECHO}`` in one is what it was shown last."""
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        self._answers = iter(answers)
+        self.shown: list[str] = []
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
+        last = str(messages[-1]["content"])
+        self.shown.append(last)
+        text = next(self._answers, "Done.").replace("{ECHO}", last)
+        for start in range(0, len(text), 4_096):
+            yield Chunk(text=text[start : start + 4_096])
+        yield Chunk("", finish_reason="stop")
+
+
+def workspace(ws: Path, dialect: str, case: dict[str, Any]) -> Workspace:
+    host = Host(state=str(ws.parent / "state"), web=WebAccess(upgrade=False))
+    rules = [Rule.from_text(rule) for rule in case.get("rules", ())]
+    mode = case.get("mode", "yolo")
+    return Workspace(ws, dialect, mode, state=ws.parent / "state", host=host, rules=rules)
+
+
+def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
+    """Do in ``ws`` what ``case`` says; what a model would be shown."""
+    if "shows" in case:
+        return _on_the_console(case["shows"], surface)
+    if "answers" in case:
+        if surface == "naive":
+            return naive.agent(case["answers"], case.get("task", "task"))
+        chat = Scripted(case["answers"])
+        with workspace(ws, "blade", case) as opened:
+            agent = Agent(opened, chat, format=case.get("format", "hermes"), limits=Limits(turns=6))
+            agent.run(case.get("task", "task"))
+        return chat.shown
+    with _network(case) if "url" in case else _nothing():
+        if surface == "naive":
+            return [_naively(call, case) for call in case["do"]]
+        with workspace(ws, surface, case) as opened:
+            results = []
+            for verb, *values in case["do"]:
+                name, arguments = SURFACES[surface][verb](*values)
+                result = opened.run(name, arguments)
+                verdict = "ok" if result.ok else "refused"
+                results.append(f"{verdict}: {result.content}\n{result.data or ''}\n{result.user_message}")
+            return results
+
+
+def _naively(call: Sequence[Any], case: dict[str, Any]) -> str:
+    verb, *values = call
+    if verb == "batch":
+        calls = ([{"bash": "run"}.get(tool, tool), *arguments.values()] for tool, arguments in values)
+        return "\n".join(_naively(each, case) for each in calls)
+    rules = [rule[rule.index("(") + 1 : -1] for rule in case.get("rules", ()) if rule.startswith("allow")]
+    if verb == "run" and rules:
+        return naive.run(values[0]) if naive.allowed(values[0], rules) else "not allowed"
+    if verb == "run-in":
+        return naive.run(f"cd {values[1]} && {values[0]}")
+    return "ok: " + naive.VERBS[{"index": "read", "info": "read", "touch": "read"}.get(verb, verb)](*values)
+
+
+def _on_the_console(text: str, surface: str) -> list[str]:
+    if surface == "naive":
+        naive.show(text)
+        return []
+    console = Console()
+    call = ToolCall("call_1", text, {text: text}, "")
+    for event in (TextDelta(text, text), ReasoningDelta(text, text)):
+        console(event)
+    console(call)
+    console(ToolResult("x", True, text, diff=f"+{text}"))
+    console(ToolResult("x", False, text, error=text))
+    console.echo(text)
+    console.note(text)
+    return []
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _network(case: dict[str, Any]) -> Iterator[None]:
+    """The names of ``case`` have its addresses, and every connection arrives at the server that waits for attacks."""
+    names = {name: iter(addresses) for name, addresses in case.get("names", {}).items()}
+    real_lookup, real_connect, port = socket.getaddrinfo, socket.socket.connect, int(os.environ["ATTACK_PORT"])
+    last: dict[str, str] = {}
+
+    def lookup(host: Any, service: Any, *more: Any, **options: Any) -> Any:
+        if host in names:
+            last[host] = next(names[host], last.get(host, ""))
+            host = last[host]
+        if "," in str(host):
+            return [row for each in host.split(",") for row in real_lookup(each, service, *more, **options)]
+        return real_lookup(host, service, *more, **options)
+
+    def connect(self: socket.socket, address: Any) -> None:
+        there = ("::1", port) if self.family == socket.AF_INET6 else ("127.0.0.1", port)
+        real_connect(self, there if isinstance(address, tuple) else address)
+
+    socket.getaddrinfo, socket.socket.connect = lookup, connect  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        socket.getaddrinfo, socket.socket.connect = real_lookup, real_connect  # type: ignore[method-assign]
+
+
+def run_case(case: dict[str, Any], surface: str, ws: Path, output: Path) -> str:
+    """As `perform`, with what is printed in ``output``; an error's name is shown, too."""
+    opened = output.open("w", encoding="utf-8", errors="surrogatepass")
+    with opened as file, redirect_stdout(file), redirect_stderr(file):
+        try:
+            shown = perform(case, surface, ws)
+        except BaseException as error:  # noqa: BLE001  # what crashes is judged like all else
+            return f"CRASH {type(error).__name__}: {error}"
+    return "\n".join(shown)

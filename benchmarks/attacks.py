@@ -1,0 +1,602 @@
+"""The attack suite: what a hostile model, file, page or client may try, run against this program and a naive one.
+
+    python -m benchmarks.attacks [GROUP ...] [--quick] [--verbose] [--json]
+
+The attacks are data, ``fixtures/attacks/GROUP.toml``. Each is done in a directory of its own by a process of its own,
+with limits on memory, time and file size, beside canaries: a sibling of the workspace, a folder outside, a home.
+What it did is judged from outside, by this process: the canaries untouched and in no output, the workspace as it was,
+nobody left running, back in time, no more than 200 MB taken. Controls are ordinary work and must succeed: a program
+that refuses everything is of no use. `--quick` runs each case with one of the dialects that have the tools for it.
+
+An attack that succeeds does what it says, and the naive tools are made to lose. So all of it runs in a bubblewrap
+sandbox in which everything but a new folder is read-only, without a network and without other processes, and it does
+not run at all where there is none. No case may name the root of the file system in what deletes or moves.
+
+::
+
+    [attacks]                                    # refused, or of no effect
+    id = [["read", "../outside/secret.txt"]]
+    [controls]                                   # done, and says or leaves what is given
+    id = {do = [["read", "a.txt"]], gives = "hello"}
+
+A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model, whose
+tools are Blade's), ``request`` (raw HTTP for `adapter serve`), ``shows`` (text for a terminal), ``may`` (paths that it
+may change), ``never`` (text in no output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from benchmarks import naive
+from benchmarks.attack_surfaces import SURFACES, run_case
+
+FOLDER = Path(__file__).parent.parent / "fixtures" / "attacks"
+CANARY = "CANARY-4f1d"
+SECONDS = 15.0
+"""Of CPU time for a case that does not say so itself, and four times as long by the clock, on machines with other work;
+the naive tools get one by the clock, so that what hangs does not hold up all."""
+MAX_GROWTH = 250 << 20
+"""Bytes of memory that a case may add: the 200 MB promised, and what a process costs."""
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    group: str
+    is_control: bool
+    data: dict[str, Any]
+
+    @property
+    def surfaces(self) -> list[str]:
+        """The dialects that have all tools for it."""
+        if "request" in self.data:
+            return ["serve"]
+        if "do" not in self.data:
+            return ["blade"]
+        verbs = {call[0] for call in self.data["do"]}
+        return [name for name, known in SURFACES.items() if verbs <= known.keys()]
+
+
+@dataclass
+class Tally:
+    """Of one group, with the reasons."""
+
+    attacks: int = 0
+    controls: int = 0
+    runs: int = 0
+    succeeded: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def cases(groups: Sequence[str] = ()) -> list[Case]:
+    found = []
+    for file in sorted(FOLDER.glob("*.toml")):
+        if groups and file.stem not in groups:
+            continue
+        group = tomllib.loads(file.read_text(encoding="utf-8"))
+        common = group.get("common", {})
+        for kind in ("attacks", "controls"):
+            for name, data in group.get(kind, {}).items():
+                own = {"do": data} if isinstance(data, list) else data
+                found.append(Case(name, file.stem, kind == "controls", {**common, **own}))
+    return found
+
+
+# ------------------------------------------------------------------- the place of a case
+
+
+def prepare(case: Case, base: Path) -> Path:
+    """The workspace with what the case wants in it, and the canaries around it."""
+    ws = base / "ws"
+    for path in ("ws", "ws-evil", "outside/folder", "home/.ssh", "state"):
+        (base / path).mkdir(parents=True)
+    for path in ("ws-evil/secret.txt", "outside/secret.txt", "outside/folder/inner.txt", "home/.ssh/id_rsa"):
+        (base / path).write_text(f"{CANARY}\n")
+    data = filled(case.data, base)
+    for name, text in {"a.txt": "hello\n", "dir/b.txt": "world\n", **data.get("files", {})}.items():
+        (ws / name).parent.mkdir(parents=True, exist_ok=True)
+        (ws / name).write_bytes(as_bytes(text))
+    for kind, name, *rest in data.get("setup", ()):
+        place = os.path.join(ws, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        match kind:
+            case "link":
+                os.symlink(rest[0], place)
+            case "hard":
+                os.link(rest[0], place)
+            case "fifo":
+                os.mkfifo(place)
+            case "mode":
+                os.chmod(place, int(rest[0], 8))
+            case "sparse":
+                with open(place, "wb") as file:
+                    file.truncate(int(rest[0]))
+            case "fill":
+                with open(place, "wb") as file:
+                    file.write(as_bytes(rest[0]) * int(rest[1]))
+            case "socket":
+                _bind(place)
+            case "deep":
+                _deep(place, int(rest[0]))
+            case "many":
+                os.makedirs(place, exist_ok=True)
+                for number in range(int(rest[0])):
+                    os.close(os.open(f"{place}/f{number}", os.O_CREAT | os.O_WRONLY))
+            case "dir":
+                os.makedirs(place, exist_ok=True)
+            case _:
+                raise ValueError(f"{case.group}/{case.id}: no such setup {kind!r}")
+    return ws
+
+
+def _bind(place: str) -> None:
+    """A socket in the file system: its path may be no longer than 107 bytes, so it is made from nearby."""
+    folder, name = os.path.split(place)
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(name)
+    finally:
+        os.chdir(here)
+
+
+def _deep(place: str, depth: int) -> None:
+    here = os.getcwd()
+    os.makedirs(place, exist_ok=True)
+    os.chdir(place)
+    try:
+        for _ in range(depth):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.chdir(here)
+
+
+def as_bytes(text: str) -> bytes:
+    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode("utf-8")
+
+
+def filled(value: Any, base: Path) -> Any:
+    """``value`` with the places of this run, and with ``{"text": .., "times": ..}`` written out."""
+    match value:
+        case str():
+            for name, place in {"WS": "ws", "OUT": "outside", "HOME": "home", "EVIL": "ws-evil"}.items():
+                value = value.replace(f"{{{name}}}", str(base / place))
+            return value.replace("{PID}", str(os.getpid()))
+        case list():
+            return [filled(item, base) for item in value]
+        case {"times": int(times), **rest}:
+            return str(rest.get("head", "")) + str(rest["text"]) * times + str(rest.get("tail", ""))
+        case dict():
+            return {key: filled(item, base) for key, item in value.items()}
+    return value
+
+
+def picture(top: Path) -> dict[str, tuple[int, str]]:
+    """Every entry below ``top``: mode, and what it holds."""
+    found: dict[str, tuple[int, str]] = {}
+    for folder, folders, names in os.walk(top):
+        for name in (*folders, *names):
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            held = ""
+            if stat.S_ISLNK(status.st_mode):
+                held = os.readlink(path)
+            elif stat.S_ISREG(status.st_mode) and status.st_size < 8 << 20:
+                with suppress(OSError), open(path, "rb") as file:
+                    held = hashlib.sha256(file.read()).hexdigest()
+            found[os.path.relpath(path, top)] = (status.st_mode, held)
+        if len(found) > 5_000 or folder.count("/d/d/d/d") > 40:
+            break
+    return found
+
+
+# ------------------------------------------------------------------- one case
+
+
+def judge(case: Case, surface: str, base: Path, port: int) -> str:
+    """Why the case is lost; "" when it is held."""
+    ws = prepare(case, base)
+    data = filled(case.data, base)
+    before = {name: picture(base / name) for name in ("ws", "ws-evil", "outside", "home")}
+    status, shown, grown, seconds = in_a_process(data, surface, ws, port)
+    has_commands = any(call[0] in ("run", "run-in") for call in data.get("do", ()))
+    left = living_in(base) if has_commands else []
+    for pid in left:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    printed = (base / "printed").read_bytes().decode("utf-8", "replace") if (base / "printed").exists() else ""
+    if status == "hung":
+        return "did not come back"
+    if status or (shown.startswith("CRASH") and (surface != "naive" or "answers" in data)):
+        return f"{status} {shown[:200]}"
+    if left:
+        return f"{len(left)} processes left"
+    if grown > MAX_GROWTH:
+        return f"{grown >> 20} MB taken"
+    if seconds > data.get("seconds", SECONDS):
+        return f"took {seconds:.1f} s of CPU"
+    after = {name: picture(base / name) for name in before}
+    if case.is_control:
+        return missing_of(data, shown, ws)
+    for place in ("ws-evil", "outside", "home"):
+        if after[place] != before[place]:
+            return f"{place} changed: {sorted(set(before[place].items()) ^ set(after[place].items()))[:2]}"
+    if CANARY in shown + printed:
+        return f"the canary came out: {shown[:200]!r}"
+    changed = {name for name, _ in set(before["ws"].items()) ^ set(after["ws"].items())}
+    allowed = data.get("may", [])
+    if any(name not in allowed for name in changed):
+        return f"changed: {sorted(changed)[:3]}"
+    said = next((text for text in data.get("never", ()) if text in shown), None)
+    if said is not None:
+        return f"{said!r} came out"
+    if "shows" in data and (hiding := HIDDEN.search(printed)):
+        return f"{hiding[0]!r} was printed"
+    return missing_of({"after": data["after"]}, shown, ws) if "after" in data else ""
+
+
+def missing_of(data: dict[str, Any], shown: str, ws: Path) -> str:
+    """What a control should have given and has not."""
+    wanted = data.get("gives", [])
+    for text in [wanted] if isinstance(wanted, str) else wanted:
+        if text not in shown:
+            return f"gives {shown[:300]!r}, not {text!r}"
+    for name, text in data.get("after", {}).items():
+        there = (ws / name).read_bytes() if (ws / name).is_file() else None
+        if there != (None if text == "absent" else as_bytes(text)):
+            return f"{name} is {there!r}; {shown[:200]}"
+    return ""
+
+
+def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tuple[str, str, int, float]:
+    """How it ended ("" when by itself), what it would show a model, the bytes of memory it added, its CPU seconds."""
+    base, own = ws.parent, resident()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.setsid()
+            os.chdir(ws)
+            os.environ.update(
+                HOME=str(base / "home"),
+                ATTACK_PORT=str(port),
+                OPENAI_API_KEY=f"{CANARY}-key",
+                MY_TOKEN=f"{CANARY}-token",
+            )
+            resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (data.get("fsize", 256 << 20),) * 2)
+            shown = run_case(data, surface, ws, base / "printed")
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.getrlimit(resource.RLIMIT_FSIZE)[1],) * 2)
+            (base / "shown").write_text(shown[: 1 << 20], encoding="utf-8", errors="backslashreplace")
+            code = 0
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + (1.0 if surface == "naive" else 4 * data.get("seconds", SECONDS))
+    while True:
+        done, state, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > deadline:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return "hung", "", 0, 0.0
+        time.sleep(0.002)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, 0)
+    shown = (base / "shown").read_text(encoding="utf-8") if (base / "shown").exists() else ""
+    return ("" if state == 0 else f"ended with {state}"), shown, usage.ru_maxrss * 1024 - own, usage.ru_utime
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def living_in(base: Path) -> list[int]:
+    """Processes whose directory is below ``base`` and that stay there."""
+    for _ in range(30):
+        found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _is_in(pid, str(base))]
+        if not found:
+            return []
+        time.sleep(0.05)
+    return found
+
+
+def _is_in(pid: int, base: str) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd").startswith(base)
+    except OSError:
+        return False
+
+
+# ------------------------------------------------------------------- servers
+
+
+class Waiting(BaseHTTPRequestHandler):
+    """The server behind every address: what attacks should not reach, pages of the public web, and a model."""
+
+    hits: Path
+
+    def do_GET(self) -> None:
+        path = self.path
+        if path.startswith("/redirect/"):
+            self._answer(302, b"", Location=path.removeprefix("/redirect/"))
+        elif path.startswith("/public"):
+            self._answer(200, b"a public page")
+        elif path.startswith("/bomb"):
+            self._answer(200, gzip.compress(b"x" * (300 << 20), 9), **{"Content-Encoding": "gzip"})
+        elif path.startswith("/slow"):
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                for _ in range(600):
+                    self.wfile.write(b"x")
+                    time.sleep(0.1)
+        else:
+            self._hit()
+            self._answer(200, CANARY.encode())
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._hit()
+        choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+        self._answer(200, json.dumps({"id": "x", "choices": [choice]}).encode())
+
+    def _hit(self) -> None:
+        with self.hits.open("a") as file:
+            file.write(f"{self.command} {self.path}\n")
+
+    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if self.command == "POST" else "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _Six(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+@contextmanager
+def forked(server: ThreadingHTTPServer) -> Iterator[int]:
+    """``server`` in a process of its own: one with threads must not be forked."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            server.serve_forever()
+        finally:
+            os._exit(0)
+    server.socket.close()
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def ask(port: int, request: str) -> bytes:
+    """The answer to a raw request, as far as it comes in time."""
+    answer = b""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(request.encode("latin-1"))
+        connection.settimeout(1.5)
+        while piece := connection.recv(65_536):
+            answer += piece
+            head, _, body = answer.partition(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            if length and len(body) >= int(length[1]):
+                break
+    return answer
+
+
+def asked_for_answers(hits: Path) -> int:
+    """How often the model was; the server also asks what model it is."""
+    return hits.read_text().count("POST ") if hits.exists() else 0
+
+
+def judge_request(case: Case, port: int, hits: Path, base: Path) -> str:
+    """Whether an HTTP request gets through to the model that must not; or, as a control, must."""
+    before = asked_for_answers(hits)
+    data = filled(case.data, base)
+    body = str(data.get("body", '{"messages": [{"role": "user", "content": "Hi"}]}'))
+    request = data["request"].replace("\n", "\r\n").replace("{PORT}", str(port))
+    request = request.replace("{LENGTH}", str(len(body.encode("latin-1")))).replace("{BODY}", body)
+    answer = ask(port, request)
+    head = answer.partition(b"\r\n\r\n")[0].decode("latin-1")
+    reached = asked_for_answers(hits) != before
+    if case.is_control:
+        return "" if answer.startswith(b"HTTP/1.1 200") else f"answers {answer[:200]!r}"
+    if CANARY.encode() in answer:
+        return "the canary came out"
+    if "access-control-allow-origin" in head.lower():
+        return "pages may read the answer"
+    if reached and not data.get("reaches", False):
+        return "the model was reached"
+    if b"Traceback" in answer or re.match(rb"HTTP/1.. 500", answer):
+        return f"answers {answer[:100]!r}"
+    return "" if answer or data.get("silent") else "no answer"
+
+
+# ------------------------------------------------------------------- all of them
+
+
+def confine() -> None:
+    """Start this program again in a sandbox in which only a new folder can be written, unless it is in one."""
+    if naive.is_confined():
+        return
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SystemExit("the attacks run in a sandbox alone: install bubblewrap")
+    with tempfile.TemporaryDirectory(prefix="adapter-attacks-") as folder:
+        box = [
+            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder),
+            *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL"),
+            *("--die-with-parent", "--new-session", "--setenv", "TMPDIR", folder, "--chdir", str(FOLDER.parents[1])),
+        ]
+        command = [bwrap, *box, sys.executable, "-m", "benchmarks.attacks", *sys.argv[1:]]
+        raise SystemExit(subprocess.run(command, check=False).returncode)
+
+
+def run_all(
+    groups: Sequence[str] = (), *, every: int = 1, quick: bool = False, is_naive: bool = False
+) -> dict[str, Tally]:
+    """What was lost, by group. ``every``: of so many cases one is run."""
+    naive.check_confined()
+    tallies: dict[str, Tally] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-attacks-")))
+        Waiting.hits = hits = folder / "hits"
+        waiting = ThreadingHTTPServer(("127.0.0.1", 0), Waiting)
+        port = waiting.server_port
+        with suppress(OSError):
+            stack.enter_context(forked(_Six(("::1", port), Waiting)))
+        stack.enter_context(forked(waiting))
+        chosen = cases(groups)[::every]
+        serving = 0
+        if any("request" in case.data for case in chosen):
+            serving = stack.enter_context(_naive_proxy(port) if is_naive else _own_proxy(port))
+        for number, case in enumerate(chosen):
+            tally = tallies.setdefault(case.group, Tally())
+            surfaces = case.surfaces
+            assert surfaces, f"no dialect has the tools for {case.group}/{case.id}"
+            surfaces = ["naive"] if is_naive else [surfaces[number % len(surfaces)]] if quick else surfaces
+            reasons = []
+            for surface in surfaces:
+                base = folder / f"{number}-{surface}"
+                base.mkdir()
+                if "request" in case.data:
+                    reason = judge_request(case, serving, hits, base)
+                elif "url" in case.data:
+                    reason = judge_page(case, surface, base, port, hits)
+                else:
+                    reason = judge(case, surface, base, port)
+                reasons += [f"{case.group}/{case.id} ({surface}): {reason}"] if reason else []
+                tally.runs += 1
+                shutil.rmtree(base, onerror=_force)
+            tally.controls += case.is_control
+            tally.attacks += not case.is_control
+            (tally.refused if case.is_control else tally.succeeded).extend(reasons[:1])
+    return tallies
+
+
+def judge_page(case: Case, surface: str, base: Path, port: int, hits: Path) -> str:
+    case = Case(case.id, case.group, case.is_control, {**case.data, "do": [["fetch", case.data["url"]]]})
+    before = hits.read_text() if hits.exists() else ""
+    reason = judge(case, "naive" if surface == "naive" else "maki", base, port)
+    if reason or case.is_control:
+        return reason
+    return "a forbidden address was asked" if (hits.read_text() if hits.exists() else "") != before else ""
+
+
+def _force(remove: Any, path: str, _: object) -> None:
+    os.chmod(os.path.dirname(path), 0o700)
+    with suppress(OSError):
+        remove(path)
+
+
+@contextmanager
+def _own_proxy(upstream: int) -> Iterator[int]:
+    command = [sys.executable, "-m", "adapter", "serve", "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        found = re.search(r":(\d+)/v1, from", process.stderr.readline())
+        assert found
+        try:
+            yield int(found[1])
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def _naive_proxy(upstream: int) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), naive.proxy(f"http://127.0.0.1:{upstream}/v1"))
+    with forked(server):
+        yield server.server_port
+
+
+def table(own: dict[str, Tally], other: dict[str, Tally]) -> str:
+    rows = ["| group | attacks | succeeded | with the naive tools | controls | refused |", "|---|---|---|---|---|---|"]
+    for group, tally in own.items():
+        lost = len(other[group].succeeded)
+        counts = (tally.attacks, len(tally.succeeded), lost, tally.controls, len(tally.refused))
+        rows.append(f"| {group} | {' | '.join(map(str, counts))} |")
+    both = [(own[group], other[group]) for group in own]
+    sums = [
+        sum(tally.attacks for tally, _ in both),
+        sum(len(tally.succeeded) for tally, _ in both),
+        sum(len(naive_tally.succeeded) for _, naive_tally in both),
+        sum(tally.controls for tally, _ in both),
+        sum(len(tally.refused) for tally, _ in both),
+    ]
+    return "\n".join([*rows, f"| **all** | {' | '.join(map(str, sums))} |"])
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("groups", nargs="*")
+    options.add_argument("--quick", action="store_true", help="each case with one dialect")
+    options.add_argument("--every", type=int, default=1, help="one case of so many")
+    options.add_argument("--verbose", action="store_true")
+    options.add_argument("--own", action="store_true", help="not the naive tools")
+    options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
+    chosen = options.parse_args()
+    confine()
+    own = run_all(chosen.groups, every=chosen.every, quick=chosen.quick)
+    other = (
+        {group: Tally() for group in own}
+        if chosen.own
+        else run_all(chosen.groups, every=chosen.every, quick=True, is_naive=True)
+    )
+    if chosen.json:
+        sides = {"own": own, "naive": other}
+        rows = {side: {group: vars(tally) for group, tally in found.items()} for side, found in sides.items()}
+        print(json.dumps(rows))
+    else:
+        print(table(own, other))
+        print(f"{sum(tally.runs for tally in own.values())} runs with our tools")
+    lost = [reason for tally in own.values() for reason in (*tally.succeeded, *tally.refused)]
+    for reason in lost if not chosen.json else ():
+        print("LOST", reason)
+    for group in other if chosen.verbose else ():
+        held = {case.id for case in cases([group]) if not case.is_control}
+        held -= {reason.partition(" (")[0].partition("/")[2] for reason in other[group].succeeded}
+        print("naive holds", group, sorted(held), "and refuses", other[group].refused)
+    raise SystemExit(bool(lost))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""The tools as one writes them in an afternoon. The attacks are run against these, too: they show that the checks can
+fail. They destroy what they are told to destroy: every function here refuses to work where it could do harm, that is
+outside of the suite's read-only sandbox. Nothing else uses this module."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.request
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+
+def is_confined() -> bool:
+    """Whether the file system is read-only here, and so are the places where people keep things."""
+    places = ("/", "/etc", "/usr", os.path.expanduser("~root"), os.path.dirname(__file__))
+    return all(os.statvfs(place).f_flag & os.ST_RDONLY for place in places if os.path.exists(place))
+
+
+def check_confined() -> None:
+    """Raises SystemExit where an attack that succeeds would do harm."""
+    if not is_confined():
+        raise SystemExit(
+            "the attacks run in a read-only sandbox alone: python -m benchmarks.attacks (needs bubblewrap)"
+        )
+
+
+def path_of(path: str) -> str:
+    """As everybody joins it."""
+    check_confined()
+    return os.path.join(os.getcwd(), path)
+
+
+def read(path: str) -> str:
+    with open(path_of(path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def write(path: str, content: str) -> str:
+    os.makedirs(os.path.dirname(path_of(path)) or ".", exist_ok=True)
+    with open(path_of(path), "w", encoding="utf-8") as file:
+        file.write(content)
+    return f"wrote {path}"
+
+
+def edit(path: str, old: str, new: str) -> str:
+    return write(path, re.sub(re.escape(old), new, read(path), count=1))
+
+
+def delete(path: str) -> str:
+    full = path_of(path)
+    if os.path.isdir(full):
+        shutil.rmtree(os.path.realpath(full))
+    else:
+        os.remove(full)
+    return f"deleted {path}"
+
+
+def move(source: str, destination: str) -> str:
+    os.makedirs(os.path.dirname(path_of(destination)) or ".", exist_ok=True)
+    return str(shutil.move(path_of(source), path_of(destination)))
+
+
+def copy(source: str, destination: str) -> str:
+    full = path_of(source)
+    if os.path.isdir(full):
+        return str(shutil.copytree(full, path_of(destination)))
+    os.makedirs(os.path.dirname(path_of(destination)) or ".", exist_ok=True)
+    return str(shutil.copy(full, path_of(destination)))
+
+
+def mkdir(path: str) -> str:
+    os.makedirs(path_of(path), exist_ok=True)
+    return f"made {path}"
+
+
+def list_(path: str) -> str:
+    return "\n".join(os.listdir(path_of(path)))
+
+
+def tree(path: str) -> str:
+    found = os.walk(path_of(path), followlinks=True)
+    return "\n".join(os.path.join(top, name) for top, _, names in found for name in names)
+
+
+def find(pattern: str, path: str = ".") -> str:
+    return "\n".join(glob.glob(os.path.join(path_of(path), pattern), recursive=True))
+
+
+def grep(pattern: str, path: str = ".") -> str:
+    hits = []
+    for top, _, names in os.walk(path_of(path), followlinks=True):
+        for name in names:
+            text = read(os.path.join(top, name))
+            hits += [f"{name}:{line}" for line in text.splitlines() if re.search(pattern, line)]
+    return "\n".join(hits)
+
+
+def run(command: str) -> str:
+    check_confined()
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, errors="replace", check=False)
+    return done.stdout + done.stderr
+
+
+def allowed(command: str, rules: Sequence[str]) -> bool:
+    """What a prefix in an allow-list lets through."""
+    return any(command.strip().startswith(rule) for rule in rules)
+
+
+def fetch(url: str) -> str:
+    with urllib.request.urlopen(url if "://" in url else f"http://{url}", timeout=5) as response:
+        return str(response.read().decode("utf-8", "replace"))
+
+
+def memory(command: str, path: str = "notes", content: str = "") -> str:
+    place = os.path.join(os.environ["HOME"], ".memory", path)
+    if command == "view":
+        return read(place)
+    return write(place, content) if command == "write" else delete(place)
+
+
+def skill(name: str) -> str:
+    return read(os.path.join(".skills", name, "SKILL.md"))
+
+
+def code(text: str) -> str:
+    check_confined()
+    out: list[str] = []
+    exec(text, {"print": lambda *words: out.append(" ".join(map(str, words)))})
+    return "\n".join(out)
+
+
+VERBS: dict[str, Callable[..., str]] = {
+    "read": read, "write": write, "edit": edit, "delete": delete, "move": move, "copy": copy, "mkdir": mkdir,
+    "list": list_, "tree": tree, "find": find, "grep": grep, "run": run, "fetch": fetch, "memory": memory,
+    "skill": skill, "code": code,
+}  # fmt: skip
+
+TOOLS: dict[str, Callable[..., str]] = {
+    "read_file": read,
+    "write_file": write,
+    "delete_file": delete,
+    "run_command": lambda command, **_: run(command),
+}
+
+
+PUBLISHED = (
+    r"<tool_call>(.*?)</tool_call>",
+    r"<invoke .*?>(.*?)</invoke>",
+    r"<parameter=.*?>(.*?)</parameter>",
+    r"<think>(.*?)</think>",
+    r"```json\s*(.*?)\s*```",
+    r"Action:\s*(.*?)\s*Action Input:",
+    r"<\|channel\|>(.*?)<\|message\|>",
+    r"\s*(\{.*\})\s*$",
+)
+"""Patterns of the kind that parsers of calls have been published with."""
+
+
+def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Whatever looks like a call, wherever it stands, mended if need be."""
+    check_confined()
+    found = []
+    with contextlib.suppress(ValueError):
+        json.loads(text)  # "perhaps all of it is JSON"
+    for pattern in PUBLISHED:
+        re.findall(pattern, text, re.DOTALL)
+    for body in re.findall(r"\{\s*\"name\".*?\}\s*\}|\{\s*\"name\".*", text, re.DOTALL):
+        for ending in ("", "}", "}}", '"}}'):
+            with contextlib.suppress(ValueError):
+                call = json.loads(body + ending)
+                found.append((call["name"], call.get("arguments") or call.get("parameters") or {}))
+                break
+    for name, arguments in re.findall(r"(\w+)\(([^()]*)\)", text):
+        if name in TOOLS:
+            with contextlib.suppress(SyntaxError, ValueError):
+                keywords = ast.parse(f"f({arguments})", mode="eval").body.keywords  # type: ignore[attr-defined]
+                found.append((name, {each.arg: eval(ast.unparse(each.value)) for each in keywords}))
+    for name, body in re.findall(r"<function=(\w+)>(.*?)(?:</function>|\Z)", text, re.DOTALL):
+        found.append((name, dict(re.findall(r"<parameter=(\w+)>\n?(.*?)\n?(?:</parameter>|\Z)", body, re.DOTALL))))
+    for name, body in re.findall(r"<invoke name=\"(\w+)\">(.*?)(?:</invoke>|\Z)", text, re.DOTALL):
+        found.append((name, dict(re.findall(r"<parameter name=\"(\w+)\">(.*?)(?:</parameter>|\Z)", body, re.DOTALL))))
+    return found
+
+
+def agent(answers: Sequence[str], task: str) -> list[str]:
+    """A loop without any care; the prompts that it made."""
+    prompts = [task]
+    for answer in answers:
+        results = []
+        for name, arguments in calls_in(answer.replace("{ECHO}", prompts[-1])):
+            try:
+                results.append(TOOLS[name](**arguments))
+            except Exception as error:  # noqa: BLE001  # as naive as the rest
+                results.append(repr(error))
+        prompts.append("\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in results))
+    return prompts
+
+
+def show(text: str) -> None:
+    print(text)
+
+
+def proxy(upstream: str) -> type[BaseHTTPRequestHandler]:
+    """Hands on whatever comes to ``upstream``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            request = urllib.request.Request(f"{upstream}/chat/completions", body, dict(self.headers))
+            with urllib.request.urlopen(request) as response:
+                answer = response.read()
+            self.send_response(200)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_GET = do_PUT = do_OPTIONS = do_POST
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,63 @@
+"""The attack suite: none succeeds, no ordinary work is refused, and the checks can fail. See benchmarks/attacks.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import naive
+from benchmarks.attacks import FOLDER, cases, run_all
+
+TAKES_AWAY = ("delete", "move")
+
+
+def test_nothing_of_it_runs_outside_the_sandbox(tmp_path):
+    """The naive tools do what an attack asks for: where that could do harm they do nothing, nor does the suite."""
+    assert not naive.is_confined()
+    victim = tmp_path / "file"
+    victim.write_text("kept")
+    calls = [
+        lambda: naive.read(str(victim)),
+        lambda: naive.write(str(victim), "x"),
+        lambda: naive.delete(str(victim)),
+        lambda: naive.move(str(victim), str(tmp_path / "moved")),
+        lambda: naive.copy(str(victim), str(tmp_path / "copied")),
+        lambda: naive.mkdir(str(tmp_path / "made")),
+        lambda: naive.memory("delete", str(victim)),
+        lambda: naive.run(f"rm {victim}"),
+        lambda: naive.code("open('made', 'w')"),
+        lambda: naive.agent(["x"], "task"),
+        lambda: run_all(["links"]),
+    ]
+    for call in calls:
+        with pytest.raises(SystemExit, match="sandbox"):
+            call()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert victim.read_text() == "kept"
+
+
+def test_no_case_takes_away_what_is_not_its_own():
+    """Paths in what deletes or moves are relative, or in the places made for the case."""
+    for case in cases():
+        for verb, *paths in case.data.get("do", ()):
+            for path in paths if verb in TAKES_AWAY else ():
+                assert not str(path).startswith(("/", "~")), case.id
+                assert str(path).count("..") <= 1, case.id
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="the attacks run in a bubblewrap sandbox alone")
+def test_no_attack_succeeds_and_no_work_is_refused():
+    """Of four cases one, with one dialect that has the tools; the naive tools lose attacks of every group."""
+    command = [sys.executable, "-m", "benchmarks.attacks", "--quick", "--every", "4", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False, cwd=FOLDER.parents[1])
+    if "bwrap:" in done.stderr:
+        pytest.skip(f"bubblewrap does not work here: {done.stderr.strip()}")
+    sides = json.loads(done.stdout)
+    for group, tally in sides["own"].items():
+        assert tally["succeeded"] == tally["refused"] == [], group
+        assert sides["naive"][group]["succeeded"], group
