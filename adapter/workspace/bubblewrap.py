@@ -42,8 +42,9 @@ class View:
 
 def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
     """The command line that runs ``argv`` in ``directory`` and lets it see ``view``."""
-    sources = {path: ["--ro-bind-try", path, path] for path in view.read}
-    sources |= {path: ["--symlink", os.readlink(path), path] for path in view.read if os.path.islink(path)}  # noqa: PTH114, PTH115
+    read = [path for path in view.read if not _is_shown_by_another(path, view)]
+    sources = {path: ["--ro-bind-try", path, path] for path in read}
+    sources |= {path: ["--symlink", os.readlink(path), path] for path in read if os.path.islink(path)}  # noqa: PTH114, PTH115
     sources |= {path: ["--bind", source, path] for source, path in view.private}
     shown = {path for path in sources if not _is_in(path, view.workspace) or view.workspace == "/"}
     sources[view.workspace] = ["--bind", view.workspace, view.workspace]
@@ -71,6 +72,13 @@ def _checked(frozen: Sequence[tuple[str, str]]) -> list[str]:
     refusal = shlex.quote(CHANGED)
     script = f'[ "$({STAT} -c %d:%i -- {paths} 2>&1)" = {wanted} ] || {{ echo {refusal} >&2; exit 126; }}; exec "$@"'
     return ["/bin/sh", "-c", script, "sh"]
+
+
+def _is_shown_by_another(path: str, view: View) -> bool:
+    """Whether a folder that is read holds ``path``, and no private folder stands in between."""
+    covers = {*view.read, *(private for _, private in view.private)} - {path}
+    nearest = max((cover for cover in covers if is_below(path, cover)), key=len, default=None)
+    return nearest in view.read
 
 
 def _is_in(path: str, folder: str) -> bool:

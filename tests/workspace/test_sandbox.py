@@ -338,6 +338,18 @@ def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path)
         Confinement(Sandbox(level, read=("/no/such/folder",)), root.path)
 
 
+def test_a_link_in_a_folder_that_is_read_needs_no_place_of_its_own(root, home, level, tmp_path):
+    """As the Python of a virtual environment is, which a program is named by."""
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "f").write_text("given")
+    (tmp_path / "given" / "link").symlink_to("f")
+    settings = Sandbox(level, read=(str(tmp_path / "given"), str(tmp_path / "given" / "link")))
+    confinement = Confinement(settings, root.path)
+    run = run_command(root, RunCommand("cat ../given/link"), confinement)
+    confinement.close()
+    assert run.output == "given"
+
+
 def test_a_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     """Only when the repository names the worktree, too: a file in the workspace alone opens nothing."""
     if shutil.which("git") is None:
