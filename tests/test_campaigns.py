@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import floods, swap_race
+from benchmarks import edit_integrity, fault_sweep, floods, swap_race
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -48,3 +48,19 @@ def test_floods_stay_within_their_bounds(tmp_path):
     for name, cost in floods.sweep(FLOODS, tmp_path, scale=0.02):
         assert cost.megabytes < floods.MEMORY_BAR_MB, name
         assert cost.text.strip(), name
+
+
+@pytest.mark.parametrize("name", ["read", "grep", "info", "overwrite", "memory, write"])
+def test_a_failing_call_is_said_and_harms_nothing(name, tmp_path):
+    """Every call of the operation fails once: old or new, no descriptor kept, nothing less without a word."""
+    calls = ("open", "stat", "dup", "close")
+    row = fault_sweep.sweep(name, tmp_path / "sweep", fault_sweep.ERRORS[1:2], calls)
+    assert row.faults > 3
+    assert row.bad == []
+
+
+def test_no_byte_outside_of_a_patch_changes():
+    """A few hundred random files, compared by who knows nothing of the editor."""
+    tally = edit_integrity.run(seed=1, start=0, count=300)
+    assert tally.verified > 200
+    assert tally.wrong == []

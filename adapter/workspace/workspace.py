@@ -184,7 +184,8 @@ class Workspace:
         kind = type(operation).__name__
         with explained(f"{kind} was not done"):
             planned = plan(self._desk, operation)
-        self._require_approval(self._approval(kind, operation, effect_of(operation), planned), None)
+            approval = self._approval(kind, operation, effect_of(operation), planned)
+        self._require_approval(approval, None)
         with explained(f"{kind} was not completed"):
             return planned.commit()
 
