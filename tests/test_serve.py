@@ -378,24 +378,23 @@ def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int
 
 def test_a_call_is_sent_when_it_is_closed_and_silence_is_filled():
     """Text at once; while the call is written signs of life; the call before the model goes on."""
-    go_on = threading.Event()
+    close_call, end = threading.Event(), threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
         yield delta("I look.\n")
         yield delta(CUT)
-        assert go_on.wait(20)
+        assert close_call.wait(20)
         yield delta(CALL.removeprefix(CUT))
-        go_on.clear()
-        assert go_on.wait(20)
+        assert end.wait(20)
         yield delta(finish_reason="stop")
 
     with LiveUpstream(answer) as upstream, serving(upstream.url, "--keep-alive", "0.1") as url:
         lines = raw_stream(url)
         assert "I look." in next(line for line in lines if '"content":"I' in line)
         assert next(line for line in lines if line) == ": ping"
-        go_on.set()
+        close_call.set()
         assert "a.py" in next(line for line in lines if "tool_calls" in line)
-        go_on.set()
+        end.set()
         assert [line for line in lines if line][-1] == "data: [DONE]"
 
 

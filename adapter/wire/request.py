@@ -114,7 +114,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*described.values(), reply]) if reply else described
     system = _prompt(_frozen(shown), format.name, options.style, options.prompts) if allowed else ""
-    messages = plain_messages(body.get("messages"), format, system, _order(allowed, must_call, parallel, described))
+    order = _order(allowed, must_call, parallel, described)
+    messages = plain_messages(body.get("messages"), format, system, order, described)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
     if allowed and format.stops:

@@ -59,7 +59,7 @@ def _read(
             if kind in operation.media:
                 return Media(place.shown, kind, mime, _bytes(descriptor, place, size, media.MAX_MEDIA_BYTES))
             if kind != "pdf":
-                raise media.refusal(place.shown, kind, mime, size)
+                raise media.refusal(place.shown, kind, mime, size, os.pread(descriptor, media.HEAD_BYTES, 0))
             text, notes = media.pdf_text(_bytes(descriptor, place, size, media.MAX_PDF_BYTES), place.shown)
             return _selected(operation, split_lines(text), place.shown, notes)
         if size > MAX_TEXT_BYTES:

@@ -96,7 +96,8 @@ def intercepted(before: Callable[[str], None], calls: Sequence[str] = CALLS) -> 
         def call(*arguments: object, **keywords: object) -> object:
             if name == "close":  # closed it is, whatever the system says
                 real[name](*arguments, **keywords)
-                return before(name)
+                before(name)
+                return None
             before(name)
             return real[name](*arguments, **keywords)
 
