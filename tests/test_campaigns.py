@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
-from benchmarks import floods, swap_race
+from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, swap_race
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -48,3 +50,34 @@ def test_floods_stay_within_their_bounds(tmp_path):
     for name, cost in floods.sweep(FLOODS, tmp_path, scale=0.02):
         assert cost.megabytes < floods.MEMORY_BAR_MB, name
         assert cost.text.strip(), name
+
+
+@pytest.mark.parametrize("name", ["read", "grep", "info", "overwrite", "memory, write"])
+def test_a_failing_call_is_said_and_harms_nothing(name, tmp_path):
+    """Every call of the operation fails once: old or new, no descriptor kept, nothing less without a word."""
+    calls = ("open", "stat", "dup", "close")
+    row = fault_sweep.sweep(name, tmp_path / "sweep", [errno.EIO], calls)
+    assert row.faults > 2
+    assert row.bad == []
+
+
+def test_no_byte_outside_of_a_patch_changes():
+    """A few hundred random files, compared by who knows nothing of the editor."""
+    tally = edit_integrity.run(seed=1, start=0, count=300)
+    assert tally.verified > 200
+    assert tally.wrong == []
+
+
+@pytest.mark.parametrize("engine", [fuzz_targets.by_chance, fuzz_targets.by_hypothesis])
+@pytest.mark.parametrize("target", fuzz_targets.TARGETS)
+def test_no_text_breaks_what_takes_foreign_text(target, engine):
+    """A slice of the fuzzing: generated inputs, every claim of the target holds."""
+    *crashes, (done, _) = engine(target, seed=1, count=60, ends_at=float("inf"))
+    assert done >= 50
+    assert crashes == []
+
+
+def test_no_update_of_one_file_is_lost(tmp_path):
+    """Threads and processes edit it at once, and each edit that was said to be made is there."""
+    lost, updates = concurrent_edits.run(tmp_path, patches=4, threads=3, processes=2)
+    assert (lost, updates) == (0, 20)

@@ -21,6 +21,9 @@ PROBE_BYTES = 8_192
 _GUESS_BYTES = 65_536
 """Enough for a guess; the guess is checked on the whole file."""
 
+_EBCDIC = ["cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140"]
+"""Never guessed: in them the letters of ASCII stand elsewhere, so that an edit would find them in the wrong place."""
+
 # UTF-32 first: its mark begins with that of UTF-16. With the mark named in the
 # codec it would be dropped, so the marks stay in the text as U+FEFF.
 _MARKS = (
@@ -81,7 +84,7 @@ def encode(text: str, encoding: str, path: str) -> bytes:
 
 
 def _guessed(data: bytes, path: str) -> Decoded:
-    best = from_bytes(data[:_GUESS_BYTES]).best()
+    best = from_bytes(data[:_GUESS_BYTES], cp_exclusion=_EBCDIC).best()
     if best is not None:
         try:
             return Decoded(data.decode(best.encoding), best.encoding, guessed=True)

@@ -61,17 +61,19 @@ class Root:
         self.path = os.path.realpath(given)
         """For people and messages; never opened by name after this."""
         self._spellings = tuple(tuple(_split(spelling)) for spelling in dict.fromkeys((given, self.path)))
+        self._fd = -1
         try:
             self._fd = os.open(self.path, OPEN_DIRECTORY)
+            self._identity = _identity(os.fstat(self._fd))
         except OSError as error:
+            self.close()
             raise UsageError(f"cannot use {given!r} as a workspace: {error.strerror}; give a directory") from error
-        self._identity = _identity(os.fstat(self._fd))
         self._hidden: tuple[str, ...] = ()
 
     def close(self) -> None:
         if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+            descriptor, self._fd = self._fd, -1  # not closed again, whatever the system says
+            os.close(descriptor)
 
     def __enter__(self) -> Root:
         return self
@@ -256,7 +258,8 @@ class _Walk:
 
     def close(self) -> None:
         while len(self._open) > 1:
-            os.close(self._open.pop())
+            with suppress(OSError):  # closed it is; the others are still to be
+                os.close(self._open.pop())
 
     def _status(self, name: str) -> os.stat_result | None:
         try:

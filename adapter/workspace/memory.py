@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from adapter.errors import ToolError
+from adapter.errors import ToolError, UsageError
 from adapter.lines import split_lines
 from adapter.operations import Delete, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText, Written
 from adapter.visible import visible
@@ -58,7 +58,7 @@ class Memory:
     def list(self) -> MemoryList:
         if not self.folder.is_dir():
             return MemoryList(())
-        with Root(self.folder) as root:
+        with _reachable(), Root(self.folder) as root:
             paths = files_below(root, limit=MAX_NOTES)
             return MemoryList(tuple((visible(path), files.get_info(root, Stat(path)).size) for path in paths))
 
@@ -98,5 +98,14 @@ class Memory:
     def _opened(self) -> Iterator[Desk]:
         if not self.folder.is_dir():
             raise ToolError("memory is empty; write a note first")
-        with open_desk(self.folder, str(self.folder.parent)) as desk:
+        with _reachable(), open_desk(self.folder, str(self.folder.parent)) as desk:
             yield desk
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """That the folder cannot be opened is nothing that the caller did wrong."""
+    try:
+        yield
+    except UsageError as error:
+        raise ToolError(f"the memory cannot be reached ({error}). Go on without it") from None

@@ -71,9 +71,12 @@ def regular_descriptor(place: Place) -> int:
             raise ToolError(f"{place.shown} is a directory; list it, or give the path of a file in it")
         raise ToolError(f"{place.shown} is not a regular file (a device, pipe or socket) and is not opened")
     descriptor = os.open(place.name, OPEN_FILE, dir_fd=place.dirfd)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ToolError(f"{place.shown} changed while it was being opened; try again")
+    except (OSError, ToolError):
         os.close(descriptor)
-        raise ToolError(f"{place.shown} changed while it was being opened; try again")
+        raise
     return descriptor
 
 

@@ -8,6 +8,7 @@ before this search, it takes as long as it saves.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -125,10 +126,9 @@ class _Search:
         """Search the entry ``name`` of an open directory, unless it is no regular file or gone."""
         try:
             descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
-        except PermissionError:
-            self.notes.append(f"{visible(path)} was not searched: permission denied")
-            return
-        except OSError:  # deleted, or made a link meanwhile
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted, or made a link meanwhile
+                self.notes.append(f"{visible(path)} was not searched: {os.strerror(error.errno or 0).lower()}")
             return
         try:
             data = os.read(descriptor, FIRST_BYTES)  # looked at first: of most files nothing more is asked

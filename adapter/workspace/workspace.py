@@ -223,7 +223,8 @@ class Workspace:
         kind = type(operation).__name__
         with explained(f"{kind} was not done"):
             planned = plan(self._desk, operation)
-        for approval in self._approvals(kind, operation, planned):
+            approvals = self._approvals(kind, operation, planned)
+        for approval in approvals:
             self._require_approval(approval, None)
         with explained(f"{kind} was not completed"):
             return planned.commit()

@@ -10,7 +10,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,8 @@ CALLS = (
     *("stat", "fstat", "fchmod", "utime", "scandir", "readlink", "makedirs"),
 )
 """The functions of `os` that the file tools use; each is one system call or a few."""
+ALL_CALLS = (*CALLS, "close", "dup", "pread", "lseek", "fchown", "lstat", "access", "listdir")
+"""With those whose failures nothing on a disk depends on."""
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
 
 SCENARIOS: dict[str, Operation] = {
@@ -86,27 +88,31 @@ def content_of(directory: Path) -> dict[str, str]:
 
 
 @contextmanager
-def intercepted(before: Callable[[str], None]) -> Iterator[None]:
-    """``before`` is called ahead of each of ``CALLS``; what it raises is what the call raises."""
-    real = {name: getattr(os, name) for name in CALLS}
+def intercepted(before: Callable[[str], None], calls: Sequence[str] = CALLS) -> Iterator[None]:
+    """``before`` is called ahead of each of ``calls``; what it raises is what the call raises."""
+    real = {name: getattr(os, name) for name in calls}
 
     def replacement(name: str) -> Callable[..., object]:
         def call(*arguments: object, **keywords: object) -> object:
+            if name == "close":  # closed it is, whatever the system says
+                real[name](*arguments, **keywords)
+                before(name)
+                return None
             before(name)
             return real[name](*arguments, **keywords)
 
         return call
 
     # Python asks by identity whether a function takes descriptors.
-    descriptors = {name: real[name] in os.supports_dir_fd for name in CALLS}
+    descriptors = {name: real[name] in os.supports_dir_fd for name in calls}
     try:
-        for name in CALLS:
+        for name in calls:
             setattr(os, name, replacement(name))
             if descriptors[name]:
                 os.supports_dir_fd.add(getattr(os, name))
         yield
     finally:
-        for name in CALLS:
+        for name in calls:
             os.supports_dir_fd.discard(getattr(os, name)) if getattr(os, name) is not real[name] else None
             setattr(os, name, real[name])
 

@@ -305,3 +305,10 @@ def test_parallel_edits_lose_no_update(directory):
         thread.join()
     assert int((directory / "f").read_text()) == len(successes)
     assert len(set(successes)) == len(successes)
+
+
+def test_no_encoding_is_guessed_in_which_ascii_is_not_ascii(directory, workspace):
+    """In EBCDIC the byte 0x81 is an `a`: the edit found it there, and not where the text has one."""
+    (directory / "f").write_bytes(b"a\x0bb\x80\x81")
+    workspace.run("apply_edit", {"path": "f", "old_text": "a", "new_text": "A"})
+    assert (directory / "f").read_bytes() in (b"A\x0bb\x80\x81", b"a\x0bb\x80\x81")

@@ -1,0 +1,228 @@
+r"""Patches random files and compares every byte: `python -m benchmarks.edit_integrity --count 1000000`.
+
+Files of up to 14 lines with \n, \r\n and \r mixed, a byte order mark, U+2028, form feeds, FS, NEL and
+vertical tabs (which end no line), bytes that are no UTF-8, no final newline; 1 to 3 patches at a time,
+whose old texts begin and end anywhere, with the line ends of the file or, as models write them, with \n.
+The oracle knows the bytes before, between and behind the places and nothing of the editor: these
+must be the same afterwards, and in the places stand the lines of the new text, with any line ends
+and indentation (where a line is deleted but for its blanks and its end, these may go, too).
+A patch that is refused must be one whose text is not unique. Input N of a seed is always the same.
+Exits with 1 when a byte is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from adapter.edits import patch_text
+from adapter.errors import EditError, ToolError
+from adapter.operations import Patch
+from adapter.workspace.documents import decode_for_editing, encode
+
+ENDS = ("\n", "\r\n", "\r")
+WORDS = (
+    *(
+        "alpha",
+        "if x:",
+        "    return y",
+        "\tz = 1",
+        "}",
+        "é – “q”",
+        "漢字",
+        "🎉",
+        "a\u2028b",
+        "a\x0cb",
+        "a\x1cb",
+        "a\x85b",
+    ),
+    *("a\x0bb", "trailing  ", "x" * 60, "\\1 \\g<0>", "$& {0} %s", "", " ", "\u00a0nbsp", "e\u0301", "\ufb01"),
+)
+NO_UTF8 = (b"\xfe", b"\xe9 ", b"\xc3", b"caf\xe9", b"\x80\x81")
+ANY_END, BLANKS = b"(?:\r\n|\r|\n)", b"(?:[ \t]|\xc2\xa0)*"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A file, the patches, and the bytes that no patch means: one piece more than there are patches."""
+
+    data: bytes
+    patches: tuple[Patch, ...]
+    kept: tuple[bytes, ...]
+    written: tuple[str, ...]
+    """The new texts in the order of the file."""
+    is_unique: bool
+
+
+@dataclass(slots=True)
+class Tally:
+    done: int = 0
+    verified: int = 0
+    """Patches whose file was compared."""
+    refused: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+def make(seed: int, index: int) -> Trial:
+    chance = Random((seed << 40) + index)
+    broken = chance.random() < 0.02
+    words = [word for word in WORDS if word.isascii()] if broken else WORDS  # in what encoding would the others be?
+    text, starts = _text(chance, words)
+    spans = _spans(chance, text, starts)
+    patches, written, kept, at = [], [], [], 0
+    encoded = (lambda part: part.encode()) if not broken else _with_bytes(chance)
+    for start, end in spans:
+        old = text[start:end]
+        given = old if chance.random() < 0.5 else re.sub("\r\n|\r", "\n", old)
+        new = _new_text(chance, words, old)
+        patches.append(Patch(given, new))
+        written.append(new)
+        kept.append(encoded(text[at:start]))
+        at = end
+    kept.append(encoded(text[at:]))
+    places = [text[start:end].encode() for start, end in spans]
+    data = b"".join(part for pair in zip(kept, [*places, b""], strict=True) for part in pair)
+    lf = re.sub("\r\n|\r", "\n", text)
+    unique = all(_count(re.sub("\r\n|\r", "\n", patch.old_text), lf) == 1 for patch in patches)
+    chance.shuffle(patches)
+    return Trial(data, tuple(patches), tuple(kept), tuple(written), unique)
+
+
+def _count(part: str, text: str) -> int:
+    """How often, overlapping ones too."""
+    return sum(text.startswith(part, at) for at in range(len(text)))
+
+
+def _text(chance: Random, words: Sequence[str]) -> tuple[str, list[int]]:
+    """A text, and where its lines begin."""
+    main, mixed = chance.choice(ENDS), chance.random() < 0.4
+    has_mark = chance.random() < 0.15 and words is WORDS
+    parts, starts, at = (["\ufeff"] if has_mark else []), [], 0
+    at = len(parts)
+    count = chance.randint(1, 14)
+    for number in range(count):
+        line = (
+            chance.choice(words) + (f" #{number}" if chance.random() < 0.8 else "") + chance.choice(("", "", "  ", ";"))
+        )
+        end = chance.choice(ENDS) if mixed else main
+        if number == count - 1 and chance.random() < 0.4:
+            end = ""
+        if not line and end == "\n" and parts and parts[-1].endswith("\r"):
+            end = "\r"  # else both together would be one line end
+        starts.append(at)
+        parts.append(line + end)
+        at += len(line + end)
+    return "".join(parts), starts
+
+
+def _spans(chance: Random, text: str, starts: list[int]) -> list[tuple[int, int]]:
+    """One to three places that do not touch, none of which begins or ends within a line end or an indentation."""
+    cuts: set[int] = set()
+    for _ in range(2 * chance.choice((1, 1, 2, 3))):
+        at = chance.choice(starts) if chance.random() < 0.6 else chance.randint(starts[0], len(text))
+        line = max(start for start in starts if start <= at)
+        cuts.add(at + (text[at - 1 : at + 1] == "\r\n") if text[line:at].strip() else line)
+    ordered = sorted(cuts)
+    pairs = [(start, end) for start, end in zip(ordered[::2], ordered[1::2], strict=False) if text[start:end].strip()]
+    return pairs or [(starts[0], len(text))]
+
+
+def _new_text(chance: Random, words: Sequence[str], old: str) -> str:
+    """With \n alone, as models write; it keeps whether the place ends a line."""
+    lines = [chance.choice(words) + chance.choice((" new", "", " #7")) for _ in range(chance.randint(0, 3))]
+    return "\n".join(lines) + ("\n" if old.endswith(("\n", "\r")) and lines else "")
+
+
+def _with_bytes(chance: Random) -> Callable[[str], bytes]:
+    def encoded(part: str) -> bytes:
+        return part.encode() + (
+            chance.choice(NO_UTF8) if chance.random() < 0.7 and part[-1:] not in ("\r", "") else b""
+        )
+
+    return encoded
+
+
+def check(trial: Trial, tally: Tally) -> str:
+    """What is wrong, or nothing."""
+    try:
+        decoded = decode_for_editing(trial.data, "f")
+        result = encode(patch_text(decoded.text, trial.patches, "f").text, decoded.encoding, "f")
+    except EditError as error:
+        tally.refused["not unique" if not trial.is_unique else "though unique"] += 1
+        return f"refused: {error}" if trial.is_unique and trial.data.isascii() and "no change" not in str(error) else ""
+    except ToolError:
+        tally.refused["no text that can be written back"] += 1
+        return ""
+    tally.verified += len(trial.patches)
+    pattern, deletions = b"", [not new for new in trial.written]
+    after_deletion = [False, *deletions]
+    for number, kept in enumerate(trial.kept):
+        if number:
+            pattern += _written(trial.written[number - 1], decoded.encoding)
+        pattern += _kept(kept, after_deletion[number], number < len(deletions) and deletions[number])
+    if re.fullmatch(pattern, result, re.DOTALL):
+        return ""
+    return f"{trial.data!r} {trial.patches!r} gave {result!r}"
+
+
+def _written(new: str, encoding: str) -> bytes:
+    """A pattern for a new text in its place, where it may be indented; the line end there may count as its own."""
+    lines = [BLANKS + re.escape(line.strip(" \t\u00a0").encode(encoding)) + BLANKS for line in new.split("\n")]
+    return ANY_END.join(lines[:-1]) + b"(?:%s)?" % ANY_END if new.endswith("\n") else ANY_END.join(lines)
+
+
+def _kept(kept: bytes, after_deletion: bool, before_deletion: bool) -> bytes:
+    """A pattern for what no patch means. Of a line from which everything is deleted but blanks, nothing stays."""
+    rest = re.match(rb"[ \t]*(?:\r\n|\r|\n)?", kept)[0] if after_deletion else b""  # type: ignore[index]
+    kept = kept[len(rest) :]
+    blanks = kept[len(kept.rstrip(b" \t")) :] if before_deletion else b""
+    middle = kept[: len(kept) - len(blanks)]
+    return b"(?:%s)?%s(?:%s)?" % (re.escape(rest), re.escape(middle), re.escape(blanks))
+
+
+def run(seed: int, start: int, count: int, seconds: float = float("inf"), shown: bool = False) -> Tally:
+    tally, began = Tally(), time.monotonic()
+    for index in range(start, start + count):
+        found = check(make(seed, index), tally)
+        tally.done += 1
+        if found:
+            tally.wrong.append(f"{index}: {found}")
+        if tally.done % 2_000 == 0:
+            taken = time.monotonic() - began
+            if shown:
+                line = f"\r{tally.done:,} of {count:,}, {tally.done / taken:,.0f} a second, {len(tally.wrong)} wrong   "
+                print(line, end="", file=sys.stderr, flush=True)
+            if taken > seconds:
+                break
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=1_000_000, help="files")
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    options = parser.parse_args()
+    began = time.monotonic()
+    tally = run(options.seed, options.start, options.count, options.seconds, shown=True)
+    taken = time.monotonic() - began
+    print(f"\nseed {options.seed}, files {options.start} to {options.start + tally.done - 1}, {taken:.0f} s, "
+          f"{tally.done / taken:,.0f} a second")  # fmt: skip
+    print("| files | patches verified | refused | wrong |")
+    print("|--:|--:|---|--:|")
+    refused = ", ".join(f"{count:,} {why}" for why, count in tally.refused.most_common())
+    print(f"| {tally.done:,} | {tally.verified:,} | {refused} | {len(tally.wrong)} |")
+    for line in tally.wrong[:10]:
+        print("WRONG", line[:1500])
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""Feeds what takes foreign text: parser, repair, notations and edits, path gate, neutraliser.
+
+    python -m benchmarks.fuzz_targets --count 10000000
+    python -m benchmarks.fuzz_targets --engine hypothesis --count 100000
+    python -m benchmarks.fuzz_targets --engine atheris --target repair --count 1000000
+
+Inputs are the project's own cases (`fixtures/`), cut and joined at random, or what hypothesis or
+atheris (``pip install 'toolcall-adapter[bench]'``; guided by coverage) make. Each target states what
+must hold of any text; whatever else is raised is a crash. Prints inputs, seconds and crashes by
+target, each crash as Python; exits with 1 then. `benchmarks.fuzz_parse` reads the parser's
+inputs more thoroughly, split and cut in every way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from adapter.edits import patch_text
+from adapter.edits.notations import is_notation, read_notation, read_patches
+from adapter.errors import AdapterError, ToolError
+from adapter.formats import FORMATS
+from adapter.neutral import neutralise, restore
+from adapter.operations import Patch
+from adapter.parser import parse
+from adapter.repair import decode_json, decode_values
+from adapter.tools import ToolSet
+from adapter.workspace.gate import Root
+from benchmarks.fuzz_parse import SOUP, samples
+from tests.formats.soup import TOOLS
+
+LONGEST = 400
+PATH_PARTS = (
+    *(
+        "..",
+        ".",
+        "",
+        "/",
+        "a",
+        "link",
+        "out",
+        "loop",
+        "~",
+        "C:",
+        "\\",
+        "\0",
+        "\n",
+        ".git",
+        "GIT~1",
+        "\u202e",
+        "é",
+        "e\u0301",
+    ),
+    *(
+        "dir",
+        "file",
+        "x" * 260,
+        "\ud800",
+        " ",
+        "proc/self/root",
+        "dev/fd/0",
+        "..\\..",
+        "%2e%2e",
+        "．．",
+        "\u2215",
+        "..;",
+        "a.txt",
+    ),
+)
+TEXT = "def f(x):\n    return x\n\n\nclass A:\n    def f(self):\n        return 1\n"
+
+
+def parser(text: str) -> None:
+    format = [None, *FORMATS][len(text) % (len(FORMATS) + 1)]
+    turn = parse(text, TOOLS, format)
+    assert "".join(event.raw for event in turn.events) == text
+
+
+def repair(text: str) -> None:
+    for read in (decode_json, decode_values):
+        try:
+            read(text)
+        except AdapterError:
+            continue
+
+
+def edits(text: str) -> None:
+    """Both ways: the text as a notation, and as an old text that may fit only roughly."""
+    try:
+        if is_notation(text):
+            read_notation(text)
+        read_patches(text)
+    except AdapterError:
+        pass
+    half = len(text) // 2
+    try:
+        result = patch_text(TEXT, [Patch(text[:half], text[half:])], "f")
+    except AdapterError:
+        return
+    assert result.matches
+
+
+def gate(text: str) -> None:
+    root, outside = _ground()
+    for follow in (True, False):
+        try:
+            with root.locate(text, follow=follow) as place:
+                if place.dirfd >= 0 and place.status is not None:
+                    assert (place.status.st_dev, place.status.st_ino) not in outside, text
+        except (ToolError, OSError):
+            continue
+
+
+@cache
+def _ground() -> tuple[Root, frozenset[tuple[int, int]]]:
+    """A workspace with links of all kinds, and what is outside of it and must not be reached."""
+    top = Path(tempfile.mkdtemp(prefix="gate-"))
+    directory = top / "ws"
+    (directory / "a/dir").mkdir(parents=True)
+    (directory / "a/file").touch()
+    (directory / "file").touch()
+    (directory / "link").symlink_to("a")
+    (directory / "out").symlink_to("..")
+    (directory / "a/out").symlink_to("/")
+    (directory / "loop").symlink_to("loop")
+    (top / "file").touch()
+    outside = [Path(path) for path in ("/", "/proc", "/dev", "/etc", "/etc/passwd", "/tmp", top, top / "file")]
+    found = frozenset((path.stat().st_dev, path.stat().st_ino) for path in outside if path.exists())
+    return Root(directory), found
+
+
+def neutral(text: str) -> None:
+    shown = neutralise(text, FORMATS["hermes"], ToolSet(TOOLS))
+    assert restore(shown) == text
+    assert not parse(shown, TOOLS).calls
+
+
+TARGETS: dict[str, Callable[[str], None]] = {
+    "parser": parser,
+    "repair": repair,
+    "edits": edits,
+    "gate": gate,
+    "neutral": neutral,
+}
+SHARES = {"parser": 1, "repair": 8, "edits": 4, "gate": 5, "neutral": 2}
+"""Of every twenty inputs; reading a model's answer takes the longest."""
+
+
+def make(chance: Random, target: str) -> str:
+    if target == "gate":
+        joint = chance.choice(("/", "/", ""))
+        return joint.join(chance.choices(PATH_PARTS, k=chance.randint(1, 8)))
+    text = chance.choice(corpus())
+    start = chance.randrange(len(text) + 1)
+    text = text[start : start + chance.randint(1, LONGEST)]
+    for _ in range(chance.choice((0, 1, 2, 4))):
+        at = chance.randint(0, len(text))
+        piece = (
+            chance.choice(SOUP)
+            if chance.random() < 0.5
+            else chr(chance.choice((chance.randrange(128), 0x2028, 0x1F600)))
+        )
+        text = text[:at] + piece + text[at + chance.choice((0, 0, 1, 5)) :]
+    return text
+
+
+@cache
+def corpus() -> Sequence[str]:
+    folders = [Path(__file__).parents[1] / "fixtures" / name for name in ("edits", "cases")]
+    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
+    return [*(sample.text for sample in samples()), *texts]
+
+
+def by_chance(target: str, seed: int, count: int, ends_at: float) -> Iterator[tuple[int, str]]:
+    """The inputs that crash, and with an empty text how many there were at the end."""
+    chance, run = Random(f"{seed} {target}"), TARGETS[target]
+    done = 0
+    for done in range(1, count + 1):
+        text = make(chance, target)
+        try:
+            run(text)
+        except Exception as error:  # noqa: BLE001 - that none escapes is the claim
+            yield done, f"{target}({text!r})  # {error!r:.200}"
+        if done % 500 == 0 and time.monotonic() > ends_at:
+            break
+    yield done, ""
+
+
+def by_hypothesis(target: str, seed: int, count: int, ends_at: float) -> Iterator[tuple[int, str]]:
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis import seed as seeded
+    from hypothesis import strategies as st
+
+    done = 0
+    pieces = PATH_PARTS if target == "gate" else SOUP
+
+    @seeded(seed)
+    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(st.sampled_from(pieces) | st.text(max_size=12), max_size=12).map("".join))
+    def claim(text: str) -> None:
+        nonlocal done
+        if time.monotonic() < ends_at:
+            done += 1
+            TARGETS[target](text)
+
+    try:
+        claim()
+    except Exception as error:  # noqa: BLE001
+        yield done, f"{target}: {error!r:.500}"
+    yield done, ""
+
+
+def by_atheris(target: str, seed: int, count: int) -> None:
+    """Ends the process, as atheris does."""
+    import atheris
+
+    atheris.instrument_all()
+    folder = tempfile.mkdtemp(prefix="corpus-")
+    for number, text in enumerate(corpus()[:2_000]):
+        (Path(folder) / str(number)).write_bytes(text[:LONGEST].encode(errors="replace"))
+    run = TARGETS[target]
+    atheris.Setup([sys.argv[0], f"-runs={count}", f"-seed={seed}", f"-max_len={LONGEST}", folder], _decoded(run))
+    atheris.Fuzz()
+
+
+def _decoded(run: Callable[[str], None]) -> Callable[[bytes], None]:
+    return lambda data: run(data.decode("utf-8", "replace"))
+
+
+def main() -> int:
+    options_of = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options_of.add_argument("--count", type=int, default=10_000_000, help="inputs over all targets")
+    options_of.add_argument("--target", choices=list(TARGETS), help="only this one")
+    options_of.add_argument("--engine", choices=["random", "hypothesis", "atheris"], default="random")
+    options_of.add_argument("--seed", type=int, default=1)
+    options_of.add_argument("--seconds", type=float, default=float("inf"), help="for all targets together")
+    options = options_of.parse_args()
+    chosen = [options.target] if options.target else list(TARGETS)
+    if options.engine == "atheris":
+        by_atheris(options.target or "repair", options.seed, options.count)
+    shares = sum(SHARES[target] for target in chosen)
+    crashes: list[str] = []
+    print("| target | inputs | s | crashes |\n|---|--:|--:|--:|")
+    for target in chosen:
+        started, share = time.monotonic(), SHARES[target] / shares
+        engine = by_hypothesis if options.engine == "hypothesis" else by_chance
+        done, found = 0, 0
+        ends_at = started + options.seconds / len(chosen)
+        for count, crash in engine(target, options.seed, max(int(options.count * share), 1), ends_at):
+            done, found = count, found + bool(crash)
+            crashes += [crash] if crash else []
+        print(f"| {target} | {done:,} | {time.monotonic() - started:.0f} | {found} |", flush=True)
+    for crash in crashes[:20]:
+        print(crash)
+    return 1 if crashes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
