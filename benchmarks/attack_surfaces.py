@@ -87,7 +87,6 @@ SURFACES: dict[str, Verbs] = {
         "read": _call("Read", "file_path"),
         "write": _call("Write", "file_path", "content"),
         "edit": _call("Edit", "file_path", "old_string", "new_string", short_description="x"),
-        "grep": _call("IntelliJSearch", "pattern", "path", regex=True),
         "run": _call("Bash", "command"),
         "skill": _call("LoadSkill", "skill_name"),
     },

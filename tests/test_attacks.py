@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from benchmarks import naive
 from benchmarks.attacks import FOLDER, cases, run_all
 
+TABLE = FOLDER.parents[1] / "docs" / "attacks.md"
 TAKES_AWAY = ("delete", "move")
 
 
@@ -47,6 +49,17 @@ def test_no_case_takes_away_what_is_not_its_own():
             for path in paths if verb in TAKES_AWAY else ():
                 assert not str(path).startswith(("/", "~")), case.id
                 assert str(path).count("..") <= 1, case.id
+
+
+def test_the_table_is_about_these_cases():
+    """docs/attacks.md counts what the files hold, and shows a loss of the naive tools in every group."""
+    rows = re.findall(r"^\| (\w+) \| (\d+) \| 0 \| (\d+) \| (\d+) \| 0 \|$", TABLE.read_text("utf-8"), re.M)
+    counted: dict[str, tuple[int, int]] = {}
+    for case in cases():
+        attacks, controls = counted.get(case.group, (0, 0))
+        counted[case.group] = (attacks + (not case.is_control), controls + case.is_control)
+    assert {group: (int(attacks), int(controls)) for group, attacks, _, controls in rows} == counted
+    assert all(int(lost) > 0 for _, _, lost, _ in rows)
 
 
 @pytest.mark.timeout(400)
