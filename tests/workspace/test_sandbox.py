@@ -338,16 +338,16 @@ def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path)
         Confinement(Sandbox(level, read=("/no/such/folder",)), root.path)
 
 
-def test_a_link_in_a_folder_that_is_read_needs_no_place_of_its_own(root, home, level, tmp_path):
-    """As the Python of a virtual environment is, which a program is named by."""
-    (tmp_path / "given").mkdir()
-    (tmp_path / "given" / "f").write_text("given")
-    (tmp_path / "given" / "link").symlink_to("f")
-    settings = Sandbox(level, read=(str(tmp_path / "given"), str(tmp_path / "given" / "link")))
-    confinement = Confinement(settings, root.path)
-    run = run_command(root, RunCommand("cat ../given/link"), confinement)
+def test_a_link_in_a_folder_that_is_read_can_be_run(root, home, level, tmp_path):
+    """As the Python of a virtual environment is."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "tool").write_text("#!/bin/sh\necho a tool")
+    (tmp_path / "tools" / "tool").chmod(0o755)
+    (tmp_path / "tools" / "link").symlink_to("tool")
+    confinement = Confinement(Sandbox(level, read=(str(tmp_path / "tools"),)), root.path)
+    operation = RunProgram(str(tmp_path / "tools" / "link"), ())
+    assert run_program(root, operation, prepare(root, operation), None, confinement).output == "a tool\n"
     confinement.close()
-    assert run.output == "given"
 
 
 def test_a_linked_worktree_reads_its_repository(root, home, level, tmp_path):
