@@ -461,7 +461,7 @@ def confine() -> None:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise SystemExit("the attacks run in a sandbox alone: install bubblewrap")
-    with tempfile.TemporaryDirectory(prefix="adapter-attacks-") as folder:
+    with tempfile.TemporaryDirectory(prefix=naive.FOLDER_PREFIX) as folder:
         box = [
             *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder),
             *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL"),
@@ -478,7 +478,7 @@ def run_all(
     naive.check_confined()
     tallies: dict[str, Tally] = {}
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-attacks-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=naive.FOLDER_PREFIX)))
         Waiting.hits = hits = folder / "hits"
         waiting = ThreadingHTTPServer(("127.0.0.1", 0), Waiting)
         port = waiting.server_port
