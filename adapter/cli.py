@@ -355,8 +355,8 @@ def serve(
         str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
     ] = "auto",
     style: Annotated[
-        str, typer.Option(help="How the prompt describes tools: trained, full, compact or small.")
-    ] = "trained",
+        str, typer.Option(help="How the prompt describes tools: trained, full, compact, small or bare; auto decides.")
+    ] = "auto",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
     policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
     stream_arguments: Annotated[
@@ -378,7 +378,7 @@ def serve(
 
     options = Options(
         format=None if format == "auto" else format,
-        style=style,
+        style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
         policy=policy,
         stream_arguments=stream_arguments,

@@ -43,52 +43,83 @@ from adapter.schema_shapes import (
     Table,
     is_possible,
 )
-from adapter.tools import ToolSet
+from adapter.tools import Tool, ToolSet
 
 MAX_STRING = 1500
 """Characters. About what SmolLM2 writes in the 512 tokens that a call is usually given."""
+
+MAX_CALLS = 8
+"""In one answer. A small model that makes a list of calls does not end it by itself."""
 
 LONGEST_REPETITION = 1999
 """llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""
 
 
 def gbnf(
-    tools: ToolSet, *, choices: Choices | None = None, max_string: int | None = MAX_STRING, allow_text: bool = False
+    tools: ToolSet,
+    *,
+    choices: Choices | None = None,
+    max_string: int | None = MAX_STRING,
+    max_text: int | None = MAX_STRING,
+    allow_text: bool = False,
+    reply: Tool | None = None,
+    several: bool = False,
 ) -> str:
     """A grammar whose every text is one call of one of the tools with arguments of its schema.
 
     ``max_string``: characters per string; None, or more than `LONGEST_REPETITION`, leaves them unbounded.
-    ``allow_text``: or any text that does not look like the start of a call.
-    Raises UsageError when no tool is left to call.
+    ``max_text``: the same for texts of any length, of which a piece would look whole (see `Reduction`).
+    ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
+    alone. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as models that have
+    called what they wanted go on to talk about it. Raises UsageError when no tool is left to call.
     """
     rules = _Rules()
-    calls = [
-        rules.add(name, f"{_quote(_head(name))} {rules.expression(shape, f'{name}-arguments')} {_quote('}')}")
-        for name, shape in _callable(tools, choices, max_string).items()
-    ]
-    call = rules.add("call", _alternatives(calls))
-    marked = f'"<tool_call>\\n" {call} "\\n</tool_call>"'
-    root = f"{marked} | text" if allow_text else marked
+
+    def marked(tools: ToolSet) -> str:
+        calls = [
+            rules.add(name, f"{_quote(_head(name))} {rules.expression(shape, f'{name}-arguments')} {_quote('}')}")
+            for name, shape in _callable(tools, choices, max_string, max_text).items()
+        ]
+        return rules.add("call", f'"<tool_call>\\n" ({_alternatives(calls)}) "\\n</tool_call>"')
+
+    root = marked(tools)
+    if several:
+        end = f'("\\n<tool_call>\\n" {_quote(_head(reply.name))})?' if reply else ""
+        root = f'{root} ("\\n" {root}){{0,{MAX_CALLS - 1}}} {end}'
+    if reply is not None:
+        root = f"{marked(ToolSet([reply]))} | {root}"
+    if allow_text:
+        root = f"{root} | text"
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
 
 
-def json_schema(tools: ToolSet, *, choices: Choices | None = None, max_string: int | None = MAX_STRING) -> JsonObject:
+def json_schema(
+    tools: ToolSet,
+    *,
+    choices: Choices | None = None,
+    max_string: int | None = MAX_STRING,
+    max_text: int | None = MAX_STRING,
+    reply: Tool | None = None,
+) -> JsonObject:
     """A JSON Schema for ``{"name": ..., "parameters": {...}}``: one alternative per tool, no ``$ref``, no type lists.
 
-    Raises UsageError when no tool is left to call.
+    ``reply``: one more tool. Raises UsageError when no tool is left to call.
     """
+    if reply is not None:
+        tools = ToolSet([*tools.values(), reply])
     calls = [
         _as_schema(Object((Property("name", Literals((name,)), True), Property("parameters", shape, True))))
-        for name, shape in _callable(tools, choices, max_string).items()
+        for name, shape in _callable(tools, choices, max_string, max_text).items()
     ]
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
-def _callable(tools: ToolSet, choices: Choices | None, max_string: int | None) -> dict[str, Shape]:
+def _callable(
+    tools: ToolSet, choices: Choices | None, max_string: int | None, max_text: int | None
+) -> dict[str, Shape]:
     """The arguments' shape of each tool that can be called at all."""
-    if max_string is not None and max_string > LONGEST_REPETITION:
-        max_string = None
-    shapes = {name: Reduction(name, tool.parameters, choices or {}, max_string).shape() for name, tool in tools.items()}
+    bounds = [bound if bound is None or bound <= LONGEST_REPETITION else None for bound in (max_string, max_text)]
+    shapes = {name: Reduction(name, tool.parameters, choices or {}, *bounds).shape() for name, tool in tools.items()}
     possible = {name: shape for name, shape in shapes.items() if is_possible(shape)}
     if not possible:
         given = ", ".join(tools) or "none"

@@ -98,7 +98,7 @@ class GuidedChat:
         self._chat = chat
         self._tools = tools
         self._constraint = constraint_fields(
-            chat.endpoint.kind, tools, choices_for(tools, evidence), max_string=MAX_STRING
+            chat.endpoint.kind, tools, choices_for(tools, evidence), max_string=MAX_STRING, max_text=MAX_STRING
         )
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:

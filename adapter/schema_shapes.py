@@ -29,6 +29,15 @@ a required one takes its tool with it.
 """
 
 MAX_DEPTH = 8  # levels of nesting that are followed; deeper ones may hold anything
+TEXTS = frozenset(
+    {
+        "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
+        "prompt", "patch", "patches", "diff", "input", "html", "markdown", "document", "old_text", "new_text",
+        "old_string", "new_string", "old_str", "new_str", "search", "replace", "replacement",
+    }
+)  # fmt: skip
+"""Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""
+
 MAX_ITEMS = 16  # a small model that starts a list rarely ends it by itself
 
 
@@ -124,14 +133,16 @@ def is_possible(shape: Shape) -> bool:
 class Reduction:
     """Reduces the schema of one tool. Never raises on a dict, however odd.
 
-    ``max_string`` bounds the strings that the schema leaves longer or unbounded,
-    in characters; None leaves them.
+    ``max_string`` bounds the strings that the schema leaves longer or unbounded, in
+    characters; None leaves them. ``max_text``: the same for parameters whose name says
+    that they hold text of any length (`TEXTS`).
     """
 
     tool: str
     schema: JsonObject
     choices: Choices
     max_string: int | None
+    max_text: int | None
 
     def shape(self) -> Shape:
         return self._reduce(self.schema, ())
@@ -185,7 +196,8 @@ class Reduction:
     def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
         if not isinstance(declared, Mapping) or not declared:
-            more = schema.get("additionalProperties", True)
+            # Who declares no properties means none, unless it is said that others may come.
+            more = schema.get("additionalProperties", not isinstance(declared, Mapping))
             return Object(()) if more is False else Table(self._reduce(more, (*path, "additionalProperties")))
         required = _list(schema, "required")
         properties = [
@@ -195,7 +207,8 @@ class Reduction:
         return Object(tuple(sorted(properties, key=lambda each: not each.required)))
 
     def _property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
-        shape = self._reduce(schema, path)
+        reduction = replace(self, max_string=self.max_text) if name in TEXTS else self
+        shape = reduction._reduce(schema, path)
         if not required and isinstance(shape, AnyOf):
             # An optional parameter is left out, never written as null: one way to say nothing is enough.
             shape = _any_of([each for each in shape.shapes if each != Null()])

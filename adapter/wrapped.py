@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from adapter.constraint import Constraint
 from adapter.endpoints import recognise
 from adapter.errors import UsageError
+from adapter.events import JsonObject
 from adapter.transport import constraint_fields
-from adapter.wire.errors import refusal
-from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.errors import refusal, relayed
+from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import as_json
 
@@ -37,7 +38,7 @@ def wrap(
     client: Client,
     *,
     format: str | None = None,
-    style: str = "trained",
+    style: str | None = None,
     policy: str = "safe",
     stream_arguments: bool = False,
     constraint: Constraint | None = None,
@@ -45,7 +46,8 @@ def wrap(
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions take tools, whatever the server can.
 
     ``format``: how the model writes calls; None goes by the model's name in each request. ``style``: how the prompt
-    describes the tools (see `system_prompt`). ``policy``: which text may become a call (see `Parser`).
+    describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
+    call (see `Parser`).
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`).
     The copy shares the connections of ``client``, which stays as it is.
@@ -83,8 +85,7 @@ class _Server:
     def options(self) -> Options:
         if not self._is_known:
             if kind := recognise(self._base_url):
-                # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
-                self._options = replace(self._options, enforce=partial(constraint_fields, kind, max_string=None))
+                self._options = replace(self._options, enforce=partial(constraint_fields, kind))
             self._is_known = True
         return self._options
 
@@ -106,18 +107,33 @@ class _Transport:
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.iter_raw())
         if passage.request.stream:
-            return passage.stream(response, self._pieces(response, passage.request))
-        return passage.whole(response, response.read())
+            return passage.stream(response, self._pieces(response, passage))
+        while True:
+            body = passage.whole(response, response.read())
+            if not isinstance(body, dict):
+                return body
+            response = self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                return passage.untouched(response, response.iter_raw())
 
-    def _pieces(self, response: Any, request: Request) -> Iterator[bytes]:
-        streamed = Streamed(request, int(time.time()))
-        try:
-            for piece in response.iter_bytes():
-                yield streamed.feed(piece)
-                if streamed.is_done:
-                    break
-        except (self._http.NetworkError, self._http.RemoteProtocolError):
-            pass  # the end of the stream says what that means
+    def _pieces(self, response: Any, passage: _Passage) -> Iterator[bytes]:
+        streamed = Streamed(passage.needed, int(time.time()))
+        while True:
+            try:
+                for piece in response.iter_bytes():
+                    yield streamed.feed(piece)
+                    if streamed.is_done:
+                        break
+            except (self._http.NetworkError, self._http.RemoteProtocolError):
+                pass  # the end of the stream says what that means
+            body = streamed.next_body()
+            if body is None:
+                break
+            response.close()
+            response = self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                yield streamed.fail(relayed(response.status_code, response.read()))
+                return
         yield streamed.close()
 
     def __enter__(self) -> _Transport:
@@ -144,18 +160,33 @@ class _AsyncTransport:
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.aiter_raw())
         if passage.request.stream:
-            return passage.stream(response, self._pieces(response, passage.request))
-        return passage.whole(response, await response.aread())
+            return passage.stream(response, self._pieces(response, passage))
+        while True:
+            body = passage.whole(response, await response.aread())
+            if not isinstance(body, dict):
+                return body
+            response = await self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                return passage.untouched(response, response.aiter_raw())
 
-    async def _pieces(self, response: Any, request: Request) -> AsyncIterator[bytes]:
-        streamed = Streamed(request, int(time.time()))
-        try:
-            async for piece in response.aiter_bytes():
-                yield streamed.feed(piece)
-                if streamed.is_done:
-                    break
-        except (self._http.NetworkError, self._http.RemoteProtocolError):
-            pass  # the end of the stream says what that means
+    async def _pieces(self, response: Any, passage: _Passage) -> AsyncIterator[bytes]:
+        streamed = Streamed(passage.needed, int(time.time()))
+        while True:
+            try:
+                async for piece in response.aiter_bytes():
+                    yield streamed.feed(piece)
+                    if streamed.is_done:
+                        break
+            except (self._http.NetworkError, self._http.RemoteProtocolError):
+                pass  # the end of the stream says what that means
+            body = streamed.next_body()
+            if body is None:
+                break
+            await response.aclose()
+            response = await self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                yield streamed.fail(relayed(response.status_code, await response.aread()))
+                return
         yield streamed.close()
 
     async def __aenter__(self) -> _AsyncTransport:
@@ -184,11 +215,21 @@ class _Passage:
         except UsageError as error:
             self.refused = http.Response(400, json=refusal(error), request=sent)
         if self.request is not None:
-            headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
-            content = as_json(self.request.body)
-            self.sent = http.Request(
-                sent.method, sent.url, headers=headers, content=content, extensions=sent.extensions
-            )
+            self._completed = Completed(self.request)
+            self.sent = self.asking(self.request.body)
+
+    @property
+    def needed(self) -> Request:
+        assert self.request is not None
+        return self.request
+
+    def asking(self, body: JsonObject) -> Any:
+        """The HTTP request as it came, with another body."""
+        sent = self.sent
+        headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
+        return self._http.Request(
+            sent.method, sent.url, headers=headers, content=as_json(body), extensions=sent.extensions
+        )
 
     def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
         return self._answered(response, response.headers, pieces)
@@ -197,8 +238,11 @@ class _Passage:
         return self._answered(response, _own_headers(response), pieces)
 
     def whole(self, response: Any, body: bytes) -> Any:
-        assert self.request is not None
-        status, completion = translated_body(body, self.request)
+        """The client's response, or the body of one more request to the server."""
+        answer = self._completed.feed(body)
+        if not isinstance(answer, tuple):
+            return answer
+        status, completion = answer
         return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
 
     def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:

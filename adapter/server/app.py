@@ -26,7 +26,7 @@ from adapter.server.guard import Guard
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.wire.errors import error_object, refusal
-from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.request import Options, has_tools, translate
 
 CHAT = "/v1/chat/completions"
@@ -113,7 +113,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, _as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, partial(translated_body, request=request), _as_it_is)
+    return WholeAnswer(upstream, CHAT, request, Completed(request).feed, _as_it_is)
 
 
 def _as_it_is(error: JsonObject, _status: int) -> JsonObject:

@@ -102,8 +102,7 @@ class Upstream:
         kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
         options = self._options
         if kind is not None:
-            # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
-            options = replace(options, enforce=partial(constraint_fields, kind, max_string=None))
+            options = replace(options, enforce=partial(constraint_fields, kind))
         if kind == "llama.cpp":
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Protocol
 
 from adapter.constraint import Constraint, get_constraint
 from adapter.dialects import Dialect
@@ -18,7 +19,7 @@ from adapter.prompt import system_prompt
 from adapter.replies import with_reply
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError
-from adapter.wire.messages import plain_messages
+from adapter.wire.messages import last_calls, plain_messages
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -27,24 +28,33 @@ DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
 
 
+class Enforce(Protocol):
+    """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
+
+    ``several``: more than one call may be made.
+    """
+
+    def __call__(self, tools: ToolSet, *, reply: Tool | None = None, several: bool = False) -> JsonObject: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name.
-    ``style`` and ``prompts``: of `system_prompt`. ``policy``: of `Parser`. ``stream_arguments``: hand on
-    arguments while they are written. ``constraint``: how far the model is held to valid calls (see
-    `adapter.constraint`); None holds it where a request demands a call. ``enforce``: the fields by which
-    the server enforces a call of one of some tools; none where it cannot."""
+    ``style`` and ``prompts``: of `system_prompt`; None is ``bare`` where calls are enforced, else ``trained``.
+    ``policy``: of `Parser`. ``stream_arguments``: hand on arguments while they are written. ``constraint``: how
+    far the model is held to valid calls (see `adapter.constraint`); None holds it where a request demands a call.
+    ``enforce``: how that is said to the server."""
 
     format: str | None = None
     template: str | None = None
     model: str | None = None
     """What the model is really called, where requests may name it as they like."""
-    style: str = "trained"
+    style: str | None = None
     prompts: str | None = None
     policy: str = "safe"
     stream_arguments: bool = False
     constraint: Constraint | None = None
-    enforce: Callable[[ToolSet], JsonObject] | None = None
+    enforce: Enforce | None = None
 
 
 def checked(options: Options) -> Options:
@@ -52,7 +62,7 @@ def checked(options: Options) -> Options:
     get_policy(options.policy)
     get_constraint(options.constraint)
     format = get_format(options.format or DEFAULT_FORMAT).name
-    system_prompt(CLIENTS_TOOLS, format, options.style, tools=[{"name": "any"}], prompts=options.prompts)
+    system_prompt(CLIENTS_TOOLS, format, _style(options), tools=[{"name": "any"}], prompts=options.prompts)
     return replace(options, format=format) if options.format else options
 
 
@@ -74,6 +84,34 @@ class Request:
     """Only some of the described tools may be called: calls of others are text."""
     reply: Tool | None = None
     """By which the model, held to calls, says something."""
+    constraint: Constraint = "off"
+    enforce: Enforce | None = None
+    made: frozenset[str] = frozenset()
+    """The calls, as `key_of` puts them, whose results end the conversation."""
+
+    def mended(self, name: str | None) -> Request | None:
+        """What to ask when a call was broken: the same, held to a call of the tool it named, or of any.
+
+        None where that cannot be enforced.
+        """
+        tools = ToolSet([self.tools[name]]) if name and name in self.tools else self.tools
+        return self._held(tools, None) if self.constraint == "arguments" else None
+
+    def replying(self) -> Request | None:
+        """What to ask when the model only repeated the calls whose results it has: the same, held to a reply."""
+        return self._held(ToolSet([self.reply]), self.reply) if self.reply else None
+
+    def _held(self, tools: ToolSet, reply: Tool | None) -> Request | None:
+        fields = self.enforce(tools) if self.enforce else {}
+        if not fields:
+            return None
+        body, turn = {**self.body, **fields}, f"{self.turn}+"  # its calls need ids of their own
+        return replace(self, body=body, turn=turn, reply=reply, policy=APPROVED.name, constraint="required")
+
+
+def key_of(name: str, arguments: JsonObject) -> str:
+    """Equal for calls that ask for the same thing."""
+    return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
 def has_tools(body: Json) -> bool:
@@ -99,7 +137,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*described.values(), reply]) if reply else described
-    system = _prompt(_frozen(shown), format.name, options.style, options.prompts) if allowed else ""
+    system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
     messages = plain_messages(body.get("messages"), format, system, _order(allowed, must_call, parallel, described))
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
@@ -108,7 +146,9 @@ def translate(body: JsonObject, options: Options) -> Request:
     policy = options.policy
     may_reply = reply is not None and constraint == "prefer"
     if options.enforce and constraint in ("prefer", "required"):
-        enforced = options.enforce(ToolSet([*allowed.values(), reply]) if may_reply and reply else allowed)
+        # One call an answer is enough for a loop; small models that may make several do not stop.
+        several = may_reply and body.get("parallel_tool_calls") is True
+        enforced = options.enforce(allowed, reply=reply if may_reply else None, several=several)
         plain |= enforced
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
     stream_options = body.get("stream_options")
@@ -123,7 +163,14 @@ def translate(body: JsonObject, options: Options) -> Request:
         turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
+        constraint=constraint if body.get("n") in (None, 1) else "off",
+        enforce=options.enforce,
+        made=frozenset(key_of(name, arguments) for name, arguments in last_calls(body.get("messages"))),
     )
+
+
+def _style(options: Options) -> str:
+    return options.style or ("bare" if options.enforce and options.constraint in ("prefer", "required") else "trained")
 
 
 def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constraint:
