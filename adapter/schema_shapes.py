@@ -15,7 +15,7 @@ invalid: validation after decoding has the last word.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from adapter.events import Json, JsonObject
@@ -38,6 +38,7 @@ TEXTS = frozenset(
 )  # fmt: skip
 """Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""
 
+MAX_SCHEMAS = 2000  # schemas inside one that are followed: references can make a short one grow without end
 MAX_ITEMS = 16  # a small model that starts a list rarely ends it by itself
 
 
@@ -130,26 +131,37 @@ def is_possible(shape: Shape) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
-    """Reduces the schema of one tool. Never raises on a dict, however odd.
+class Shaping:
+    """How schemas are reduced.
 
-    ``max_string`` bounds the strings that the schema leaves longer or unbounded, in
+    ``max_string`` bounds the strings that a schema leaves longer or unbounded, in
     characters; None leaves them. ``max_text``: the same for parameters whose name says
-    that they hold text of any length (`TEXTS`).
+    that they hold text of any length (`TEXTS`). ``max_depth``: levels that are followed.
     """
+
+    choices: Choices = field(default_factory=dict)
+    max_string: int | None = None
+    max_text: int | None = None
+    max_depth: int = MAX_DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Reduces the schema of one tool. Never raises on a dict, however odd or large."""
 
     tool: str
     schema: JsonObject
-    choices: Choices
-    max_string: int | None
-    max_text: int | None
+    shaping: Shaping
+    _visited: list[None] = field(default_factory=list)
 
     def shape(self) -> Shape:
         return self._reduce(self.schema, ())
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
         """``path`` holds one entry per level above, references included: it bounds the depth and shows cycles."""
-        if not isinstance(schema, Mapping) or len(path) >= MAX_DEPTH:
+        self._visited.append(None)
+        too_much = len(path) >= self.shaping.max_depth or len(self._visited) > MAX_SCHEMAS
+        if not isinstance(schema, Mapping) or too_much:
             return Anything()
         if isinstance(reference := schema.get("$ref"), str):
             return Anything() if reference in path else self._reduce(self._target(reference), (*path, reference))
@@ -169,7 +181,7 @@ class Reduction:
     def _of_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         match kind:
             case "string":
-                return self._string(schema)
+                return self._string(schema, is_text=_parameter(path) in TEXTS)
             case "integer" | "number":
                 lowest = schema.get("minimum", schema.get("exclusiveMinimum"))
                 return Number(integer=kind == "integer", negative=not isinstance(lowest, int | float) or lowest < 0)
@@ -187,9 +199,10 @@ class Reduction:
             case _:
                 return Anything()
 
-    def _string(self, schema: Mapping[str, Json]) -> String:
+    def _string(self, schema: Mapping[str, Json], is_text: bool) -> String:
         shortest = _count(schema, "minLength") or 0
-        bounds = [bound for bound in (_count(schema, "maxLength"), self.max_string) if bound is not None]
+        limit = self.shaping.max_text if is_text else self.shaping.max_string
+        bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
         return String(shortest, longest if longest is None else max(longest, shortest))
 
@@ -207,12 +220,11 @@ class Reduction:
         return Object(tuple(sorted(properties, key=lambda each: not each.required)))
 
     def _property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
-        reduction = replace(self, max_string=self.max_text) if name in TEXTS else self
-        shape = reduction._reduce(schema, path)
+        shape = self._reduce(schema, (*path[:-1], name))
         if not required and isinstance(shape, AnyOf):
             # An optional parameter is left out, never written as null: one way to say nothing is enough.
             shape = _any_of([each for each in shape.shapes if each != Null()])
-        allowed = self.choices.get((self.tool, name), self.choices.get(name))
+        allowed = self.shaping.choices.get((self.tool, name), self.shaping.choices.get(name))
         return Property(name, shape if allowed is None else _narrowed(shape, tuple(dict.fromkeys(allowed))), required)
 
     def _target(self, reference: str) -> Json:
@@ -226,6 +238,14 @@ class Reduction:
                 return {}
             node = node[step]
         return node
+
+
+def _parameter(path: tuple[str, ...]) -> str | None:
+    """The name of the property that a schema belongs to."""
+    return next((step for step in reversed(path) if step not in _KEYWORDS and not step.startswith("#")), None)
+
+
+_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "items", "additionalProperties"})
 
 
 def _narrowed(shape: Shape, allowed: tuple[str, ...]) -> Shape:

@@ -273,6 +273,7 @@ def constraint_fields(
     tools: ToolSet,
     choices: Choices | None = None,
     *,
+    format: str = "hermes",
     reply: Tool | None = None,
     several: bool = False,
     max_string: int | None = MAX_VALUE,
@@ -281,11 +282,19 @@ def constraint_fields(
     """The request fields that make this kind of server write nothing but a call of one of the tools.
 
     Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
-    With GBNF the call is in ``<tool_call>`` markers; with a JSON Schema it is bare and one, its arguments under
+    With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
     ``parameters``.
     """
     if kind in _TAKES_GBNF:
-        grammar = gbnf(tools, choices=choices, reply=reply, several=several, max_string=max_string, max_text=max_text)
+        grammar = gbnf(
+            tools,
+            format=format,
+            choices=choices,
+            reply=reply,
+            several=several,
+            max_string=max_string,
+            max_text=max_text,
+        )
         return {_TAKES_GBNF[kind]: grammar}
     if kind in _TAKES_JSON_SCHEMA:
         schema = json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)

@@ -31,10 +31,12 @@ DEFAULT_FORMAT = "hermes"
 class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
-    ``several``: more than one call may be made.
+    ``format``: how it is written. ``several``: more than one call may be made.
     """
 
-    def __call__(self, tools: ToolSet, *, reply: Tool | None = None, several: bool = False) -> JsonObject: ...
+    def __call__(
+        self, tools: ToolSet, *, format: str = "hermes", reply: Tool | None = None, several: bool = False
+    ) -> JsonObject: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class Request:
     """By which the model, held to calls, says something."""
     constraint: Constraint = "off"
     enforce: Enforce | None = None
+    format: str = "hermes"
     made: frozenset[str] = frozenset()
     """The calls, as `key_of` puts them, whose results end the conversation."""
 
@@ -95,18 +98,18 @@ class Request:
         None where that cannot be enforced.
         """
         tools = ToolSet([self.tools[name]]) if name and name in self.tools else self.tools
-        return self._held(tools, None) if self.constraint == "arguments" else None
+        return self._held(tools) if self.constraint == "arguments" else None
 
     def replying(self) -> Request | None:
         """What to ask when the model only repeated the calls whose results it has: the same, held to a reply."""
-        return self._held(ToolSet([self.reply]), self.reply) if self.reply else None
+        return self._held(ToolSet([self.reply])) if self.reply else None
 
-    def _held(self, tools: ToolSet, reply: Tool | None) -> Request | None:
-        fields = self.enforce(tools) if self.enforce else {}
+    def _held(self, tools: ToolSet) -> Request | None:
+        fields = self.enforce(tools, format=self.format) if self.enforce else {}
         if not fields:
             return None
         body, turn = {**self.body, **fields}, f"{self.turn}+"  # its calls need ids of their own
-        return replace(self, body=body, turn=turn, reply=reply, policy=APPROVED.name, constraint="required")
+        return replace(self, body=body, turn=turn, policy=APPROVED.name, constraint="required")
 
 
 def key_of(name: str, arguments: JsonObject) -> str:
@@ -148,7 +151,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and body.get("parallel_tool_calls") is True
-        enforced = options.enforce(allowed, reply=reply if may_reply else None, several=several)
+        enforced = options.enforce(allowed, format=format.name, reply=reply if may_reply else None, several=several)
         plain |= enforced
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
     stream_options = body.get("stream_options")
@@ -165,6 +168,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         reply=reply if may_reply else None,
         constraint=constraint if body.get("n") in (None, 1) else "off",
         enforce=options.enforce,
+        format=format.name,
         made=frozenset(key_of(name, arguments) for name, arguments in last_calls(body.get("messages"))),
     )
 
