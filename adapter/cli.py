@@ -363,6 +363,9 @@ def serve(
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
     constraint: ConstraintOption = "auto",
+    grounded: Annotated[
+        bool, typer.Option("--grounded", help="Enforced calls take paths, patterns and commands from the conversation.")
+    ] = False,
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
@@ -383,6 +386,7 @@ def serve(
         policy=policy,
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
+        grounded=grounded,
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     run_server(Settings(base_url, host, port, keep_alive, checked(options)))

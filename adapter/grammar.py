@@ -104,6 +104,8 @@ def _gbnf(tools: ToolSet, frame: Frame, shaping: Shaping, allow_text: bool, repl
             calls.append(rules.add(name, f"{head} {arguments}"))
         return rules.add("call", f"{_quote(frame.head)} ({_alternatives(calls)}) {_quote(frame.tail)}")
 
+    if reply is not None and not _possible(tools, shaping):
+        tools, reply, several = ToolSet([reply]), None, False
     root = call_of(tools)
     if several and frame.between is not None:
         end = f"({_quote(frame.between + frame.head + reply.name + frame.middle)})?" if reply else ""
@@ -136,10 +138,14 @@ def json_schema(
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
-def _callable(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
+def _possible(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
     """The arguments' shape of each tool that can be called at all."""
     shapes = {name: Reduction(name, tool.parameters, shaping).shape() for name, tool in tools.items()}
-    possible = {name: shape for name, shape in shapes.items() if is_possible(shape)}
+    return {name: shape for name, shape in shapes.items() if is_possible(shape)}
+
+
+def _callable(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
+    possible = _possible(tools, shaping)
     if not possible:
         given = ", ".join(tools) or "none"
         raise UsageError(

@@ -20,6 +20,7 @@ from adapter.constraint import Constraint
 from adapter.endpoints import recognise
 from adapter.errors import UsageError
 from adapter.events import JsonObject
+from adapter.grounding import Ground
 from adapter.transport import constraint_fields
 from adapter.wire.errors import refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
@@ -42,6 +43,8 @@ def wrap(
     policy: str = "safe",
     stream_arguments: bool = False,
     constraint: Constraint | None = None,
+    grounded: bool = False,
+    ground: Ground | None = None,
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions take tools, whatever the server can.
 
@@ -49,7 +52,9 @@ def wrap(
     describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
     call (see `Parser`).
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
-    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`).
+    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`). ``grounded``: an
+    enforced call has only values that the conversation mentions, where an argument's name tells what it is;
+    ``ground``: values that you know (see `adapter.grounding`).
     The copy shares the connections of ``client``, which stays as it is.
     Raises UsageError for an unknown format, style or policy, and for what is no such client.
     """
@@ -58,7 +63,13 @@ def wrap(
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {type(client).__name__}")
     options = Options(
-        format=format, style=style, policy=policy, stream_arguments=stream_arguments, constraint=constraint
+        format=format,
+        style=style,
+        policy=policy,
+        stream_arguments=stream_arguments,
+        constraint=constraint,
+        grounded=grounded,
+        ground=ground,
     )
     options = checked(options)
     server = _Server(str(client.base_url).rstrip("/"), options)

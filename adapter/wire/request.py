@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -14,9 +14,11 @@ from adapter.dialects import Dialect
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
+from adapter.grounding import Ground, conversational
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
 from adapter.replies import with_reply
+from adapter.schema_shapes import Choices
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError
 from adapter.wire.messages import last_calls, plain_messages
@@ -35,7 +37,13 @@ class Enforce(Protocol):
     """
 
     def __call__(
-        self, tools: ToolSet, *, format: str = "hermes", reply: Tool | None = None, several: bool = False
+        self,
+        tools: ToolSet,
+        choices: Choices | None = None,
+        *,
+        format: str = "hermes",
+        reply: Tool | None = None,
+        several: bool = False,
     ) -> JsonObject: ...
 
 
@@ -45,7 +53,9 @@ class Options:
     ``style`` and ``prompts``: of `system_prompt`; None is ``bare`` where calls are enforced, else ``trained``.
     ``policy``: of `Parser`. ``stream_arguments``: hand on arguments while they are written. ``constraint``: how
     far the model is held to valid calls (see `adapter.constraint`); None holds it where a request demands a call.
-    ``enforce``: how that is said to the server."""
+    ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
+    conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
+    `adapter.grounding`)."""
 
     format: str | None = None
     template: str | None = None
@@ -57,6 +67,8 @@ class Options:
     stream_arguments: bool = False
     constraint: Constraint | None = None
     enforce: Enforce | None = None
+    grounded: bool = False
+    ground: Ground | None = None
 
 
 def checked(options: Options) -> Options:
@@ -89,6 +101,7 @@ class Request:
     constraint: Constraint = "off"
     enforce: Enforce | None = None
     format: str = "hermes"
+    choices: Choices = field(default_factory=dict)
     made: frozenset[str] = frozenset()
     """The calls, as `key_of` puts them, whose results end the conversation."""
 
@@ -105,7 +118,7 @@ class Request:
         return self._held(ToolSet([self.reply])) if self.reply else None
 
     def _held(self, tools: ToolSet) -> Request | None:
-        fields = self.enforce(tools, format=self.format) if self.enforce else {}
+        fields = self.enforce(tools, self.choices, format=self.format) if self.enforce else {}
         if not fields:
             return None
         body, turn = {**self.body, **fields}, f"{self.turn}+"  # its calls need ids of their own
@@ -148,10 +161,17 @@ def translate(body: JsonObject, options: Options) -> Request:
         plain["stop"] = _stops(body.get("stop"), format.stops)
     policy = options.policy
     may_reply = reply is not None and constraint == "prefer"
+    choices: Choices = {}
+    if constraint != "off" and (options.grounded or options.ground):
+        choices = conversational(allowed, body.get("messages") or [], options.ground)
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and body.get("parallel_tool_calls") is True
-        enforced = options.enforce(allowed, format=format.name, reply=reply if may_reply else None, several=several)
+        may_say = reply if may_reply else None
+        try:
+            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several)
+        except UsageError as error:
+            raise RequestError(str(error), "tools") from error
         plain |= enforced
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
     stream_options = body.get("stream_options")
@@ -169,6 +189,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         constraint=constraint if body.get("n") in (None, 1) else "off",
         enforce=options.enforce,
         format=format.name,
+        choices=choices,
         made=frozenset(key_of(name, arguments) for name, arguments in last_calls(body.get("messages"))),
     )
 
