@@ -37,7 +37,7 @@ from adapter.tools import ToolSet
 from adapter.transport import ChatClient, Message, constraint_fields
 
 HERE = Path(__file__).parent
-MAX_STRING, MAX_TOKENS = 400, 300
+MAX_STRING, MAX_TOKENS = 400, 600
 
 
 @dataclass(frozen=True)
