@@ -26,6 +26,16 @@ class Frame:
     comma: str = ", "
 
 
+_OPENS_TEXT = frozenset({"functionary", "functionary_v2"})
+"""Formats that name who is spoken to before plain text as well."""
+
+
+def opening_of(format: str) -> str | None:
+    """The text by which a model that writes this format begins a call of its frame, and nothing else."""
+    frame = None if format in _OPENS_TEXT else _frame(format)
+    return (frame.head.partition("\n")[0].rstrip() or None) if frame else None
+
+
 @lru_cache
 def frame_of(format: str) -> Frame:
     """The frame of a format; Hermes' for one whose arguments are no JSON. Our parser reads both from any model."""

@@ -15,6 +15,7 @@ from adapter.tools import ToolSet
 from adapter.transport import constraint_fields
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.request import Options, Request, translate
+from tests.engines import ONLY_ASCII
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving
 
@@ -216,3 +217,34 @@ def check(answer: Any, stream: bool) -> None:
         content, calls = answer.choices[0].message.content, answer.choices[0].message.tool_calls
     assert content.strip() == "I look."
     assert [call.function.arguments for call in calls] == ['{"path": "a.py"}']
+
+
+def test_llama_cpp_is_given_a_grammar_that_waits_for_a_call(llama_cpp):
+    """On /completion, with the prompt that its own template makes; what comes back is a chat all the same."""
+    said = {"content": f"I look.\n{GOOD}", "stop": True, "stop_type": "eos", "tokens_predicted": 9}
+    llama_cpp.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"})).on("/completion", as_json(200, said))
+    with (
+        serving(llama_cpp.url, "--constraint", "arguments") as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+    ):
+        answer = client.chat.completions.create(model="m", messages=ASK, tools=TOOLS, max_tokens=50)
+    check(answer, stream=False)
+    assert answer.usage
+    assert answer.usage.completion_tokens == 9
+    (body,) = llama_cpp.bodies("/completion")
+    assert (body["prompt"], body["n_predict"], body["grammar_lazy"]) == ("<PROMPT>", 50, True)
+    assert body["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, stream):
+    """Its random model never begins a call: what it writes is text to the end."""
+    with (
+        serving(random_engine.endpoint.base_url, "--constraint", "arguments") as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+    ):
+        answer = client.chat.completions.create(
+            model="m", messages=ASK, tools=TOOLS, max_tokens=30, stream=stream, seed=1, extra_body=ONLY_ASCII
+        )
+        reason = [*answer][-1].choices[0].finish_reason if stream else answer.choices[0].finish_reason
+    assert reason in ("length", "stop")

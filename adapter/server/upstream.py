@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, 
 from adapter.errors import TransportError
 from adapter.events import JsonObject
 from adapter.transport import constraint_fields
+from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json
 
@@ -69,10 +71,26 @@ class Upstream:
 
     async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not."""
+        if is_lazy(body):
+            prompt = await self._prompt(body)
+            path, body = ("/completion", completion_request(body, prompt)) if prompt else (path, without_grammar(body))
         content = as_json(body)
         return await self.send(
             "POST", path, content, {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         )
+
+    async def _prompt(self, body: JsonObject) -> str | None:
+        """What llama.cpp's template makes of the messages; None where it cannot say."""
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        response = await self.send("POST", "/apply-template", as_json(template_request(body)), headers)
+        try:
+            answer = json.loads(await response.read()) if response.status == 200 else None
+        except (ValueError, aiohttp.ClientError):
+            return None
+        finally:
+            response.close()
+        prompt = answer.get("prompt") if isinstance(answer, dict) else None
+        return prompt if isinstance(prompt, str) else None
 
     async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Raises TransportError where nothing answers."""
@@ -103,6 +121,7 @@ class Upstream:
         options = self._options
         if kind is not None:
             options = replace(options, enforce=partial(constraint_fields, kind))
+        options = replace(options, waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):

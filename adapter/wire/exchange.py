@@ -8,6 +8,7 @@ from typing import Protocol
 from adapter.events import Json, JsonObject
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import error_object, is_error
+from adapter.wire.llama_cpp import as_chat
 from adapter.wire.request import Request
 from adapter.wire.sse import DONE, PING, EventReader, LineReader, as_event, read_json
 
@@ -56,7 +57,7 @@ class Streamed:
         self._answer = Answer(request, created)
         self._writer = writer or OpenAIWriter()
         self._reader = reader or EventReader()
-        self._as_chunk = as_chunk or _as_it_is
+        self._as_chunk = as_chunk or as_chat
         self._as_body = as_body or _as_it_is
         self._has_failed = False
         self._is_over = False
@@ -112,7 +113,7 @@ class Completed:
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._whole = Whole(request)
-        self._as_completion = as_completion or _as_it_is
+        self._as_completion = as_completion or as_chat
         self._as_body = as_body or _as_it_is
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:

@@ -14,6 +14,7 @@ from adapter.dialects import Dialect
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
+from adapter.frames import opening_of
 from adapter.grounding import Ground, conversational
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
@@ -21,6 +22,7 @@ from adapter.replies import with_reply
 from adapter.schema_shapes import Choices
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError
+from adapter.wire.llama_cpp import lazy_fields, without_grammar
 from adapter.wire.messages import last_calls, plain_messages
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -67,6 +69,8 @@ class Options:
     stream_arguments: bool = False
     constraint: Constraint | None = None
     enforce: Enforce | None = None
+    waits_for_calls: bool = False
+    """The server is a llama.cpp, whose grammars can wait for a call to begin."""
     grounded: bool = False
     ground: Ground | None = None
 
@@ -121,7 +125,8 @@ class Request:
         fields = self.enforce(tools, self.choices, format=self.format) if self.enforce else {}
         if not fields:
             return None
-        body, turn = {**self.body, **fields}, f"{self.turn}+"  # its calls need ids of their own
+        body = without_grammar(self.body) | fields
+        turn = f"{self.turn}+"  # its calls need ids of their own
         return replace(self, body=body, turn=turn, policy=APPROVED.name, constraint="required")
 
 
@@ -174,6 +179,10 @@ def translate(body: JsonObject, options: Options) -> Request:
             raise RequestError(str(error), "tools") from error
         plain |= enforced
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
+    opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
+    if options.enforce and opening and _is_plain(messages):
+        enforced = options.enforce(allowed, choices, format=format.name)
+        plain |= lazy_fields(enforced["grammar"], opening)
     stream_options = body.get("stream_options")
     return Request(
         body=plain,
@@ -192,6 +201,11 @@ def translate(body: JsonObject, options: Options) -> Request:
         choices=choices,
         made=frozenset(key_of(name, arguments) for name, arguments in last_calls(body.get("messages"))),
     )
+
+
+def _is_plain(messages: list[JsonObject]) -> bool:
+    """Whether a template can be filled with the messages as text: no images."""
+    return all(isinstance(message["content"], str) for message in messages)
 
 
 def _style(options: Options) -> str:
