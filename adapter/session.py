@@ -8,23 +8,28 @@
 
 Whoever drives it (`adapter.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, when a call is a repetition, and
-when to stop.
+when to stop. What tools and the user say is neutralised before the model is
+shown it (`adapter.neutral`), the arguments of its calls are restored.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from adapter.contents import Content, image, joined
 from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
 from adapter.formats.base import Format
+from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
-"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand."""
+"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
+With images the content is a list of parts, as OpenAI's interface has them."""
 
 Reason: TypeAlias = Literal[
     "answered", "exited", "turns", "repetition", "unreadable", "finished", "unsuccessful", "interrupted", "failed"
@@ -103,7 +108,7 @@ class Session:
     _call_turns: int = 0
 
     def start(self, task: str) -> Query:
-        self._messages = [{"role": "system", "content": self.system}, {"role": "user", "content": task}]
+        self._messages = [{"role": "system", "content": self.system}, {"role": "user", "content": self._neutral(task)}]
         return self._query()
 
     def answered(self, turn: Turn) -> Step:
@@ -116,9 +121,9 @@ class Session:
         if self._unreadable_turns >= self.limits.unreadable:
             return Done("unreadable", self._content)
         self._complaints = turn.invalid
-        self._waiting = list(turn.calls)
-        self._refused = {call.id: result for call in turn.calls if (result := self._refusal(call)) is not None}
-        to_run = tuple(call for call in turn.calls if call.id not in self._refused)
+        self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
+        self._refused = {call.id: result for call in self._waiting if (result := self._refusal(call)) is not None}
+        to_run = tuple(call for call in self._waiting if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
             return Done("repetition", self._content)
@@ -130,10 +135,14 @@ class Session:
         for call in self._waiting:
             if by_id[call.id].ok and call.name in self.tools and self.tools[call.name].effect != "read":
                 self._seen = {_key(call): self._seen.get(_key(call), 1)}  # the world has changed: look again freely
-        texts = [self.format.encode_result(call.name, by_id[call.id].content, call.id) for call in self._waiting]
+        texts = [
+            self.format.encode_result(call.name, self._neutral(by_id[call.id].content), call.id)
+            for call in self._waiting
+        ]
         texts += [self.format.encode_result("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
         self._messages.append({"role": "user", "content": "\n".join(texts)})
-        self._messages += [{"role": "user", "content": text} for result in results if (text := result.user_message)]
+        for result in results:
+            self._messages += [{"role": "user", "content": said} for said in self._said_after(result)]
         self._waiting, self._refused, self._complaints = [], {}, ()
         if any(result.ends for result in results):
             return Done("exited", self._content)
@@ -153,9 +162,23 @@ class Session:
 
     def _as_history(self, turn: Turn) -> str:
         """The turn as the model was trained to see it: reasoning left out, calls in its own format."""
-        calls = self.format.encode_calls([(call.name, call.arguments) for call in turn.calls])
+        calls = self.format.encode_calls([(call.name, in_strings(self._again, call.arguments)) for call in turn.calls])
         wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
-        return "\n".join(part for part in (turn.content.strip(), calls, wrong) if part)
+        return "\n".join(part for part in (self._again(turn.content.strip()), calls, wrong) if part)
+
+    def _again(self, text: str) -> str:
+        """The model's own text, with the marks it has in results however the model wrote it."""
+        return self._neutral(restore(text))
+
+    def _neutral(self, text: str) -> str:
+        return neutralise(text, self.format, self.tools)
+
+    def _said_after(self, result: ToolResult) -> Iterator[Content]:
+        """What the user says after the results, for one of them."""
+        if result.user_message:
+            yield self._neutral(result.user_message)
+        if result.images:
+            yield [image(url) for url in result.images]
 
     def _refusal(self, call: ToolCall) -> ToolResult | None:
         tool = self.tools.match(call.name)
@@ -176,7 +199,8 @@ def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
     """Messages of the user that follow one another as one: the templates of Gemma and Mistral refuse two."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         same = list(group)
-        yield same[0] if len(same) == 1 else {"role": role, "content": "\n\n".join(one["content"] for one in same)}
+        content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
+        yield same[0] if len(same) == 1 else {"role": role, "content": content}
 
 
 def _key(call: ToolCall) -> str:

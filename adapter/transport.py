@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, context_size, find_endpoint
+from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, context_size, find_endpoint, sees_images
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
 from adapter.failures import UNKNOWN, Failure, failure_of
@@ -101,6 +101,10 @@ class ChatClient:
     def context_size(self) -> int | None:
         """Tokens that fit into the model's context; None where the server does not tell."""
         return context_size(self.endpoint)
+
+    def sees_images(self) -> bool | None:
+        """Whether the model takes images; None where the server does not tell."""
+        return sees_images(self.endpoint, self.model)
 
     def stream(
         self,

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from adapter.endpoints import Endpoint, api_url, context_size, find_endpoint, ollama_url
+from adapter.endpoints import Endpoint, api_url, context_size, find_endpoint, ollama_url, sees_images
 from adapter.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 
@@ -143,3 +143,26 @@ def test_a_dead_address_from_the_environment_is_blamed_on_it(free_port):
 def test_the_context_size_is_read_where_a_server_tells(scripted, kind, path, body, size):
     scripted.on(path, as_json(200, body))
     assert context_size(Endpoint(f"{scripted.url}/v1", kind)) == size
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "body", "sees"),
+    [
+        ("llama.cpp", "/props", {"modalities": {"vision": True, "audio": False}}, True),
+        ("llama.cpp", "/props", {"modalities": {"vision": False, "audio": True}}, False),
+        ("llama.cpp", "/props", {}, None),
+        ("ollama", "/api/show", {"capabilities": ["completion", "vision"]}, True),
+        ("ollama", "/api/show", {"capabilities": ["completion", "tools"]}, False),
+        ("ollama", "/api/show", {"error": "model 'm' not found"}, None),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "n", "type": "llm"}, {"id": "m", "type": "vlm"}]}, True),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "n", "type": "vlm"}, {"id": "m", "type": "llm"}]}, False),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "n", "type": "vlm"}]}, None),
+        ("vllm", "/version", {"version": "0.11.0"}, None),
+    ],
+)
+def test_servers_tell_whether_the_model_sees(scripted, kind, path, body, sees):
+    """Each in its own words, about this model; silence is no answer."""
+    scripted.on(path, as_json(200, body))
+    assert sees_images(Endpoint(api_url(scripted.url), kind), "m") is sees
+    if kind == "ollama":
+        assert scripted.bodies(path) == [{"model": "m"}]

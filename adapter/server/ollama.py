@@ -19,7 +19,7 @@ from adapter.server.upstream import Upstream
 from adapter.wire import ollama
 from adapter.wire.errors import relayed
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.request import has_tools, translate
+from adapter.wire.request import has_tools, read_body, translate
 from adapter.wire.sse import LineReader
 
 CHAT = "/api/chat"
@@ -37,13 +37,13 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     content = await http.body()
     known = await upstream.known()
     try:
-        body = json.loads(content)
+        body = read_body(content)
         if known.kind == "ollama" and not has_tools(body):
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         if not isinstance(body, dict):
             raise UsageError("the request's body must be a JSON object")
         request = replace(translate(ollama.as_openai(body), known.options), stream_arguments=False)
-    except ValueError as error:  # UsageError is one, and what json raises
+    except ValueError as error:  # UsageError is one
         return JSONResponse({"error": str(error)}, 400)
     is_native = known.kind == "ollama"
     path = CHAT if is_native else "/v1/chat/completions"

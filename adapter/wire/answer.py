@@ -22,6 +22,7 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
 from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object, is_error
@@ -199,6 +200,7 @@ class _Choice:
         self._content_size = 0
         self._calls: list[str] = []  # ids, in order
         self._open: str | None = None  # the id of the call whose arguments are streaming
+        self._restoring = Restoring()  # of those
 
     def _begin(self, request: Request) -> None:
         self._request = request
@@ -302,16 +304,18 @@ class _Choice:
             return []
         deltas = []
         if event.id != self._open:
-            self._open = event.id
+            self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
         index = len(self._calls) - 1
-        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": event.arguments}}]}]
+        arguments = self._restoring.feed(event.arguments)
+        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
         if call.id == self._open:
             self._open = None
             return []
-        return [self._header(call.id, call.name, json.dumps(call.arguments, ensure_ascii=False))]
+        arguments = in_strings(restore, call.arguments)
+        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._calls.append(call_id)

@@ -31,6 +31,20 @@ CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
 
+MAX_VALUES = 2_000_000
+"""In one body. Empty lists and the like take thirty times the memory that they take as text; a text with as many
+commas and brackets fits no model."""
+
+
+def read_body(content: bytes) -> Json:
+    """The JSON of a request. Raises RequestError for what is none, and for more values than any conversation has."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise RequestError(f"the request's body has more than {MAX_VALUES} values: shorten the conversation")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"the request's body is not JSON: {error}") from None
+
 
 class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
@@ -159,7 +173,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*described.values(), reply]) if reply else described
     system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
-    messages = plain_messages(body.get("messages"), format, system, _order(allowed, must_call, parallel, described))
+    order = _order(allowed, must_call, parallel, described)
+    messages = plain_messages(body.get("messages"), format, system, order, described)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
     if allowed and format.stops:
