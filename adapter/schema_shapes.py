@@ -33,7 +33,8 @@ TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
         "prompt", "patch", "patches", "diff", "input", "html", "markdown", "document", "old_text", "new_text",
-        "old_string", "new_string", "old_str", "new_str", "search", "replace", "replacement",
+        "old_string", "new_string", "old_str", "new_str", "search", "replace", "replacement", "command", "cmd",
+        "query", "sql", "url",
     }
 )  # fmt: skip
 """Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""

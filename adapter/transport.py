@@ -268,7 +268,7 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 
-MAX_VALUE = 400
+MAX_VALUE = 200
 """Characters of a string that is no text of any length. A small model that writes more has lost its way."""
 
 

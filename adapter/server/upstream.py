@@ -94,18 +94,29 @@ class Upstream:
 
     async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Raises TransportError where nothing answers."""
-        assert self._session is not None
         try:
-            return await self._session.request(
-                method,
-                yarl.URL(self.url(path), encoded=True),
-                data=content or None,
-                headers={**headers, **self._own_headers},
-                allow_redirects=False,
-            )
+            try:
+                return await self._request(method, path, content, headers)
+            except aiohttp.ClientOSError as error:
+                if isinstance(error, aiohttp.ClientConnectorError):
+                    raise
+                # llama.cpp closes a connection after its hundredth request, without a word.
+                return await self._request(method, path, content, headers)
         except (aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise TransportError(f"Nothing answers at {self.endpoint.base_url} ({reason}). {_NO_ANSWER}.") from error
+
+    async def _request(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        assert self._session is not None
+        return await self._session.request(
+            method,
+            yarl.URL(self.url(path), encoded=True),
+            data=content or None,
+            headers={**headers, **self._own_headers},
+            allow_redirects=False,
+        )
 
     async def known(self) -> Known:
         """What the server is and how its model writes calls. Asks it, but not each time."""
