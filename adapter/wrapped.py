@@ -93,15 +93,19 @@ class _Server:
         self._base_url, self._options = base_url, options
         self._is_known = options.constraint == "off"
 
-    def options(self) -> Options:
-        if not self._is_known:
+    def options(self, sent: Any) -> Options:
+        if not self._is_known and _is_chat(sent):
             if kind := recognise(self._base_url):
                 self._options = replace(self._options, enforce=partial(constraint_fields, kind))
             self._is_known = True
         return self._options
 
-    async def options_soon(self) -> Options:
-        return self._options if self._is_known else await asyncio.to_thread(self.options)
+    async def options_soon(self, sent: Any) -> Options:
+        return self._options if self._is_known else await asyncio.to_thread(self.options, sent)
+
+
+def _is_chat(sent: Any) -> bool:
+    return bool(sent.method == "POST" and sent.url.path.endswith("/chat/completions"))
 
 
 class _Transport:
@@ -111,7 +115,7 @@ class _Transport:
         self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, self._server.options())
+        passage = _Passage(self._http, sent, self._server.options(sent))
         if passage.refused:
             return passage.refused
         response = self._client.send(passage.sent, stream=True)
@@ -164,7 +168,7 @@ class _AsyncTransport:
         self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, await self._server.options_soon())
+        passage = _Passage(self._http, sent, await self._server.options_soon(sent))
         if passage.refused:
             return passage.refused
         response = await self._client.send(passage.sent, stream=True)
@@ -218,7 +222,7 @@ class _Passage:
         self.refused: Any = None
         self.sent = sent
         self._http = http
-        if not (sent.method == "POST" and sent.url.path.endswith("/chat/completions")):
+        if not _is_chat(sent):
             return
         try:
             body = json.loads(sent.content)

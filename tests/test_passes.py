@@ -248,3 +248,12 @@ def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, stream):
         )
         reason = [*answer][-1].choices[0].finish_reason if stream else answer.choices[0].finish_reason
     assert reason in ("length", "stop")
+
+
+def test_a_grammar_that_cannot_be_made_leaves_the_model_free():
+    """With `arguments` nothing is refused for our sake."""
+    tools = [{"name": f"tool_{number}_{'x' * 60}", "parameters": {"type": "object"}} for number in range(4000)]
+    options = Options(constraint="arguments", enforce=enforce, waits_for_calls=True)
+    made = translate({"model": "m", "messages": ASK, "tools": tools}, options)
+    assert "grammar" not in made.body
+    assert made.mended("unknown") is None

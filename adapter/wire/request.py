@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -136,7 +137,10 @@ class Request:
         return self._held(ToolSet([self.reply])) if self.reply else None
 
     def _held(self, tools: ToolSet) -> Request | None:
-        fields = self.enforce(tools, self.choices, format=self.format) if self.enforce else {}
+        try:
+            fields = self.enforce(tools, self.choices, format=self.format) if self.enforce else {}
+        except UsageError:  # too large, or nothing left to choose
+            fields = {}
         if not fields:
             return None
         body = without_grammar(self.body) | fields
@@ -196,9 +200,10 @@ def translate(body: JsonObject, options: Options) -> Request:
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
     opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
     if options.enforce and opening and _is_plain(messages):
-        enforced = options.enforce(allowed, choices, format=format.name)
-        plain |= lazy_fields(enforced["grammar"], opening)
+        with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+            plain |= lazy_fields(options.enforce(allowed, choices, format=format.name)["grammar"], opening)
     stream_options = body.get("stream_options")
+    is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
     return Request(
         body=plain,
         tools=allowed,
@@ -210,11 +215,11 @@ def translate(body: JsonObject, options: Options) -> Request:
         turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
-        constraint=constraint if body.get("n") in (None, 1) else "off",
+        constraint=constraint if is_one else "off",
         enforce=options.enforce,
         format=format.name,
         choices=choices,
-        made=frozenset(key_of(name, arguments) for name, arguments in last_calls(body.get("messages"))),
+        made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
     )
 
 
