@@ -359,7 +359,7 @@ def test_many_optional_parameters_make_a_grammar_of_their_size(random_engine):
 
 
 def test_too_large_a_grammar_is_refused_before_it_is_sent():
-    tools = ToolSet([Tool(f"tool_{number}_{'x' * 60}") for number in range(5000)])
+    tools = ToolSet([Tool(f"tool_{number}_{'x' * 100}") for number in range(1500)])
     with pytest.raises(UsageError, match="offer fewer tools"):
         gbnf(tools)
 
