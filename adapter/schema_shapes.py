@@ -28,7 +28,12 @@ No values at all means that the parameter cannot be written: an optional one is 
 a required one takes its tool with it.
 """
 
-MAX_DEPTH = 8  # levels of nesting that are followed; deeper ones may hold anything
+MAX_DEPTH = 8
+"""Levels of nesting that are followed; deeper ones may hold anything."""
+MAX_ITEMS = 16
+"""Of a list; a small model that starts one rarely ends it by itself."""
+MAX_SCHEMAS = 2000
+"""Inside one schema that are followed; references can make a short one grow without end."""
 TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
@@ -38,9 +43,6 @@ TEXTS = frozenset(
     }
 )  # fmt: skip
 """Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""
-
-MAX_SCHEMAS = 2000  # schemas inside one that are followed: references can make a short one grow without end
-MAX_ITEMS = 16  # a small model that starts a list rarely ends it by itself
 
 
 @dataclass(frozen=True, slots=True)

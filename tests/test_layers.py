@@ -24,7 +24,14 @@ LAYERS = [
         "adapter.rejections",
         "adapter.explanation",
     ],
-    ["adapter.operations", "adapter.lines", "adapter.visible", "adapter.command_words", "adapter.customary"],
+    [
+        "adapter.operations",
+        "adapter.lines",
+        "adapter.visible",
+        "adapter.command_words",
+        "adapter.customary",
+        "adapter.secrets",
+    ],
     ["adapter.policy", "adapter.approval", "adapter.host", "adapter.constraint"],
     ["adapter.diffs", "adapter.repair", "adapter.truncate", "adapter.failures"],
     ["adapter.tools"],
@@ -52,7 +59,7 @@ LAYERS = [
     ["adapter.agent"],
     ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles"],
     ["adapter.subagents"],
-    ["adapter.replay", "adapter.runner", "adapter.tool_commands"],
+    ["adapter.replay", "adapter.runner", "adapter.tool_commands", "adapter.doctor"],
     ["adapter.server"],
     ["adapter.cli"],
     ["adapter.__main__"],
@@ -67,7 +74,7 @@ PURE = [
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
     "adapter.constraint", "adapter.replies", "adapter.frames", "adapter.neutral", "adapter.customary",
-    "adapter.contents",
+    "adapter.contents", "adapter.secrets",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -29,6 +29,9 @@ PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
 """What a client says to us alone."""
 
 
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Of an answer that has to be whole before it is translated."""
+
 Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject] | JsonObject]
 """From the body of a server's 200 to the status and body for the client, or to the body of one more request."""
 
@@ -73,8 +76,8 @@ class StreamedAnswer(Answering):
                 response = await self._upstream.ask(self._path, body)
                 try:
                     if response.status != 200:
-                        error = relayed(response.status, await body_of(response))
-                        await self._fail(send, response.status, error)
+                        error = self._upstream.without_key(await body_of(response))
+                        await self._fail(send, response.status, relayed(response.status, error))
                         return
                     await self._relay(send, response)
                 finally:
@@ -145,7 +148,7 @@ class WholeAnswer(Answering):
         while True:
             response = await self._upstream.ask(self._path, asked)
             try:
-                body = await body_of(response)
+                body = self._upstream.without_key(await body_of(response))
             finally:
                 response.close()
             if response.status != 200:
@@ -177,11 +180,16 @@ class PassedThrough(Answering):
                 if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
             }
             await _begin(send, response.status, headers)
+            if response.status >= 400:
+                await send({"type": "http.response.body", "body": await self._error(response), "more_body": True})
             while piece := await response.content.readany():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             response.close()
+
+    async def _error(self, response: aiohttp.ClientResponse) -> bytes:
+        return self._upstream.without_key(await body_of(response))
 
 
 async def send_json(send: Send, status: int, value: JsonObject) -> None:
@@ -196,11 +204,12 @@ async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 async def body_of(response: aiohttp.ClientResponse) -> bytes:
-    """All of it, or what came before the connection broke."""
-    pieces = []
+    """All of it, or what came before the connection broke, or before it was too much to be an answer."""
+    pieces, size = [], 0
     try:
-        while piece := await response.content.readany():
+        while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):
             pieces.append(piece)
+            size += len(piece)
     except aiohttp.ClientError:
         pass
     return b"".join(pieces)
