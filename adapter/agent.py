@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from adapter.calls import is_valid
 from adapter.constraint import Constraint, get_constraint
 from adapter.errors import TransportError, UsageError
 from adapter.events import Event, ReasoningDelta, ToolCall, ToolResult, Turn
@@ -64,7 +65,10 @@ class Agent:
             tools, self._reply = with_reply(tools)
         self.system = system or system_prompt(workspace.dialect, self.format.name, style, tools=tools)
         self.limits = limits or Limits()
-        self._chat = _constrained(chat, tools, get_constraint(constraint))
+        self._chat = chat
+        self._constraint = get_constraint(constraint)
+        self._held = _held(chat, workspace.tools, self._constraint, self.format.name, self._reply)
+        self._is_held = constraint in ("prefer", "required")
         self._observe = observe or (lambda _happening: None)
 
     def observe(self, observer: Callable[[Observed], None]) -> None:
@@ -85,6 +89,8 @@ class Agent:
                 if isinstance(step, Query):
                     turn = self._ask(step)
                     self._observe(turn)
+                    if self._constraint == "arguments":
+                        self._is_held = self._is_broken(turn)
                     step = session.answered(turn)
                 else:
                     step = session.ran([self._run(call) for call in step.calls])
@@ -95,6 +101,10 @@ class Agent:
             raise
         self._observe(step)
         return step
+
+    def _is_broken(self, turn: Turn) -> bool:
+        """Whether the model tried to call and none of it can be run. Its next answer is then held to a call."""
+        return bool(turn.calls or turn.invalid) and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
 
     def _run(self, call: ToolCall) -> ToolResult:
         (result,) = self.workspace.run_calls(Run((call,)))
@@ -117,7 +127,8 @@ class Agent:
                 self._observe(event)
             events.extend(new)
 
-        chunks = self._chat.stream(query.messages, stop=self.format.stops)
+        chat = self._held if self._is_held else self._chat
+        chunks = chat.stream(query.messages, stop=self.format.stops)
         with closing(chunks):  # type: ignore[type-var]
             for chunk in chunks:
                 self._observe(chunk)
@@ -129,12 +140,13 @@ class Agent:
         return Turn.from_events(events)
 
 
-def _constrained(chat: Chat, tools: ToolSet, constraint: Constraint | None) -> Chat:
+def _held(chat: Chat, tools: ToolSet, constraint: Constraint | None, format: str, reply: Tool | None) -> Chat:
+    """The chat whose answers are held to calls."""
     if constraint in (None, "off"):
         return chat
     if not isinstance(chat, ChatClient):
         raise UsageError(f"constraint={constraint!r} takes a ChatClient, not a {type(chat).__name__}")
-    return _Enforcing(chat, constraint_fields(chat.endpoint.kind, tools) if constraint != "arguments" else {})
+    return _Enforcing(chat, constraint_fields(chat.endpoint.kind, tools, format=format, reply=reply))
 
 
 class _Enforcing:

@@ -454,14 +454,17 @@ def serve(
         str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
     ] = "auto",
     style: Annotated[
-        str, typer.Option(help="How the prompt describes tools: trained, full, compact or small.")
-    ] = "trained",
+        str, typer.Option(help="How the prompt describes tools: trained, full, compact, small or bare; auto decides.")
+    ] = "auto",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
     policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
     stream_arguments: Annotated[
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
     constraint: ConstraintOption = "auto",
+    grounded: Annotated[
+        bool, typer.Option("--grounded", help="Enforced calls take paths, patterns and commands from the conversation.")
+    ] = False,
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
     api_key: Annotated[
@@ -485,11 +488,12 @@ def serve(
 
     options = Options(
         format=None if format == "auto" else format,
-        style=style,
+        style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
         policy=policy,
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
+        grounded=grounded,
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options)))

@@ -27,7 +27,7 @@ from adapter.grammar import gbnf, json_schema
 from adapter.schema_shapes import Choices
 from adapter.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
 from adapter.secrets import Secrets
-from adapter.tools import ToolSet
+from adapter.tools import Tool, ToolSet
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -273,15 +273,39 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 
-def constraint_fields(kind: Kind, tools: ToolSet, choices: Choices | None = None, **options: Json) -> JsonObject:
+MAX_VALUE = 200
+"""Characters of a string that is no text of any length. A small model that writes more has lost its way."""
+
+
+def constraint_fields(
+    kind: Kind,
+    tools: ToolSet,
+    choices: Choices | None = None,
+    *,
+    format: str = "hermes",
+    reply: Tool | None = None,
+    several: bool = False,
+    max_string: int | None = MAX_VALUE,
+    max_text: int | None = None,
+) -> JsonObject:
     """The request fields that make this kind of server write nothing but a call of one of the tools.
 
-    Empty for a server that is not known to enforce any. ``options`` are those of `gbnf` and `json_schema`.
-    With GBNF the call is in ``<tool_call>`` markers; with a JSON Schema it is bare, its arguments under ``parameters``.
+    Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
+    With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
+    ``parameters``.
     """
     if kind in _TAKES_GBNF:
-        return {_TAKES_GBNF[kind]: gbnf(tools, choices=choices, **options)}
+        grammar = gbnf(
+            tools,
+            format=format,
+            choices=choices,
+            reply=reply,
+            several=several,
+            max_string=max_string,
+            max_text=max_text,
+        )
+        return {_TAKES_GBNF[kind]: grammar}
     if kind in _TAKES_JSON_SCHEMA:
-        schema = json_schema(tools, choices=choices, **options)
+        schema = json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
     return {}

@@ -43,7 +43,7 @@ LAYERS = [
     ["adapter.edits", "adapter.outline"],
     ["adapter.dialects"],
     ["adapter.functions"],
-    ["adapter.schema_shapes", "adapter.mentions"],
+    ["adapter.schema_shapes", "adapter.mentions", "adapter.frames"],
     ["adapter.grammar", "adapter.grounding"],
     ["adapter.examples"],
     ["adapter.resources"],
@@ -73,8 +73,8 @@ PURE = [
     "adapter.schema_shapes", "adapter.session", "adapter.transcript", "adapter.approval", "adapter.diffs",
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
-    "adapter.constraint", "adapter.replies", "adapter.neutral", "adapter.customary", "adapter.contents",
-    "adapter.secrets",
+    "adapter.constraint", "adapter.replies", "adapter.frames", "adapter.neutral", "adapter.customary",
+    "adapter.contents", "adapter.secrets",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -14,9 +14,9 @@ from adapter.formats import FORMATS
 from adapter.parser import parse
 from adapter.tools import ToolSet
 from adapter.wire import anthropic, ollama
-from adapter.wire.answer import Answer, whole
+from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import RequestError, refusal, relayed
-from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.ollama import as_openai, for_ollama
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
@@ -47,6 +47,12 @@ def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
         calls += [call["function"] for call in choice["delta"].get("tool_calls") or ()]
         finish_reason = choice["finish_reason"] or finish_reason
     return content, reasoning, calls, finish_reason
+
+
+def whole(completion: dict[str, Any], request: Request) -> dict[str, Any]:
+    answer = Whole(request).feed(completion)
+    assert isinstance(answer, dict)
+    return answer
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
@@ -134,7 +140,7 @@ def test_the_template_decides_over_the_name():
 
 def test_a_required_call_is_enforced_where_the_server_can():
     """With the named tool alone; a grammar of the client's own stays."""
-    options = Options(enforce=lambda tools: {"grammar": ",".join(tools)})
+    options = Options(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
     body = {"messages": ASK, "tools": [*TOOLS, {"name": "other"}]}
     named = {"type": "function", "function": {"name": "read_file"}}
     assert translate({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
@@ -146,7 +152,7 @@ def test_a_required_call_is_enforced_where_the_server_can():
 
 def test_an_enforced_call_is_read_under_any_policy():
     """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
-    options = Options(policy="strict", enforce=lambda _: {"response_format": {"type": "json_schema"}})
+    options = Options(policy="strict", enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}})
     made = translate({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
     (choice,) = whole(completion('{"name": "read_file", "parameters": {"path": "a.py"}}'), made)["choices"]
     assert choice["finish_reason"] == "tool_calls"
@@ -355,7 +361,9 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
     """Every JSON value in a stream or as a whole answer, in each client's shape."""
     if not stream:
         for chunk in chunks:
-            status, completion_ = translated_body(json.dumps(chunk).encode(), request())
+            answer = Completed(request()).feed(json.dumps(chunk).encode())
+            assert isinstance(answer, tuple)
+            status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
                 anthropic.as_answer(completion_, "m", "msg")

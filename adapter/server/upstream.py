@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from adapter.events import Json, JsonObject
 from adapter.secrets import REDACTED
 from adapter.transport import constraint_fields
 from adapter.wire.answer import DIED
+from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json, read_json
 
@@ -98,22 +100,37 @@ class Upstream:
 
     async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not."""
+        if is_lazy(body):
+            prompt = await self._prompt(body)
+            path, body = ("/completion", completion_request(body, prompt)) if prompt else (path, without_grammar(body))
         content = as_json(body)
         return await self.send(
             "POST", path, content, {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         )
 
+    async def _prompt(self, body: JsonObject) -> str | None:
+        """What llama.cpp's template makes of the messages; None where it cannot say."""
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        response = await self.send("POST", "/apply-template", as_json(template_request(body)), headers)
+        try:
+            answer = json.loads(await response.read()) if response.status == 200 else None
+        except (ValueError, aiohttp.ClientError):
+            return None
+        finally:
+            response.close()
+        prompt = answer.get("prompt") if isinstance(answer, dict) else None
+        return prompt if isinstance(prompt, str) else None
+
     async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Raises UpstreamError where nothing answers."""
-        assert self._session is not None
         try:
-            return await self._session.request(
-                method,
-                yarl.URL(self.url(path), encoded=True),
-                data=content or None,
-                headers={**headers, **self._own_headers},
-                allow_redirects=False,
-            )
+            try:
+                return await self._request(method, path, content, headers)
+            except aiohttp.ClientOSError as error:
+                if isinstance(error, aiohttp.ClientConnectorError):
+                    raise
+                # llama.cpp closes a connection after its hundredth request, without a word.
+                return await self._request(method, path, content, headers)
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 
@@ -164,6 +181,18 @@ class Upstream:
                     self._prompts[content] = prompt.rpartition(_QUESTION)[2]
         return self._prompts[content]
 
+    async def _request(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        assert self._session is not None
+        return await self._session.request(
+            method,
+            yarl.URL(self.url(path), encoded=True),
+            data=content or None,
+            headers={**headers, **self._own_headers},
+            allow_redirects=False,
+        )
+
     async def known(self) -> Known:
         """What the server is and how its model writes calls. Asks it, but not each time."""
         async with self._asking:
@@ -178,8 +207,8 @@ class Upstream:
         kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
         options = self._options
         if kind is not None:
-            # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
-            options = replace(options, enforce=partial(constraint_fields, kind, max_string=None))
+            options = replace(options, enforce=partial(constraint_fields, kind))
+        options = replace(options, waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):

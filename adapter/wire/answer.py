@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from adapter.calls import is_valid
 from adapter.events import (
     ContentWasReasoning,
     Event,
@@ -25,7 +26,7 @@ from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
 from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object
-from adapter.wire.request import Request
+from adapter.wire.request import Request, key_of
 
 INCOMPLETE = "incomplete"
 
@@ -79,9 +80,21 @@ class Answer:
                 return chunks + self._failed(choice.error)
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
             chunks[-1]["usage"] = chunk["usage"]
-        if not self._request.parallel and not self._request.wants_usage:
+        if not self._request.parallel and not self._request.wants_usage and not self.awaits_more:
             self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
+
+    def next_request(self) -> Request | None:
+        """What to ask the server next, where its answer was not the last word: once only, and only then."""
+        for choice in self._choices.values():
+            if again := choice.take_next():
+                return again
+        return None
+
+    @property
+    def awaits_more(self) -> bool:
+        """Whether the rest of the server's answer is of no use."""
+        return any(choice.again for choice in self._choices.values())
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
         """An error where the server stopped in the middle: a client must not take that for an end.
@@ -123,28 +136,34 @@ class Answer:
         return {**self._head, "choices": [{"index": choice.index, "delta": delta, "finish_reason": None}]}
 
 
-def whole(completion: JsonObject, request: Request) -> JsonObject:
-    """A completion that came in one piece, with the calls in it as ``tool_calls``."""
-    return {
-        **completion,
-        "choices": [
-            _whole_choice(given, request) for given in completion.get("choices") or () if isinstance(given, dict)
-        ],
-    }
+class Whole:
+    """The answer to one request, from completions that come in one piece: the last with the calls as ``tool_calls``."""
 
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._choices: dict[int, tuple[_Choice, list[JsonObject | str]]] = {}
 
-def _whole_choice(given: JsonObject, request: Request) -> JsonObject:
-    message = _object(given.get("message"))
-    index = given.get("index")
-    choice = _Choice(request, index if isinstance(index, int) else 0, stream_arguments=False)
-    # A server that does not say why it ended has answered all the same.
-    deltas = choice.feed(message, given.get("finish_reason") or "stop")
-    kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
-    return {
-        **{key: value for key, value in given.items() if key != "logprobs"},
-        "message": {**kept, **_folded(deltas, choice.was_reasoning)},
-        "finish_reason": choice.finish_reason,
-    }
+    def feed(self, completion: JsonObject) -> JsonObject | Request:
+        """The completion for the client, or what to ask the server first."""
+        choices = [self._choice(given) for given in completion.get("choices") or () if isinstance(given, dict)]
+        for choice, _ in self._choices.values():
+            if again := choice.take_next():
+                return again
+        return {**completion, "choices": choices}
+
+    def _choice(self, given: JsonObject) -> JsonObject:
+        message = _object(given.get("message"))
+        index = given.get("index")
+        index = index if isinstance(index, int) else 0
+        choice, deltas = self._choices.setdefault(index, (_Choice(self._request, index, stream_arguments=False), []))
+        # A server that does not say why it ended has answered all the same.
+        deltas += choice.feed(message, given.get("finish_reason") or "stop")
+        kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
+        return {
+            **{key: value for key, value in given.items() if key != "logprobs"},
+            "message": {**kept, **_folded(deltas, choice.was_reasoning)},
+            "finish_reason": choice.finish_reason,
+        }
 
 
 def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObject:
@@ -174,18 +193,31 @@ class _Choice:
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
-        self._request = request
-        self._stream_arguments = request.stream_arguments if stream_arguments is None else stream_arguments
-        self._parser: Parser | ReplyParser | None = None
+        self.again: Request | None = None
+        self._streams = request.stream_arguments if stream_arguments is None else stream_arguments
+        self._begin(request)
         self._has_role = False
         self._content_size = 0
         self._calls: list[str] = []  # ids, in order
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
 
+    def _begin(self, request: Request) -> None:
+        self._request = request
+        self._parser: Parser | ReplyParser | None = None
+        self._keys: set[str] = set()  # of the calls in this answer
+        self._has_repeated = False
+
+    def take_next(self) -> Request | None:
+        """The request whose answer goes on where this one ended."""
+        again, self.again = self.again, None
+        if again is not None:
+            self._begin(again)
+        return again
+
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason."""
-        if self.finish_reason:
+        if self.finish_reason or self.again:
             return []
         deltas: list[JsonObject | str] = []
         if not self._has_role:
@@ -200,7 +232,9 @@ class _Choice:
             deltas += self._deltas(self._reading().feed(text))
         if isinstance(finish_reason, str) and not self.finish_reason:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
-            if not self.finish_reason and not self.error:
+            if self._has_repeated and not self._calls and not self.again:
+                self.again = self._request.replying()
+            if not self.finish_reason and not self.error and not self.again:
                 deltas.append(self._finish(finish_reason))
         return deltas
 
@@ -216,13 +250,13 @@ class _Choice:
     def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
         request, turn = self._request, f"{self._request.turn}{self.index or ''}"
         if request.reply is not None:
-            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=self._stream_arguments)
+            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=self._streams)
         return Parser(
             tools=request.tools,
             generation_prompt=generation_prompt,
             turn=turn,
             policy=request.policy,
-            stream_arguments=self._stream_arguments,
+            stream_arguments=self._streams,
         )
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
@@ -237,6 +271,11 @@ class _Choice:
                     self.was_reasoning = self._content_size
                 case ToolCallDelta():
                     deltas += self._fragment(event)
+                case ToolCall() | InvalidToolCall() if again := self._mended(event):
+                    self.again = again
+                    return deltas
+                case ToolCall() if self._is_repeated(event):
+                    self._has_repeated = True
                 case ToolCall() if self._is_allowed(event.name):
                     deltas += self._call(event)
                     if not self._request.parallel:
@@ -248,6 +287,21 @@ class _Choice:
                 case _:
                     pass  # markup and progress are not for the client
         return deltas
+
+    def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
+        """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
+        if self._open is not None or (isinstance(event, ToolCall) and is_valid(event, self._request.tools)):
+            return None
+        return self._request.mended(event.name)
+
+    def _is_repeated(self, call: ToolCall) -> bool:
+        """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
+        if self._request.reply is None:
+            return False
+        key = key_of(call.name, in_strings(restore, call.arguments))
+        is_repeated = key in self._keys or key in self._request.made
+        self._keys.add(key)
+        return is_repeated
 
     def _text(self, text: str) -> list[JsonObject]:
         self._content_size += len(text)
@@ -284,6 +338,8 @@ class _Choice:
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
         """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
+        if self._request.reply is not None and finish_reason == "length":
+            return []  # what the server made the model write is not meant for anybody's eyes
         if self._open is None:
             return self._text(wrong.raw)
         if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too

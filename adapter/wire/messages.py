@@ -67,6 +67,17 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet) -> Iterator
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
 
 
+def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
+    """(name, arguments) of the calls whose results end the conversation; none where something else does."""
+    for index in reversed(range(len(messages))):
+        message = messages[index]
+        if message["role"] not in ("tool", "function"):
+            has_results = index < len(messages) - 1 and message.get("tool_calls")
+            calls = _calls(message["tool_calls"], f"messages[{index}].tool_calls") if has_results else []
+            return [(name, arguments) for _, name, arguments in calls]
+    return []
+
+
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
 
 
