@@ -208,11 +208,12 @@ def prompt(
 
 
 def _token_count(text: str, model: Path | None) -> str:
-    from adapter.tokens import approximate_tokens, count_tokens
+    from adapter.tokens import approximate_tokens
 
     if model is None:
         return f"about {approximate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
     from adapter.embedded import EmbeddedServer
+    from adapter.endpoints import count_tokens
 
     with EmbeddedServer(model) as server:
         return f"{count_tokens(text, server.endpoint)} tokens, by the tokenizer of {model.name}"

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -218,3 +219,10 @@ def context_size(endpoint: Endpoint, timeout_s: float = 2.0) -> int | None:
     except (KeyError, TypeError, AttributeError, StopIteration):
         return None
     return size if isinstance(size, int) else None
+
+
+def count_tokens(text: str, endpoint: Endpoint) -> int:
+    """The exact count, by the tokenizer of the model that a llama.cpp server at ``endpoint`` has loaded."""
+    with closing(http.client.HTTPConnection(urlsplit(endpoint.base_url).netloc, timeout=60)) as connection:
+        connection.request("POST", "/tokenize", json.dumps({"content": text}), {"Content-Type": "application/json"})
+        return len(json.load(connection.getresponse())["tokens"])

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 
 from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
 from adapter.formats.base import Format
+from adapter.history import as_written
 from adapter.tools import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
@@ -109,7 +110,7 @@ class Session:
     def answered(self, turn: Turn) -> Step:
         """The model's answer, read."""
         self._content = turn.content or self._content
-        self._messages.append({"role": "assistant", "content": self._as_history(turn)})
+        self._messages.append({"role": "assistant", "content": as_written(turn.events)})
         if not turn.calls and not turn.invalid:
             return Done("answered", turn.content)
         self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
@@ -150,12 +151,6 @@ class Session:
     def _query(self) -> Query:
         self._queries += 1
         return Query(tuple(_alternating(self._messages)), self._queries)
-
-    def _as_history(self, turn: Turn) -> str:
-        """The turn as the model was trained to see it: reasoning left out, calls in its own format."""
-        calls = self.format.encode_calls([(call.name, call.arguments) for call in turn.calls])
-        wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
-        return "\n".join(part for part in (turn.content.strip(), calls, wrong) if part)
 
     def _refusal(self, call: ToolCall) -> ToolResult | None:
         tool = self.tools.match(call.name)

@@ -1,0 +1,62 @@
+"""What a model is shown of its own earlier answers: what it wrote, byte for byte.
+
+A server keeps the state of the prompt it has read, and of the answer it wrote, and
+reuses it as far as the next prompt begins with the same bytes. A call that is encoded
+anew (other spacing, a repair, a name put right) ends that: the rest is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from adapter.events import (
+    ContentWasReasoning,
+    Event,
+    InvalidToolCall,
+    Markup,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+)
+from adapter.formats import FORMATS
+from adapter.formats.reading.tables import Tables, tables_for
+
+
+def as_written(events: Iterable[Event]) -> str:
+    """An answer as it was written, without what is not to be shown again.
+
+    Left out are reasoning, which templates leave out too, the tokens that end a turn,
+    which templates put there themselves, and what the model went on to say as somebody else.
+    """
+    kept: list[str] = []
+    waiting: list[str] = []  # markup that counts only if more of the answer follows
+    after_reasoning = False
+    for event in events:
+        match event:
+            case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
+                kept += [*waiting, raw]
+                waiting, after_reasoning = [], False
+            case ContentWasReasoning():
+                kept, waiting, after_reasoning = [], [], True
+            case ReasoningDelta():
+                waiting, after_reasoning = [], True
+            case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
+                waiting, after_reasoning = [], True  # reasoning with nothing in it
+            case Markup(raw=raw) if not after_reasoning:
+                waiting.append(raw)
+            case _:
+                pass  # progress of a call, which has an event of its own
+    return "".join(kept) + _own_end("".join(waiting))
+
+
+def _own_end(markup: str) -> str:
+    """Of the markup after the last call what closes it: up to where the turn ends or somebody else's begins."""
+    tables, lowered = _tables(), markup.lower()
+    others = (*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning)
+    return markup[: min((at for marker in others if (at := lowered.find(marker)) >= 0), default=len(markup))]
+
+
+@cache
+def _tables() -> Tables:
+    return tables_for(tuple(FORMATS.values()), ())
