@@ -24,30 +24,43 @@ from adapter.formats.reading.tables import Tables, tables_for
 
 
 def as_written(events: Iterable[Event]) -> str:
-    """An answer as it was written, without what is not to be shown again.
+    """An answer as it was written, without what is not to be shown again; see `Written`."""
+    written = Written()
+    written.take(events)
+    return written.text()
+
+
+class Written:
+    """Takes the events of an answer as they come, and gives its text.
 
     Left out are reasoning, which templates leave out too, the tokens that end a turn,
     which templates put there themselves, and what the model went on to say as somebody else.
     """
-    kept: list[str] = []
-    waiting: list[str] = []  # markup that counts only if more of the answer follows
-    after_reasoning = False
-    for event in events:
-        match event:
-            case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
-                kept += [*waiting, raw]
-                waiting, after_reasoning = [], False
-            case ContentWasReasoning():
-                kept, waiting, after_reasoning = [], [], True
-            case ReasoningDelta():
-                waiting, after_reasoning = [], True
-            case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
-                waiting, after_reasoning = [], True  # reasoning with nothing in it
-            case Markup(raw=raw) if not after_reasoning:
-                waiting.append(raw)
-            case _:
-                pass  # progress of a call, which has an event of its own
-    return "".join(kept) + _own_end("".join(waiting))
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._waiting: list[str] = []  # markup that counts only if more of the answer follows
+        self._after_reasoning = False
+
+    def take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            match event:
+                case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
+                    self._kept += [*self._waiting, raw]
+                    self._waiting, self._after_reasoning = [], False
+                case ContentWasReasoning():
+                    self._kept, self._waiting, self._after_reasoning = [], [], True
+                case ReasoningDelta():
+                    self._waiting, self._after_reasoning = [], True
+                case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
+                    self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
+                case Markup(raw=raw) if not self._after_reasoning:
+                    self._waiting.append(raw)
+                case _:
+                    pass  # progress of a call, which has an event of its own
+
+    def text(self) -> str:
+        return "".join(self._kept) + _own_end("".join(self._waiting))
 
 
 def _own_end(markup: str) -> str:

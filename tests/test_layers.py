@@ -59,8 +59,8 @@ PURE = [
     "adapter.dialects", "adapter.grammar", "adapter.grounding", "adapter.mentions", "adapter.examples",
     "adapter.schema_shapes", "adapter.session", "adapter.transcript", "adapter.approval", "adapter.diffs",
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
-    "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire", "adapter.history",
-    "adapter.tokens",
+    "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
+    "adapter.history", "adapter.tokens",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

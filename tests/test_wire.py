@@ -15,6 +15,7 @@ from adapter.tools import ToolSet
 from adapter.wire.answer import Answer, whole
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Streamed
+from adapter.wire.memory import Memory
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
@@ -112,6 +113,63 @@ def test_history_is_in_the_models_own_format(name):
     turn = parse(made.body["messages"][2]["content"], ToolSet(TOOLS), name)
     assert [(call.name, call.arguments) for call in turn.calls] == [("read_file", {"path": "a.py"})]
     assert "x = 1" in made.body["messages"][3]["content"]
+
+
+ODD = 'I look.\n\n<tool_call>{\'name\': \'ReadFile\', "arguments": {"file": "a.py",}}</tool_call>'
+
+
+def asked_again(options: Options, message: Any, result: Any = None) -> Any:
+    """The messages that the model's server gets when a client goes on after ``message``."""
+    result = result or {"role": "tool", "tool_call_id": message["tool_calls"][0].get("id"), "content": "text"}
+    return translate({"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options).body["messages"]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
+    """To the byte, repaired or not, so that the prompt begins with what the server has read and written."""
+    options = Options()
+    first = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    if is_streamed:
+        streamed = Streamed(first, 0)
+        content, _, (function,), _ = joined(streamed.feed(stream_of("<think>Hm.</think>" + ODD)) + streamed.close())
+        message: Any = {"role": "assistant", "content": content, "tool_calls": [{"id": "", "function": function}]}
+        message["tool_calls"][0]["id"] = parse(ODD, ToolSet(TOOLS), turn=first.turn).calls[0].id
+    else:
+        message = whole(completion("<think>Hm.</think>" + ODD), first)["choices"][0]["message"]
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"path": "a.py"}
+    again = asked_again(options, message)
+    assert again[: len(first.body["messages"])] == first.body["messages"]
+    assert again[2] == {"role": "assistant", "content": ODD}
+    without_id = {**message, "tool_calls": [{"function": message["tool_calls"][0]["function"]}]}
+    assert asked_again(options, without_id)[2]["content"] == ODD, "Ollama's clients"
+
+
+@pytest.mark.parametrize(
+    ("changed", "value"), [("content", "I do not look."), ("tool_calls", []), ("arguments", '{"path": "b.py"}')]
+)
+def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
+    """Memory never speaks against the client."""
+    options = Options()
+    first = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    message = whole(completion(ODD), first)["choices"][0]["message"]
+    if changed == "arguments":
+        message["tool_calls"][0]["function"]["arguments"] = value
+    else:
+        message[changed] = value
+    shown = asked_again(options, message, {"role": "user", "content": "Go on."})[2]["content"]
+    assert shown != ODD
+    assert "a.py" not in shown or changed == "content"
+
+
+def test_memory_has_an_end():
+    """The oldest answers are forgotten; what is left is counted right when an answer is remembered anew."""
+    memory, calls = Memory(max_characters=1_000), [[("", "read_file", {"path": str(number)})] for number in range(50)]
+    for call in [*calls, *calls]:
+        memory.remember("hermes", "", call, "x" * 100)
+    known = [memory.recall("hermes", "", call) is not None for call in calls]
+    assert known == sorted(known)
+    assert 1 < sum(known) < 10
+    assert memory.recall("mistral", "", calls[-1]) is None
 
 
 def test_the_beginning_of_the_prompt_stays_the_same():

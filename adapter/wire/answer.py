@@ -21,8 +21,10 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.history import Written
 from adapter.parser import Parser
 from adapter.wire.errors import error_object, is_error
+from adapter.wire.memory import Call
 from adapter.wire.request import Request
 
 INCOMPLETE = "incomplete"
@@ -134,7 +136,7 @@ def whole(completion: JsonObject, request: Request) -> JsonObject:
 def _whole_choice(given: JsonObject, request: Request) -> JsonObject:
     message = _object(given.get("message"))
     index = given.get("index")
-    choice = _Choice(request, index if isinstance(index, int) else 0, stream_arguments=False)
+    choice = _Choice(request, index if isinstance(index, int) else 0, is_whole=True)
     # A server that does not say why it ended has answered all the same.
     deltas = choice.feed(message, given.get("finish_reason") or "stop")
     kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
@@ -167,7 +169,7 @@ def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObjec
 class _Choice:
     """One of the ``n`` answers: its parser, and what of it the client has seen."""
 
-    def __init__(self, request: Request, index: int, *, stream_arguments: bool | None = None) -> None:
+    def __init__(self, request: Request, index: int, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
@@ -177,11 +179,14 @@ class _Choice:
             tools=request.tools,
             turn=f"{request.turn}{index or ''}",
             policy=request.policy,
-            stream_arguments=request.stream_arguments if stream_arguments is None else stream_arguments,
+            stream_arguments=request.stream_arguments and not is_whole,
         )
+        self._is_whole = is_whole
         self._has_role = False
-        self._content_size = 0
-        self._calls: list[str] = []  # ids, in order
+        self._written = Written()
+        self._content: list[str] = []  # what the client has of it
+        self._ids: list[str] = []  # of the calls that the client has the beginning of
+        self._calls: list[Call] = []  # those that it has whole
         self._open: str | None = None  # the id of the call whose arguments are streaming
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
@@ -210,6 +215,7 @@ class _Choice:
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
+        self._written.take(events)
         for event in events:
             match event:
                 case TextDelta(text=text):
@@ -217,7 +223,7 @@ class _Choice:
                 case ReasoningDelta(text=text):
                     deltas.append({"reasoning_content": text})
                 case ContentWasReasoning():
-                    self.was_reasoning = self._content_size
+                    self.was_reasoning = sum(map(len, self._content))
                 case ToolCallDelta():
                     deltas += self._fragment(event)
                 case ToolCall() if self._is_allowed(event.name):
@@ -233,7 +239,7 @@ class _Choice:
         return deltas
 
     def _text(self, text: str) -> list[JsonObject]:
-        self._content_size += len(text)
+        self._content.append(text)
         return [{"content": text}] if text else []
 
     def _is_allowed(self, name: str) -> bool:
@@ -248,19 +254,20 @@ class _Choice:
         if event.id != self._open:
             self._open = event.id
             deltas.append(self._header(event.id, event.name, ""))
-        index = len(self._calls) - 1
+        index = len(self._ids) - 1
         return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": event.arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
+        self._calls.append((call.id, call.name, call.arguments))
         if call.id == self._open:
             self._open = None
             return []
         return [self._header(call.id, call.name, json.dumps(call.arguments, ensure_ascii=False))]
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
-        self._calls.append(call_id)
+        self._ids.append(call_id)
         function = {"name": name, "arguments": arguments}
-        call = {"index": len(self._calls) - 1, "id": call_id, "type": "function", "function": function}
+        call = {"index": len(self._ids) - 1, "id": call_id, "type": "function", "function": function}
         return {"tool_calls": [call]}
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
@@ -273,7 +280,10 @@ class _Choice:
 
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        self.finish_reason = "tool_calls" if self._calls and finish_reason == "stop" else finish_reason
+        self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
+        if self._calls and self._request.parallel:  # of several calls where one was wanted, the others were not made
+            content = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :]
+            self._request.memory.remember(self._request.format, content, self._calls, self._written.text())
         return self.finish_reason
 
 

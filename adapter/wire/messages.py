@@ -15,25 +15,29 @@ from typing import TypeAlias
 from adapter.events import Json, JsonObject
 from adapter.formats.base import Format
 from adapter.wire.errors import RequestError
+from adapter.wire.memory import Call, Memory
 
 Content: TypeAlias = str | list[Json]
 
 
-def plain_messages(messages: Json, format: Format, system: str, closing: str) -> list[JsonObject]:
+def plain_messages(
+    messages: Json, format: Format, system: str, closing: str, memory: Memory | None = None
+) -> list[JsonObject]:
     """``messages`` for a model that reads plain text.
 
-    ``system`` follows the conversation's own system message, ``closing`` its last words.
+    ``system`` follows the conversation's own system message, ``closing`` its last words. Calls
+    that ``memory`` has are shown as the model wrote them, others in its format.
     Raises RequestError for what is no conversation.
     """
     if not isinstance(messages, list) or not messages:
         raise RequestError(f"'messages' must be a list with at least one message, got {_short(messages)}", "messages")
-    plain = _with_system(list(_plain(messages, format)), system)
+    plain = _with_system(list(_plain(messages, format, memory or Memory())), system)
     if closing:
         plain.append({"role": "user", "content": closing})
     return list(_joined(plain))
 
 
-def _plain(messages: Sequence[Json], format: Format) -> Iterator[JsonObject]:
+def _plain(messages: Sequence[Json], format: Format, memory: Memory) -> Iterator[JsonObject]:
     names: dict[str, str] = {}
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
@@ -43,8 +47,9 @@ def _plain(messages: Sequence[Json], format: Format) -> Iterator[JsonObject]:
         if role == "assistant" and message.get("tool_calls"):
             calls = _calls(message["tool_calls"], f"{place}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
+            written = memory.recall(format.name, content, calls) if isinstance(content, str) else None
             encoded = format.encode_calls([(name, arguments) for _, name, arguments in calls])
-            yield {"role": "assistant", "content": _glued(content, encoded, "\n")}
+            yield {"role": "assistant", "content": written or _glued(content, encoded, "\n")}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
@@ -80,8 +85,7 @@ def _split(content: Content) -> tuple[str, list[Json]]:
     return "\n".join(texts), [part for part, text in zip(content, is_text, strict=True) if not text]
 
 
-def _calls(calls: Json, place: str) -> list[tuple[str, str, JsonObject]]:
-    """(id, name, arguments) of each."""
+def _calls(calls: Json, place: str) -> list[Call]:
     found = []
     for index, call in enumerate(calls if isinstance(calls, list) else [calls]):
         function = call.get("function") if isinstance(call, dict) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from adapter.dialects import Dialect
@@ -16,6 +16,7 @@ from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError
+from adapter.wire.memory import Memory
 from adapter.wire.messages import plain_messages
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -29,7 +30,8 @@ DEFAULT_FORMAT = "hermes"
 class Options:
     """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name.
     ``style`` and ``prompts``: of `system_prompt`. ``policy``: of `Parser`. ``stream_arguments``: hand on
-    arguments while they are written. ``constrain``: the fields by which a server enforces a call."""
+    arguments while they are written. ``constrain``: the fields by which a server enforces a call.
+    ``memory``: of what the model wrote, for the calls that clients send back."""
 
     format: str | None = None
     template: str | None = None
@@ -40,6 +42,7 @@ class Options:
     policy: str = "safe"
     stream_arguments: bool = False
     constrain: Callable[[ToolSet], JsonObject] | None = None
+    memory: Memory = field(default_factory=Memory)
 
 
 def checked(options: Options) -> Options:
@@ -66,6 +69,8 @@ class Request:
     """Tells this turn from others of the conversation, for the ids of its calls."""
     is_restricted: bool = False
     """Only some of the described tools may be called: calls of others are text."""
+    format: str = DEFAULT_FORMAT
+    memory: Memory = field(default_factory=Memory)
 
 
 def has_tools(body: Json) -> bool:
@@ -89,7 +94,9 @@ def translate(body: JsonObject, options: Options) -> Request:
     parallel = body.get("parallel_tool_calls") is not False
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     system = _prompt(_frozen(described), format.name, options.style, options.prompts) if allowed else ""
-    messages = plain_messages(body.get("messages"), format, system, _order(allowed, must_call, parallel, described))
+    messages = plain_messages(
+        body.get("messages"), format, system, _order(allowed, must_call, parallel, described), options.memory
+    )
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
     if allowed and format.stops:
@@ -110,6 +117,8 @@ def translate(body: JsonObject, options: Options) -> Request:
         policy=policy,
         turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
         is_restricted=len(allowed) < len(described),
+        format=format.name,
+        memory=options.memory,
     )
 
 
