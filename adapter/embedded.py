@@ -46,13 +46,17 @@ class EmbeddedServer:
     """A llama.cpp server for one GGUF file, from entering the ``with`` block to leaving it.
 
     ``context_size``: tokens. ``threads``: one is the fastest on a busy machine, where more wait for each other.
+    ``chat_template``: in Jinja, instead of the model's own.
     Entering raises UsageError for what is no GGUF file, TransportError where llama.cpp is missing or cannot load it.
     """
 
-    def __init__(self, weights: Path | str, *, context_size: int = 4096, threads: int = 1) -> None:
+    def __init__(
+        self, weights: Path | str, *, context_size: int = 4096, threads: int = 1, chat_template: str | None = None
+    ) -> None:
         self.weights = weights
         self._context_size = context_size
         self._threads = threads
+        self._chat_template = chat_template
         self._server: object | None = None
         self._endpoint: Endpoint | None = None
 
@@ -79,6 +83,8 @@ class EmbeddedServer:
         parameters.cpuparams_batch.n_threads = self._threads
         parameters.cache_ram_mib = 0
         parameters.offline = True
+        if self._chat_template is not None:
+            parameters.chat_template = self._chat_template
         parameters.ui = False
         parameters.verbosity = -1  # its log goes to the user's terminal
         try:
