@@ -6,15 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapter.errors import TransportError
+from adapter.constraint import Constraint, get_constraint
+from adapter.errors import TransportError, UsageError
 from adapter.events import Event, ReasoningDelta, ToolCall, ToolResult, Turn
 from adapter.formats import get_format
 from adapter.parser import Parser
 from adapter.policy import APPROVED
 from adapter.prompt import system_prompt
+from adapter.replies import ReplyParser, with_reply
 from adapter.session import Done, Limits, Message, Query, Run, Session
+from adapter.tools import Tool, ToolSet
+from adapter.transport import ChatClient, constraint_fields
 
 if TYPE_CHECKING:
+    from adapter.events import JsonObject
     from adapter.transport import Chunk
     from adapter.workspace import Workspace
 
@@ -34,7 +39,9 @@ class Agent:
     ``format``: how the model is taught to call and shown its history; what it then
     writes is read in any format. ``system``: the system prompt, made from dialect,
     format and ``style`` when None. ``observe`` is called with everything that
-    happens; it must not raise.
+    happens; it must not raise. ``constraint``: how far the model is held to valid
+    calls (see `adapter.constraint`); it takes a `ChatClient`, which knows its server.
+    Raises UsageError for an unknown name, and a constraint on another chat.
     """
 
     def __init__(
@@ -47,12 +54,17 @@ class Agent:
         system: str | None = None,
         limits: Limits | None = None,
         observe: Callable[[Observed], None] | None = None,
+        constraint: Constraint | None = None,
     ) -> None:
         self.workspace = workspace
         self.format = get_format(format)
-        self.system = system or system_prompt(workspace.dialect, self.format.name, style, tools=workspace.tools)
+        self._reply: Tool | None = None
+        tools = workspace.tools
+        if constraint == "prefer":
+            tools, self._reply = with_reply(tools)
+        self.system = system or system_prompt(workspace.dialect, self.format.name, style, tools=tools)
         self.limits = limits or Limits()
-        self._chat = chat
+        self._chat = _constrained(chat, tools, get_constraint(constraint))
         self._observe = observe or (lambda _happening: None)
 
     def observe(self, observer: Callable[[Observed], None]) -> None:
@@ -91,7 +103,12 @@ class Agent:
 
     def _ask(self, query: Query) -> Turn:
         """The model's answer to one query, read as it comes."""
-        parser = Parser(tools=self.workspace.tools, turn=str(query.number), policy=APPROVED)
+        tools, turn = self.workspace.tools, str(query.number)
+        parser = (
+            ReplyParser(tools, self._reply, turn=turn)
+            if self._reply
+            else Parser(None, tools, turn=turn, policy=APPROVED)
+        )
         events: list[Event] = []
         finish_reason = "incomplete"
 
@@ -110,3 +127,21 @@ class Agent:
                 finish_reason = chunk.finish_reason or finish_reason
         take(parser.close(finish_reason))
         return Turn.from_events(events)
+
+
+def _constrained(chat: Chat, tools: ToolSet, constraint: Constraint | None) -> Chat:
+    if constraint in (None, "off"):
+        return chat
+    if not isinstance(chat, ChatClient):
+        raise UsageError(f"constraint={constraint!r} takes a ChatClient, not a {type(chat).__name__}")
+    return _Enforcing(chat, constraint_fields(chat.endpoint.kind, tools) if constraint != "arguments" else {})
+
+
+class _Enforcing:
+    """A chat whose server is told what may be written."""
+
+    def __init__(self, chat: ChatClient, fields: JsonObject) -> None:
+        self._chat, self._fields = chat, fields
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
+        return self._chat.stream(messages, stop=stop, extra=self._fields)

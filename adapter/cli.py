@@ -38,6 +38,10 @@ IncludeTools = Annotated[
 ]
 ExcludeTools = Annotated[list[str] | None, typer.Option(help="With promptly: no tools whose names contain this.")]
 
+ConstraintOption = Annotated[
+    str, typer.Option(help="Hold the model to valid calls: off, arguments, prefer or required; auto decides.")
+]
+
 
 def main() -> None:
     """Run the command line; errors of ours become one message and an exit code."""
@@ -309,7 +313,7 @@ def run(
     format: Annotated[str, typer.Option(help="How calls are written; auto goes by the model's name.")] = "auto",
     style: Annotated[str, typer.Option(help="The system prompt: compact, full or trained.")] = "compact",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
-    constrain: Annotated[str, typer.Option(help="Force valid calls: auto (small models), always or never.")] = "auto",
+    constraint: ConstraintOption = "auto",
     max_turns: Annotated[int, typer.Option(min=1, help="Answers asked of the model.")] = 25,
     record: Annotated[Path | None, typer.Option(help="Write a transcript to this .jsonl file.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
@@ -329,7 +333,7 @@ def run(
         format=None if format == "auto" else format,
         style=style,
         prompts=str(prompts) if prompts else None,
-        constrain=constrain,
+        constraint=None if constraint == "auto" else constraint,
         max_turns=max_turns,
         record=record,
         rules=(
@@ -359,9 +363,11 @@ def serve(
     stream_arguments: Annotated[
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
+    constraint: ConstraintOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
+    from adapter.constraint import get_constraint
     from adapter.endpoints import api_url, find_endpoint
     from adapter.wire.request import Options, checked
 
@@ -377,6 +383,7 @@ def serve(
         prompts=str(prompts) if prompts else None,
         policy=policy,
         stream_arguments=stream_arguments,
+        constraint=get_constraint(None if constraint == "auto" else constraint),
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     run_server(Settings(base_url, host, port, keep_alive, checked(options)))

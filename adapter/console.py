@@ -26,12 +26,12 @@ from adapter.visible import visible
 HINTS = {
     "turns": "raise --max-turns, or make the task smaller",
     "repetition": "try a larger model, or a smaller task",
-    "unreadable": "try --constrain always, another --format, or a larger model",
+    "unreadable": "try --constraint required, another --format, or a larger model",
     "unsuccessful": "name the file and quote the text exactly, or try a larger model",
 }
 """What a person can do about a conversation that came to nothing."""
 
-NO_CALL_HINT = "if it should have acted, try --constrain always, another --format, or a larger model"
+NO_CALL_HINT = "if it should have acted, try --constraint required, another --format, or a larger model"
 MAX_SHOWN_LINES = 12
 """Lines of a result that are shown; the model gets all of it."""
 

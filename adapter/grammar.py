@@ -43,26 +43,13 @@ from adapter.schema_shapes import (
     Table,
     is_possible,
 )
-from adapter.tools import Tool, ToolSet
+from adapter.tools import ToolSet
 
 MAX_STRING = 1500
 """Characters. About what SmolLM2 writes in the 512 tokens that a call is usually given."""
 
 LONGEST_REPETITION = 1999
 """llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""
-
-REPLY = Tool(
-    name="reply",
-    description="Answer the user in words.",
-    parameters={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
-    example={"text": "The file has 3 lines."},
-)
-"""A way to say something instead of calling a tool, for models that are only allowed calls.
-
-Given a free choice between a call and text, small models answer in text far too
-often. Of the 18 scenarios of `canitoolcall probe` SmolLM2-135M passed 6 with the
-free choice and 12 with this; Qwen2.5-Coder-0.5B 8 and 16.
-"""
 
 
 def gbnf(

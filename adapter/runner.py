@@ -16,6 +16,7 @@ from adapter import resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.approval import Approver, Rule
 from adapter.console import Console, ConsoleQuestions, download_progress
+from adapter.constraint import get_constraint
 from adapter.dialects import Dialect
 from adapter.embedded import INSTALL, EmbeddedServer, gguf_path, is_available, is_gguf
 from adapter.errors import ToolError, TransportError, UsageError
@@ -34,7 +35,6 @@ from adapter.transport import ChatClient, find_endpoint
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
 
-CONSTRAIN = ("auto", "always", "never")
 MAX_KNOWN_FILES = 2_000
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
@@ -51,7 +51,7 @@ class Settings:
     format: str | None = None
     style: str = "compact"
     prompts: str | None = None
-    constrain: str = "auto"
+    constraint: str | None = None
     max_turns: int = 25
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
@@ -69,8 +69,7 @@ class Served:
 
 def run_task(task: str, settings: Settings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
-    if settings.constrain not in CONSTRAIN:
-        raise UsageError(f"--constrain is {settings.constrain!r}; expected one of: {', '.join(CONSTRAIN)}")
+    constraint = get_constraint(settings.constraint)
     console = Console()
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
@@ -97,7 +96,7 @@ def run_task(task: str, settings: Settings) -> int:
             for observer in observers:
                 observer(happening)
 
-        is_guided = settings.constrain == "always" or (settings.constrain == "auto" and served.is_small)
+        is_guided = constraint == "required" or (constraint is None and served.is_small)
         evidence = gather(whole, task)
         format = "hermes" if is_guided else settings.format or guess(served.chat.model) or "hermes"
         small = tools_for_small(whole.tools, evidence) if is_guided else None
@@ -129,6 +128,7 @@ def run_task(task: str, settings: Settings) -> int:
             system=system_prompt(settings.dialect, format, style, tools=offered, prompts=settings.prompts),
             limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None),
             observe=observe,
+            constraint=None if is_guided else constraint,
         )
         if recording is not None:
             server = served.chat.endpoint.kind
@@ -162,7 +162,7 @@ def run_demo(keep: Path | None) -> int:
         print(f"task: {DEMO_TASK}", file=sys.stderr)
         state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
         model = str(weights(Console()))
-        code = run_task(DEMO_TASK, Settings(folder, model=model, approve="yolo", constrain="always", state=state))
+        code = run_task(DEMO_TASK, Settings(folder, model=model, approve="yolo", constraint="required", state=state))
         after = file.read_text(encoding="utf-8")
         print(f"settings.ini was{'' if after != before else ' not'} changed:\n{after}", end="")
         return code if after != before else 1

@@ -7,13 +7,19 @@ passes untouched. So streams, helpers, raw responses and retries work as ever.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from adapter.constraint import Constraint
+from adapter.endpoints import recognise
 from adapter.errors import UsageError
+from adapter.transport import constraint_fields
 from adapter.wire.errors import refusal
 from adapter.wire.exchange import Streamed, translated_body
 from adapter.wire.request import Options, Request, checked, has_tools, translate
@@ -34,25 +40,31 @@ def wrap(
     style: str = "trained",
     policy: str = "safe",
     stream_arguments: bool = False,
+    constraint: Constraint | None = None,
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions take tools, whatever the server can.
 
     ``format``: how the model writes calls; None goes by the model's name in each request. ``style``: how the prompt
     describes the tools (see `system_prompt`). ``policy``: which text may become a call (see `Parser`).
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
-    closed. The copy shares the connections of ``client``, which stays as it is.
+    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`).
+    The copy shares the connections of ``client``, which stays as it is.
     Raises UsageError for an unknown format, style or policy, and for what is no such client.
     """
     from openai import AsyncOpenAI, OpenAI
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {type(client).__name__}")
-    options = checked(Options(format=format, style=style, policy=policy, stream_arguments=stream_arguments))
+    options = Options(
+        format=format, style=style, policy=policy, stream_arguments=stream_arguments, constraint=constraint
+    )
+    options = checked(options)
+    server = _Server(str(client.base_url).rstrip("/"), options)
     if isinstance(client, AsyncOpenAI):
         http = _library_of(client._client)
-        return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, options)))
+        return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
     http = _library_of(client._client)
-    return client.copy(http_client=http.Client(transport=_Transport(http, client._client, options)))
+    return client.copy(http_client=http.Client(transport=_Transport(http, client._client, server)))
 
 
 def _library_of(client: object) -> Any:
@@ -61,14 +73,33 @@ def _library_of(client: object) -> Any:
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
 
 
+class _Server:
+    """What is behind the client. Asked once, before the first request that may need a constraint."""
+
+    def __init__(self, base_url: str, options: Options) -> None:
+        self._base_url, self._options = base_url, options
+        self._is_known = options.constraint == "off"
+
+    def options(self) -> Options:
+        if not self._is_known:
+            if kind := recognise(self._base_url):
+                # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
+                self._options = replace(self._options, enforce=partial(constraint_fields, kind, max_string=None))
+            self._is_known = True
+        return self._options
+
+    async def options_soon(self) -> Options:
+        return self._options if self._is_known else await asyncio.to_thread(self.options)
+
+
 class _Transport:
     """Sends through the user's own HTTP client, with its proxies, certificates and connections."""
 
-    def __init__(self, http: Any, client: Any, options: Options) -> None:
-        self._http, self._client, self._options = http, client, options
+    def __init__(self, http: Any, client: Any, server: _Server) -> None:
+        self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, self._options)
+        passage = _Passage(self._http, sent, self._server.options())
         if passage.refused:
             return passage.refused
         response = self._client.send(passage.sent, stream=True)
@@ -102,11 +133,11 @@ class _Transport:
 class _AsyncTransport:
     """As `_Transport`."""
 
-    def __init__(self, http: Any, client: Any, options: Options) -> None:
-        self._http, self._client, self._options = http, client, options
+    def __init__(self, http: Any, client: Any, server: _Server) -> None:
+        self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, self._options)
+        passage = _Passage(self._http, sent, await self._server.options_soon())
         if passage.refused:
             return passage.refused
         response = await self._client.send(passage.sent, stream=True)

@@ -95,7 +95,7 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["replay", "/does/not/exist"], 2, "no transcript at"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
-        (["run", "hi", "--constrain", "maybe"], 2, "expected one of: auto, always, never"),
+        (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
         (["run", "hi", "--base-url", "http://127.0.0.1:9"], 3, "Nothing answers at http://127.0.0.1:9"),
@@ -225,7 +225,7 @@ def test_the_built_in_model_changes_a_file(tmp_path, real_weights):
     (tmp_path / "greet.py").write_text('print("Hello")\n', encoding="utf-8")
     task = "In greet.py replace 'Hello' by 'Good morning'"
     done = adapter(
-        "run", task, "-w", tmp_path, "--approve", "auto-edit", "--model", real_weights, "--constrain", "always"
+        "run", task, "-w", tmp_path, "--approve", "auto-edit", "--model", real_weights, "--constraint", "required"
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "greet.py").read_text(encoding="utf-8") == 'print("Good morning")\n'

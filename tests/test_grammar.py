@@ -15,7 +15,8 @@ from jsonschema import Draft202012Validator
 from adapter.embedded import EmbeddedServer
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
-from adapter.grammar import LONGEST_REPETITION, REPLY, gbnf, json_schema
+from adapter.grammar import LONGEST_REPETITION, gbnf, json_schema
+from adapter.replies import REPLY
 from adapter.schema_shapes import Choices
 from adapter.tools import Tool, ToolSet
 from adapter.transport import ChatClient

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.grammar import REPLY
 from adapter.grounding import Evidence, choices_for, offered
+from adapter.replies import REPLY
 from adapter.tools import Tool, ToolSet
 
 

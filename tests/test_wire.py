@@ -193,7 +193,7 @@ def test_the_template_decides_over_the_name():
 
 def test_a_required_call_is_enforced_where_the_server_can():
     """With the named tool alone; a grammar of the client's own stays."""
-    options = Options(constrain=lambda tools: {"grammar": ",".join(tools)})
+    options = Options(enforce=lambda tools: {"grammar": ",".join(tools)})
     body = {"messages": ASK, "tools": [*TOOLS, {"name": "other"}]}
     named = {"type": "function", "function": {"name": "read_file"}}
     assert translate({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
@@ -205,7 +205,7 @@ def test_a_required_call_is_enforced_where_the_server_can():
 
 def test_an_enforced_call_is_read_under_any_policy():
     """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
-    options = Options(policy="strict", constrain=lambda _: {"response_format": {"type": "json_schema"}})
+    options = Options(policy="strict", enforce=lambda _: {"response_format": {"type": "json_schema"}})
     made = translate({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
     (choice,) = whole(completion('{"name": "read_file", "parameters": {"path": "a.py"}}'), made)["choices"]
     assert choice["finish_reason"] == "tool_calls"

@@ -132,3 +132,22 @@ def test_the_client_itself_stays_as_it_is(client, scripted):
 def test_only_openai_clients_can_be_wrapped():
     with pytest.raises(UsageError, match="got str"):
         wrap("client")  # type: ignore[type-var]
+
+
+def test_a_constraint_is_what_the_server_is_told(client, scripted):
+    """With `prefer` a model may only call or reply; a reply is content."""
+    scripted.on("/props", as_json(200, {"default_generation_settings": {}}))
+    said = '<tool_call>\n{"name": "reply", "arguments": {"text": "Nothing to do."}}\n</tool_call>'
+    scripted.on(CHAT, as_json(200, completion(said)))
+    answer = wrap(client, constraint="prefer").chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    assert answer.choices[0].message.content == "Nothing to do."
+    assert not answer.choices[0].message.tool_calls
+    assert answer.choices[0].finish_reason == "stop"
+    (body,) = scripted.bodies()
+    assert "reply" in body["grammar"]
+    assert "read_file" in body["grammar"]
+
+
+def test_an_unknown_constraint_is_refused_at_once(client):
+    with pytest.raises(UsageError, match="expected off, arguments, prefer, required"):
+        wrap(client, constraint="always")  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ class Upstream:
         options = self._options
         if kind is not None:
             # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
-            options = replace(options, constrain=partial(constraint_fields, kind, max_string=None))
+            options = replace(options, enforce=partial(constraint_fields, kind, max_string=None))
         if kind == "llama.cpp":
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):

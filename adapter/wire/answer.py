@@ -23,6 +23,7 @@ from adapter.events import (
 )
 from adapter.history import Written
 from adapter.parser import Parser
+from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.memory import Call
 from adapter.wire.request import Request
@@ -175,11 +176,12 @@ class _Choice:
         self.error: JsonObject | None = None
         self.was_reasoning = 0
         self._request = request
-        self._parser = Parser(
-            tools=request.tools,
-            turn=f"{request.turn}{index or ''}",
-            policy=request.policy,
-            stream_arguments=request.stream_arguments and not is_whole,
+        turn = f"{request.turn}{index or ''}"
+        streams = request.stream_arguments and not is_whole
+        self._parser: Parser | ReplyParser = (
+            Parser(tools=request.tools, turn=turn, policy=request.policy, stream_arguments=streams)
+            if request.reply is None
+            else ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
         )
         self._is_whole = is_whole
         self._has_role = False
@@ -281,10 +283,14 @@ class _Choice:
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
         self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
-        if self._calls and self._request.parallel:  # of several calls where one was wanted, the others were not made
-            content = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :]
-            self._request.memory.remember(self._request.format, content, self._calls, self._written.text())
+        self._remember()
         return self.finish_reason
+
+    def _remember(self) -> None:
+        content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
+        is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
+        if written != content and (content or self._calls) and not is_one_of_several:
+            self._request.memory.remember(self._request.format, content, self._calls, written)
 
 
 def _object(value: Json) -> JsonObject:

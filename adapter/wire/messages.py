@@ -59,6 +59,8 @@ def _plain(messages: Sequence[Json], format: Format, memory: Memory) -> Iterator
         else:
             # A field such as `name` goes along; past reasoning does not: no template shows it to the model.
             kept = {key: value for key, value in message.items() if key not in _DROPPED}
+            if role == "assistant" and isinstance(content, str):
+                content = memory.recall(format.name, content, []) or content
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
 
 

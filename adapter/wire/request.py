@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from adapter.constraint import Constraint, get_constraint
 from adapter.dialects import Dialect
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
+from adapter.replies import with_reply
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Memory
@@ -30,7 +32,9 @@ DEFAULT_FORMAT = "hermes"
 class Options:
     """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name.
     ``style`` and ``prompts``: of `system_prompt`. ``policy``: of `Parser`. ``stream_arguments``: hand on
-    arguments while they are written. ``constrain``: the fields by which a server enforces a call.
+    arguments while they are written. ``constraint``: how far the model is held to valid calls (see
+    `adapter.constraint`); None holds it where a request demands a call. ``enforce``: the fields by which
+    the server enforces a call of one of some tools; none where it cannot.
     ``memory``: of what the model wrote, for the calls that clients send back."""
 
     format: str | None = None
@@ -41,13 +45,15 @@ class Options:
     prompts: str | None = None
     policy: str = "safe"
     stream_arguments: bool = False
-    constrain: Callable[[ToolSet], JsonObject] | None = None
+    constraint: Constraint | None = None
+    enforce: Callable[[ToolSet], JsonObject] | None = None
     memory: Memory = field(default_factory=Memory)
 
 
 def checked(options: Options) -> Options:
     """``options``, if they can be used: raises UsageError at the start rather than with each request."""
     get_policy(options.policy)
+    get_constraint(options.constraint)
     format = get_format(options.format or DEFAULT_FORMAT).name
     system_prompt(CLIENTS_TOOLS, format, options.style, tools=[{"name": "any"}], prompts=options.prompts)
     return replace(options, format=format) if options.format else options
@@ -69,6 +75,8 @@ class Request:
     """Tells this turn from others of the conversation, for the ids of its calls."""
     is_restricted: bool = False
     """Only some of the described tools may be called: calls of others are text."""
+    reply: Tool | None = None
+    """By which the model, held to calls, says something."""
     format: str = DEFAULT_FORMAT
     memory: Memory = field(default_factory=Memory)
 
@@ -92,20 +100,23 @@ def translate(body: JsonObject, options: Options) -> Request:
     guessed = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
     format = get_format(guessed)
     parallel = body.get("parallel_tool_calls") is not False
+    constraint = _constraint(body, options, must_call) if allowed else "off"
+    reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
-    system = _prompt(_frozen(described), format.name, options.style, options.prompts) if allowed else ""
-    messages = plain_messages(
-        body.get("messages"), format, system, _order(allowed, must_call, parallel, described), options.memory
-    )
+    shown = ToolSet([*described.values(), reply]) if reply else described
+    system = _prompt(_frozen(shown), format.name, options.style, options.prompts) if allowed else ""
+    closing = _order(allowed, must_call, parallel, described)
+    messages = plain_messages(body.get("messages"), format, system, closing, options.memory)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
     if allowed and format.stops:
         plain["stop"] = _stops(body.get("stop"), format.stops)
     policy = options.policy
-    if must_call and options.constrain and not plain.keys() & {"grammar", "response_format", "json_schema"}:
-        constraint = options.constrain(allowed)
-        plain |= constraint
-        policy = APPROVED.name if constraint else policy  # what the server enforces may be a call without markers
+    may_reply = reply is not None and constraint == "prefer"
+    if options.enforce and constraint in ("prefer", "required"):
+        enforced = options.enforce(ToolSet([*allowed.values(), reply]) if may_reply and reply else allowed)
+        plain |= enforced
+        policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
     stream_options = body.get("stream_options")
     return Request(
         body=plain,
@@ -117,9 +128,17 @@ def translate(body: JsonObject, options: Options) -> Request:
         policy=policy,
         turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
         is_restricted=len(allowed) < len(described),
+        reply=reply if may_reply else None,
         format=format.name,
         memory=options.memory,
     )
+
+
+def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constraint:
+    """What holds for this request: a constraint of the client's own excludes ours."""
+    if options.constraint == "off" or body.keys() & {"grammar", "response_format", "json_schema"}:
+        return "off"
+    return "required" if must_call else options.constraint or "off"
 
 
 def _tools(definitions: Json) -> ToolSet:

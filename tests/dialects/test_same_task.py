@@ -136,7 +136,12 @@ def test_the_built_in_model_edits_in_every_dialect(dialect, tmp_path, real_weigh
     folder.mkdir()
     (folder / "settings.ini").write_text("[server]\nhost = 127.0.0.1\nport = 8000\n")
     settings = Settings(
-        folder, model=str(real_weights), approve="yolo", dialect=dialect, constrain="always", state=tmp_path / "state"
+        folder,
+        model=str(real_weights),
+        approve="yolo",
+        dialect=dialect,
+        constraint="required",
+        state=tmp_path / "state",
     )
     run_task("In settings.ini change 'port = 8000' to 'port = 9000'", settings)
     assert (folder / "settings.ini").read_text() == "[server]\nhost = 127.0.0.1\nport = 9000\n"
