@@ -368,7 +368,8 @@ def serve(
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraint import get_constraint
-    from adapter.endpoints import api_url, find_endpoint
+    from adapter.context import context_of
+    from adapter.endpoints import Endpoint, api_url, find_endpoint, recognise
     from adapter.wire.request import Options, checked
 
     try:
@@ -386,6 +387,8 @@ def serve(
         constraint=get_constraint(None if constraint == "auto" else constraint),
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
+    if advice := context_of(Endpoint(base_url, recognise(base_url) or "openai")).advice:
+        print(advice, file=sys.stderr)
     run_server(Settings(base_url, host, port, keep_alive, checked(options)))
 
 

@@ -169,13 +169,15 @@ def recognise(base_url: str, timeout_s: float = 1.0) -> Kind | None:
     return "openai"
 
 
-def get(url: str, timeout_s: float) -> Answer | None:
-    """One GET without proxies or redirects; None if no HTTP answer came within ``timeout_s``."""
+def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
+    """One GET, or a POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``."""
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
-        connection.request("GET", parts.path or "/", headers={"Accept": "application/json"})
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        content = None if body is None else json.dumps(body)
+        connection.request("GET" if body is None else "POST", parts.path or "/", content, headers)
         response = connection.getresponse()
         text = response.read()
     except (OSError, http.client.HTTPException):
@@ -187,38 +189,6 @@ def get(url: str, timeout_s: float) -> Answer | None:
     except ValueError:
         body = None
     return Answer(response.status, response.getheader("Server", ""), body)
-
-
-# -------------------------------------------------------------- context size
-
-
-def _props_size(body: Json) -> Json:
-    return body["default_generation_settings"]["n_ctx"]
-
-
-def _loaded_size(key: str, list_key: str) -> Callable[[Json], Json]:
-    return lambda body: next(entry[key] for entry in body[list_key] if entry.get(key))
-
-
-_CONTEXT_SIZE: dict[Kind, tuple[str, Callable[[Json], Json]]] = {
-    "llama.cpp": ("/props", _props_size),
-    "ollama": ("/api/ps", _loaded_size("context_length", "models")),
-    "lmstudio": ("/api/v0/models", _loaded_size("loaded_context_length", "data")),
-    "vllm": ("/v1/models", _loaded_size("max_model_len", "data")),
-}
-
-
-def context_size(endpoint: Endpoint, timeout_s: float = 2.0) -> int | None:
-    """Tokens that fit into the served model's context, where the server tells."""
-    if endpoint.kind not in _CONTEXT_SIZE:
-        return None
-    path, read = _CONTEXT_SIZE[endpoint.kind]
-    answer = get(endpoint.root + path, timeout_s)
-    try:
-        size = read(answer.body) if answer else None
-    except (KeyError, TypeError, AttributeError, StopIteration):
-        return None
-    return size if isinstance(size, int) else None
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:

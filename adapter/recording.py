@@ -93,6 +93,7 @@ class Recording:
                 rules=tuple(map(str, agent.workspace.rules)),
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
+                context_tokens=agent.limits.context_tokens,
                 files=snapshot(self._root),
                 workspace=workspace_hash(self._root),
             )
@@ -114,7 +115,8 @@ class Recording:
             case Query():
                 self._recorder.request(happening)
             case Chunk():
-                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason)
+                tokens = happening.usage.prompt if happening.usage else None
+                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, tokens)
             case Turn():
                 self._recorder.turn(happening)
             case ToolResult():

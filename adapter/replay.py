@@ -22,7 +22,7 @@ from adapter.operations import AgentReport, Question, RunAgent
 from adapter.recording import Recording, restore
 from adapter.session import Limits, Message
 from adapter.transcript import ApprovalLine, ChunkLine, EndLine, Line, Recorder, ResultLine, Transcript
-from adapter.transport import Chunk
+from adapter.transport import Chunk, Usage
 from adapter.workspace import Workspace
 
 OUTSIDE: frozenset[Capability | None] = frozenset({"questions", "agents", "search", "docs", "web"})
@@ -55,7 +55,8 @@ class _RecordedChat:
         if not self._answers:
             raise TransportError("the conversation asks for one answer more than was recorded")
         for line in self._answers.pop(0):
-            yield Chunk(line.text, line.reasoning, line.finish_reason)
+            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens)
+            yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
         if self._end is not None and not self._answers:
             if self._end.reason == "interrupted":
                 raise KeyboardInterrupt
@@ -150,7 +151,7 @@ def run_again(transcript: Transcript) -> Transcript:
             _RecordedChat(transcript),
             format=header.format,
             system=header.system,
-            limits=Limits(turns=header.max_turns, call_turns=header.call_turns),
+            limits=Limits(turns=header.max_turns, call_turns=header.call_turns, context_tokens=header.context_tokens),
             observe=recording,
         )
         recording.begin(agent, header.task, approve=header.approve)

@@ -100,10 +100,13 @@ def run_task(task: str, settings: Settings) -> int:
         evidence = gather(whole, task)
         format = "hermes" if is_guided else settings.format or guess(served.chat.model) or "hermes"
         small = tools_for_small(whole.tools, evidence) if is_guided else None
+        context = served.chat.context()
+        if context.advice:
+            console.note(context.advice)
         host = Host(
             questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
             editor=None,  # nobody looks at one here, and each tool costs tokens
-            agents=SubAgents(served.chat, format=format),
+            agents=SubAgents(served.chat, format=format, limits=Limits(context_tokens=context.tokens)),
         )
         workspace = stack.enter_context(
             Workspace(
@@ -126,7 +129,7 @@ def run_task(task: str, settings: Settings) -> int:
             chat,
             format=format,
             system=system_prompt(settings.dialect, format, style, tools=offered, prompts=settings.prompts),
-            limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None),
+            limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None, context_tokens=context.tokens),
             observe=observe,
             constraint=None if is_guided else constraint,
         )

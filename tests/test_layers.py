@@ -35,12 +35,13 @@ LAYERS = [
     ["adapter.resources"],
     ["adapter.prompt"],
     ["adapter.history", "adapter.tokens"],
+    ["adapter.budget"],
     ["adapter.session"],
     ["adapter.wire"],
     ["adapter.transcript"],
     ["adapter.workspace"],
     ["adapter.endpoints", "adapter.weights"],
-    ["adapter.embedded", "adapter.sdk_errors"],
+    ["adapter.embedded", "adapter.sdk_errors", "adapter.context"],
     ["adapter.transport"],
     ["adapter.guidance", "adapter.wrapped"],
     ["adapter.agent"],
@@ -61,6 +62,7 @@ PURE = [
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
     "adapter.constraint", "adapter.replies", "adapter.history", "adapter.tokens",
+    "adapter.budget",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -62,6 +62,7 @@ def test_the_request_holds_what_was_given_and_no_tools(scripted):
         "temperature": 0.0,
         "seed": 3,
         "grammar": 'root ::= "a"',
+        "stream_options": {"include_usage": True},
     }
 
 
