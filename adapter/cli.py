@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | prompt | edit | undo | run | serve | replay | demo | setup | tool``.
+"""The command line: ``adapter parse | prompt | edit | undo | run | serve | probe | replay | demo | setup | tool``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -390,6 +390,25 @@ def serve(
     if advice := context_of(Endpoint(base_url, recognise(base_url) or "openai")).advice:
         print(advice, file=sys.stderr)
     run_server(Settings(base_url, host, port, keep_alive, checked(options)))
+
+
+@app.command()
+def probe(
+    base_url: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
+    model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
+    format: Annotated[
+        str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
+    ] = "auto",
+    output: Annotated[Path | None, typer.Option(help="Write the profile here; else where the others find it.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write the HTML page here; else beside the profile.")] = None,
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds after which what is known counts.")] = 600.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the profile as a JSON object.")] = False,
+) -> None:
+    """Find out how a model calls tools best, and keep it as a profile for run, serve and wrap."""
+    from adapter.probe_command import Settings, run_probe
+
+    chosen = None if format == "auto" else format
+    raise typer.Exit(run_probe(Settings(base_url, model, chosen, output, page, time_limit, as_json)))
 
 
 @app.command()

@@ -24,9 +24,10 @@ from adapter.host import Host
 from adapter.schema import type_name, types_of
 from adapter.tools import Tool, ToolDefinitions, ToolSet
 
-Style = Literal["compact", "full", "trained", "small"]
+Style = Literal["compact", "full", "trained", "small", "native"]
 """compact: one line a tool; full: every parameter explained; trained: definitions as JSON, as templates put
-them; small: names and parameters only, for models of some hundred million parameters, which copy all else."""
+them; small: names and parameters only, for models of some hundred million parameters, which copy all else;
+native: none of them, for servers that describe the tools themselves."""
 
 
 def system_prompt(

@@ -8,9 +8,12 @@ goes on. Rows:
 
 - ours: the request translated by `adapter.wire`, past calls shown as the model wrote them;
 - ours, calls encoded: the same without memory of what the model wrote;
-- plain, tools first: OpenAI's ``tools`` sent to the server, whose template puts them first and encodes past calls;
+- plain, tools first: the tools and the past calls, as parsed, go to the server, whose template puts the tools first
+  and writes the calls anew;
 - plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or with
   a client that repeats them there.
+
+All write under the same grammar, which leaves the model its own spelling, so that all sessions hold twenty calls.
 """
 
 from __future__ import annotations
@@ -78,16 +81,16 @@ _TURN = (
     "{% else %}{{ m.content or '' }}{% endif %}{% if m.tool_calls %}" + _CALLS + "{% endif %}<|im_end|>\n"
 )
 _LIST = (
-    "<tools>\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>\n"
+    "<tools>\n{% for tool in listed %}{{ tool | tojson }}\n{% endfor %}</tools>\n"
     'For each call write <tool_call>\n{"name": <name>, "arguments": <arguments>}\n</tool_call>\n'
 )
 _END = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 TOOLS_FIRST = (
-    "{% if tools %}<|im_start|>system\n" + _LIST + "<|im_end|>\n{% endif %}"
+    "{% if listed %}<|im_start|>system\n" + _LIST + "<|im_end|>\n{% endif %}"
     "{% for m in messages %}" + _TURN + "{% endfor %}" + _END
 )
 TOOLS_ANEW = (
-    "{% for m in messages %}{% if loop.last and tools %}<|im_start|>system\n"
+    "{% for m in messages %}{% if loop.last and listed %}<|im_start|>system\n"
     + _LIST
     + "<|im_end|>\n{% endif %}"
     + _TURN
@@ -134,11 +137,18 @@ def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
     return ask
 
 
+def plain(base_url: str, body: JsonObject) -> JsonObject:
+    """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
+    kept = {key: value for key, value in body.items() if key not in ("tools", "tool_choice")}
+    sent = {**kept, "grammar": GRAMMAR, "chat_template_kwargs": {"listed": body["tools"]}}
+    return whole(post(base_url, sent), translate(body, Options()))
+
+
 WAYS = (
     Way("ours", translated(remembers=True)),
     Way("ours, calls encoded", translated(remembers=False)),
-    Way("plain, tools first", post, TOOLS_FIRST),
-    Way("plain, tools anew", post, TOOLS_ANEW),
+    Way("plain, tools first", plain, TOOLS_FIRST),
+    Way("plain, tools anew", plain, TOOLS_ANEW),
 )
 
 
@@ -166,13 +176,10 @@ def run(base_url: str, way: Way, turns: int) -> Figures:
     return Figures(reused, read, time.monotonic() - began, calls)
 
 
-def measure(weights: Path, turns: int, ways: tuple[Way, ...] = WAYS) -> dict[str, Figures]:
-    """A server of its own for each way: nothing is left over from the one before."""
-    figures = {}
-    for way in ways:
-        with EmbeddedServer(weights, context_size=8192, chat_template=way.template) as server:
-            figures[way.name] = run(server.endpoint.base_url, way, turns)
-    return figures
+def measure(weights: Path, turns: int, way: Way) -> Figures:
+    """On a server of its own: nothing is left over from another way."""
+    with EmbeddedServer(weights, context_size=8192, chat_template=way.template) as server:
+        return run(server.endpoint.base_url, way, turns)
 
 
 def main() -> None:
@@ -189,9 +196,11 @@ def main() -> None:
         else:
             weights = Path(options.model or fetch_weights())
         table = Table("way", "reused", "read", "share reused", "calls", "s")
-        for name, row in measure(weights, options.turns).items():
+        for way in WAYS:
+            row = measure(weights, options.turns, way)
             numbers = (f"{row.reused:,}", f"{row.read:,}", f"{row.share:.1%}", f"{row.calls}", f"{row.seconds:.0f}")
-            table.add_row(name, *numbers)
+            table.add_row(way.name, *numbers)
+            print(way.name, *numbers, flush=True)
     Console().print(table)
 
 

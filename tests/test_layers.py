@@ -36,6 +36,7 @@ LAYERS = [
     ["adapter.prompt"],
     ["adapter.history", "adapter.tokens"],
     ["adapter.budget"],
+    ["adapter.setups"],
     ["adapter.session"],
     ["adapter.wire"],
     ["adapter.transcript"],
@@ -43,11 +44,13 @@ LAYERS = [
     ["adapter.endpoints", "adapter.weights"],
     ["adapter.embedded", "adapter.sdk_errors", "adapter.context"],
     ["adapter.transport"],
-    ["adapter.guidance", "adapter.wrapped"],
+    ["adapter.profiles"],
+    ["adapter.guidance", "adapter.native", "adapter.probing", "adapter.wrapped"],
     ["adapter.agent"],
     ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles"],
     ["adapter.subagents"],
     ["adapter.replay", "adapter.runner", "adapter.tool_commands"],
+    ["adapter.probe_command"],
     ["adapter.server"],
     ["adapter.cli"],
     ["adapter.__main__"],
@@ -62,7 +65,7 @@ PURE = [
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
     "adapter.constraint", "adapter.replies", "adapter.history", "adapter.tokens",
-    "adapter.budget",
+    "adapter.budget", "adapter.setups",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
 from adapter.parser import parse
+from adapter.setups import Setup
 from adapter.tools import ToolSet
 from adapter.wire.answer import Answer, whole
 from adapter.wire.errors import RequestError, relayed
@@ -159,6 +160,50 @@ def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
     shown = asked_again(options, message, {"role": "user", "content": "Go on."})[2]["content"]
     assert shown != ODD
     assert "a.py" not in shown or changed == "content"
+
+
+NATIVE = Options(native=True)
+
+
+def test_the_servers_own_calls_are_handed_on():
+    """With `native` the request goes as it came; the calls come back, as does one that was left in the text."""
+    asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
+    first = translate(asked, NATIVE)
+    assert first.body == asked
+    own = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "b.py"}'}}
+    answer = completion(CALL)
+    answer["choices"][0]["message"]["tool_calls"] = [own]
+    (choice,) = whole(answer, first)["choices"]
+    assert [call["function"]["name"] for call in choice["message"]["tool_calls"]] == ["read_file"] * 2
+    assert choice["message"]["tool_calls"][1] == own
+    assert (choice["message"]["content"], choice["finish_reason"]) == (None, "tool_calls")
+
+
+def test_the_servers_own_calls_stream_under_our_numbers():
+    """One call in the text, then two of the server's in pieces: the numbers are dense, the pieces join."""
+    header = {"index": 0, "id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"pa'}}
+    other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
+    rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
+    events = [delta(CALL), *(delta(tool_calls=[each]) for each in (header, rest, other)), delta(finish_reason="stop")]
+    answer = Answer(translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE))
+    chunks = [chunk for event in events for chunk in answer.feed(event)] + answer.close()
+    calls: dict[int, str] = {}
+    for chunk in chunks:
+        for call in chunk["choices"][0]["delta"].get("tool_calls", ()):
+            calls[call["index"]] = calls.get(call["index"], "") + call["function"]["arguments"]
+    assert [json.loads(calls[index]) for index in range(3)] == [{"path": "a.py"}, {"path": "b.py"}, {}]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_what_is_known_of_a_model_counts_for_it_alone():
+    """A server with several models: each request is translated as is best for the model that it names."""
+    known = {"qwen3": Setup(native=True), "phi": Setup(format="mistral", style="compact")}
+    options = Options(setup_of=known.get)
+    asked = {"messages": ASK, "tools": TOOLS}
+    assert translate({**asked, "model": "qwen3"}, options).is_native
+    assert translate({**asked, "model": "phi"}, options).format == "mistral"
+    assert "[TOOL_CALLS]" in str(translate({**asked, "model": "phi"}, options).body)
+    assert translate({**asked, "model": "other"}, options).format == "hermes"
 
 
 def test_memory_has_an_end():

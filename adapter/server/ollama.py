@@ -43,6 +43,8 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         if not isinstance(body, dict):
             raise UsageError("the request's body must be a JSON object")
         request = replace(translate(ollama.as_openai(body), known.options), stream_arguments=False)
+        if known.kind == "ollama" and request.is_native:
+            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
     except ValueError as error:  # UsageError is one, and what json raises
         return JSONResponse({"error": str(error)}, 400)
     is_native = known.kind == "ollama"

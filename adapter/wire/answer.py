@@ -189,6 +189,7 @@ class _Choice:
         self._content: list[str] = []  # what the client has of it
         self._ids: list[str] = []  # of the calls that the client has the beginning of
         self._calls: list[Call] = []  # those that it has whole
+        self._native_calls: dict[Json, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
@@ -205,6 +206,8 @@ class _Choice:
             deltas.append({"reasoning_content": reasoning})
         if isinstance(text := delta.get("content"), str) and text:
             deltas += self._deltas(self._parser.feed(text))
+        if self._request.is_native:
+            deltas += self._native(delta.get("tool_calls"))
         if isinstance(finish_reason, str) and not self.finish_reason:
             deltas += self._deltas(self._parser.close(finish_reason), finish_reason)
             if not self.finish_reason and not self.error:
@@ -266,6 +269,24 @@ class _Choice:
             return []
         return [self._header(call.id, call.name, json.dumps(call.arguments, ensure_ascii=False))]
 
+    def _native(self, calls: Json) -> list[JsonObject]:
+        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
+        handed_on: list[JsonObject] = []
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
+                continue
+            index = call.get("index", position)
+            arguments = function.get("arguments")
+            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
+            if index not in self._native_calls:
+                call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
+                handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
+                self._native_calls[index] = len(self._ids) - 1
+            else:
+                fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
+                handed_on.append({"tool_calls": [fragment]})
+        return handed_on
+
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)
         function = {"name": name, "arguments": arguments}
@@ -289,7 +310,9 @@ class _Choice:
     def _remember(self) -> None:
         content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
         is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
-        if written != content and (content or self._calls) and not is_one_of_several:
+        if self._request.is_native or is_one_of_several:
+            return
+        if written != content and (content or self._calls):
             self._request.memory.remember(self._request.format, content, self._calls, written)
 
 

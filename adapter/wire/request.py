@@ -16,6 +16,7 @@ from adapter.formats import get_format, guess
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
 from adapter.replies import with_reply
+from adapter.setups import Setup
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Memory
@@ -35,6 +36,8 @@ class Options:
     arguments while they are written. ``constraint``: how far the model is held to valid calls (see
     `adapter.constraint`); None holds it where a request demands a call. ``enforce``: the fields by which
     the server enforces a call of one of some tools; none where it cannot.
+    ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
+    read here. ``setup_of``: what is known to be best for the model that a request names; it comes before the rest.
     ``memory``: of what the model wrote, for the calls that clients send back."""
 
     format: str | None = None
@@ -47,7 +50,21 @@ class Options:
     stream_arguments: bool = False
     constraint: Constraint | None = None
     enforce: Callable[[ToolSet], JsonObject] | None = None
+    native: bool = False
+    setup_of: Callable[[str], Setup | None] | None = None
     memory: Memory = field(default_factory=Memory)
+
+    def for_model(self, model: str) -> Options:
+        setup = self.setup_of(model) if self.setup_of else None
+        if setup is None:
+            return self
+        return replace(
+            self,
+            format=setup.format,
+            style=setup.style,
+            constraint=setup.constraint if setup.constraint != "off" else None,
+            native=setup.native,
+        )
 
 
 def checked(options: Options) -> Options:
@@ -77,6 +94,8 @@ class Request:
     """Only some of the described tools may be called: calls of others are text."""
     reply: Tool | None = None
     """By which the model, held to calls, says something."""
+    is_native: bool = False
+    """The server reads calls, too: those are handed on."""
     format: str = DEFAULT_FORMAT
     memory: Memory = field(default_factory=Memory)
 
@@ -93,13 +112,16 @@ def has_tools(body: Json) -> bool:
 
 
 def translate(body: JsonObject, options: Options) -> Request:
-    """The request without tools. Raises RequestError for one that OpenAI would refuse as well."""
+    """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
+    options = options.for_model(str(body.get("model") or ""))
     described = _tools(body.get("tools") or [])
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
     guessed = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
     format = get_format(guessed)
     parallel = body.get("parallel_tool_calls") is not False
+    if options.native:
+        return _native(body, described, allowed, options)
     constraint = _constraint(body, options, must_call) if allowed else "off"
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
@@ -117,21 +139,45 @@ def translate(body: JsonObject, options: Options) -> Request:
         enforced = options.enforce(ToolSet([*allowed.values(), reply]) if may_reply and reply else allowed)
         plain |= enforced
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
-    stream_options = body.get("stream_options")
     return Request(
         body=plain,
         tools=allowed,
         parallel=parallel,
         stream=body.get("stream") is True,
-        wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
+        wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
         policy=policy,
-        turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
+        turn=_turn(messages),
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
         format=format.name,
         memory=options.memory,
     )
+
+
+def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
+    """The request as it came: the server describes the tools and reads the calls."""
+    return Request(
+        body=body,
+        tools=allowed,
+        parallel=body.get("parallel_tool_calls") is not False,
+        stream=body.get("stream") is True,
+        wants_usage=_wants_usage(body),
+        stream_arguments=options.stream_arguments,
+        policy=options.policy,
+        turn=_turn(body.get("messages")),
+        is_restricted=len(allowed) < len(described),
+        is_native=True,
+    )
+
+
+def _wants_usage(body: JsonObject) -> bool:
+    stream_options = body.get("stream_options")
+    return isinstance(stream_options, dict) and stream_options.get("include_usage") is True
+
+
+def _turn(messages: Json) -> str:
+    return hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest()
 
 
 def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constraint:
