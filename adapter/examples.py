@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapter.events import JsonObject
@@ -77,6 +77,17 @@ EXAMPLES = (
     Example("Run make in the project", "run_command", {"command": "make", "cwd": "."}),
     Example("Execute 'npm install'", "run_command", {"command": "npm install", "cwd": "."}),
 )
+
+AS_WELL: Mapping[str, JsonObject] = {"apply_edit": {"replace_all": True}}
+"""What a call may say besides and still answer the request: a dialect's only edit may be of every place."""
+
+PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "read_file": ("ShowFileContents", {"path": "file"}),
+    "grep_search": ("SearchText", {"pattern": "pattern", "path": "path"}),
+    "list_directory": ("ListFiles", {"path": "path"}),
+}
+"""Promptly's programs that answer such a request, and what they call its arguments. What a program does is
+nothing that could be compared, so they are told here."""
 
 
 def nearest(

@@ -101,6 +101,10 @@ def _replaces(tool: Tool) -> bool:
     return bool(_OLD & names and _NEW & names)
 
 
+def _looks_inside(tool: Tool) -> bool:
+    return bool(_LOOKS_INSIDE.search(tool.name)) and not _replaces(tool)
+
+
 def _is_risky(tool: Tool) -> bool:
     return tool.effect in ("delete", "execute") or bool(_RISKY.search(tool.name))
 
@@ -141,7 +145,7 @@ def _values(tool: Tool, name: str, evidence: Evidence) -> list[str] | None:
 
 def _paths(tool: Tool, evidence: Evidence) -> list[str] | None:
     known = list(evidence.known_paths)
-    if _LOOKS_INSIDE.search(tool.name):
+    if _looks_inside(tool):
         known = [".", *directories(known), *known]
     spelled = spelled_paths(evidence.request)
     found = mentioned(known, evidence.request)
@@ -159,7 +163,7 @@ def _paths(tool: Tool, evidence: Evidence) -> list[str] | None:
         return []
     if _CONTENTS & {*tool.properties}:
         return None  # a new file that nobody named yet: its name is the model's to invent
-    if _LOOKS_INSIDE.search(tool.name):
+    if _looks_inside(tool):
         return ["."]  # nothing was named: everywhere is meant
     return known or None
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from adapter.calls import normalise
 from adapter.dialects.foreign import understood
 from adapter.events import JsonObject
-from adapter.examples import EXAMPLES, Example, nearest
+from adapter.examples import AS_WELL, EXAMPLES, PROGRAMS, Example, nearest
 from adapter.formats.hermes import encode_call
 from adapter.grounding import Evidence, choices_for, offered
 from adapter.session import Message
@@ -49,13 +49,25 @@ def examples_for(tools: ToolSet) -> list[Example]:
     """The worked examples in the words of these tools; those left out that none of them takes whole."""
     found = []
     for example in EXAMPLES:
-        tool = tools.match(example.tool)
-        name, arguments, _ = normalise(example.tool, example.arguments, tools)
-        if tool is None and (meant := understood(example.tool, example.arguments, tools)) is not None:
-            tool, name, arguments = meant.tool, meant.tool.name, meant.arguments
-        if tool is not None and set(arguments) <= set(tool.properties) and _is_valid(tool, arguments):
-            found.append(replace(example, tool=name, arguments=arguments))
+        for name, arguments in _in_words_of(tools, example):
+            tool = tools.get(name)
+            if tool is not None and set(arguments) <= set(tool.properties) and _is_valid(tool, arguments):
+                found.append(replace(example, tool=name, arguments=arguments))
+                break
     return found
+
+
+def _in_words_of(tools: ToolSet, example: Example) -> Iterator[tuple[str, JsonObject]]:
+    """Calls that may answer the example's request, the most literal first."""
+    name, arguments, _ = normalise(example.tool, example.arguments, tools)
+    yield name, arguments
+    for besides in ({}, AS_WELL.get(example.tool)):
+        if besides is not None:
+            meant = understood(example.tool, example.arguments | besides, tools)
+            if meant is not None:
+                yield meant.tool.name, meant.arguments
+    program, parameters = PROGRAMS.get(example.tool, ("", {}))
+    yield program, {parameters.get(key, key): value for key, value in example.arguments.items()}
 
 
 def _is_valid(tool: Tool, arguments: JsonObject) -> bool:

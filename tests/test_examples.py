@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.dialects import get_dialect
+from adapter.dialects.promptly import make_dialect, read_entry
 from adapter.examples import EXAMPLES, Example, nearest, skeleton
 from adapter.guidance import examples_for
 
@@ -71,3 +72,25 @@ def test_examples_speak_the_words_of_the_dialect(dialect, names):
         assert tool.validate is not None
         tool.validate(example.arguments)
     assert examples_for(get_dialect("blade").tools) == list(EXAMPLES)
+
+
+def test_programs_and_an_edit_of_every_place_have_examples_too():
+    """Promptly's only edit replaces wherever the text occurs; its programs read, search and list."""
+    tools = get_dialect("promptly").tools
+    examples = examples_for(tools)
+    assert {example.tool for example in examples} == {
+        "ShowFileContents", "WriteToFile", "SearchAndReplace", "SearchText", "ListFiles",
+    }  # fmt: skip
+    edit = next(example for example in examples if example.tool == "SearchAndReplace")
+    assert edit.arguments == {"file": "setup.cfg", "search": "debug = 1", "replace": "debug = 0"}
+    for example in examples:
+        validate = tools[example.tool].validate
+        assert validate is not None
+        validate(example.arguments).operation()
+
+
+def test_a_program_of_the_users_own_gets_no_foreign_arguments():
+    """One called ShowFileContents that takes something else is not shown with a file."""
+    entry = {"name": "ShowFileContents", "executable": "cat", "parameters": {"properties": {"what": {}}}}
+    tools = make_dialect([read_entry(entry, "tools.json")]).tools
+    assert "ShowFileContents" not in {example.tool for example in examples_for(tools)}

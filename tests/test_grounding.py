@@ -55,6 +55,13 @@ def test_a_new_file_is_the_one_that_is_named_or_free():
     assert choices("write a poem", "content", "write_file") is None
 
 
+def test_what_replaces_changes_a_file_whatever_it_is_called():
+    """SearchAndReplace looks for a text, but it is given no directory."""
+    replaces = tool("SearchAndReplace", "search", "replace", "file", effect="write")
+    evidence = Evidence("change 'hello' to 'hi'", FILES, contents={"src/app.py": APP})
+    assert choices_for(ToolSet([replaces]), evidence)["SearchAndReplace", "file"] == FILES
+
+
 def test_quoted_content_is_for_files_of_prose():
     assert choices("write 'buy milk' to todo.txt", "content", "write_file") == ["buy milk"]
     assert choices("create hi.py that prints 'hi'", "content", "write_file") is None

@@ -9,7 +9,7 @@ import pytest
 
 import adapter
 from adapter.errors import UsageError
-from adapter.events import ContentWasReasoning, TextDelta, ToolCall, ToolCallProgress, merge
+from adapter.events import ContentWasReasoning, RejectedCall, TextDelta, ToolCall, ToolCallProgress, merge
 from adapter.fixes import FIXES
 from adapter.formats import FORMATS
 from adapter.formats.reading.segmenter import MAX_PIECE
@@ -83,6 +83,16 @@ def test_ids_differ_between_reasoning_and_answer():
     """A call that ends unclosed reasoning does not share an id with one before it."""
     turn = parse(f"{CALL}\n<think>\nHm.\n{CALL}", TOOLS, "hermes")
     assert len({call.id for call in turn.calls}) == len(turn.calls) == 2
+
+
+def test_a_draft_in_reasoning_makes_no_progress():
+    """What is drafted after a real call is told neither as that call's progress nor as its own."""
+    parser = Parser("hermes", TOOLS)
+    for char in CALL:
+        parser.feed(char)
+    events = [event for char in f"<think>\nMaybe {CALL}?\n</think>" for event in parser.feed(char)]
+    assert not any(isinstance(event, ToolCallProgress) for event in events)
+    assert any(isinstance(event, RejectedCall) for event in events)
 
 
 @pytest.mark.parametrize("name", ["hermess", "", "gpt"])

@@ -78,16 +78,20 @@ def _taken(call: Invocation, own: Tool) -> Invocation | None:
     wanted = _operation(call)
     said = {key: value for key, value in call.arguments.items() if _without(call, key) != wanted}
     named: JsonObject = {}
+    unnamed = []
     for key, value in said.items():
         parameter = _parameter(key, call.tool, own)
-        if parameter is None or parameter in named:
+        if parameter is None:
+            unnamed.append(key)  # it may be what this tool always does
+            continue
+        if parameter in named:
             return None
         named[parameter] = value
     try:
         taken = resolve(own.name, named, ToolSet([own]))
     except ToolError:
         return None
-    return taken if _asks_the_same(_operation(taken), wanted, _least(call)) else None
+    return taken if _asks_the_same(_operation(taken), wanted, None if unnamed else _least(call)) else None
 
 
 def _parameter(key: str, foreign: Tool, own: Tool) -> str | None:

@@ -33,6 +33,12 @@ def answer(directory, dialect, name, arguments, **settings):
         ("proxyai", "run_command", {"command": "cat ../a.txt", "cwd": "sub"}, "Bash"),
         ("promptly", "create_directory", {"path": "new"}, "MakeDirectory"),
         ("promptly", "apply_patch", {"path": "a.txt", "old_text": "one", "new_text": "1"}, None),
+        (
+            "promptly",
+            "Edit",
+            {"file_path": "a.txt", "old_string": "one", "new_string": "1", "replace_all": True},
+            "SearchAndReplace",
+        ),
         ("promptly", "delete_file", {"path": "sub", "recursive": True}, None),
     ],
 )

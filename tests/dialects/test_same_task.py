@@ -127,9 +127,7 @@ def test_the_same_workspace_comes_out(dialect, tmp_path):
     assert after == EXPECTED
 
 
-@pytest.mark.parametrize(
-    "dialect", [name for name in SCRIPTS if name != "promptly"]
-)  # no worked example fits its tools
+@pytest.mark.parametrize("dialect", SCRIPTS)
 def test_the_built_in_model_edits_in_every_dialect(dialect, tmp_path, real_weights):
     """C106, C164: a real model of 135M, its calls constrained, by the tools as they are named here."""
     folder = tmp_path / "ws"

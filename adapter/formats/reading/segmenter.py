@@ -105,13 +105,13 @@ class Segmenter:
         next(self._machine)
 
     def feed(self, piece: str) -> list[Event]:
-        if self._body_start is not None and self._progress is not None:
-            sink = self._source.sink
-            if sink is not None and sink.matters.search(piece) is None:
-                sink.take(piece)
-                self._source.skip(piece)
-                return self._progress.report(piece, self._verdicts)
-        elif self._plain is not None and not self._held and self._line.is_midway and self._tables.is_plain(piece):
+        sink, is_call = self._source.sink, self._body_start is not None
+        progress = self._progress if is_call else None
+        if sink is not None and (progress or not is_call) and not sink.matters.search(piece):
+            sink.take(piece)
+            self._source.skip(piece)
+            return progress.report(piece, self._verdicts) if progress else []
+        if self._plain is not None and not self._held and self._line.is_midway and self._tables.is_plain(piece):
             return self._plain_piece(piece, self._plain)
         for start in range(0, len(piece), MAX_PIECE):
             part = piece[start : start + MAX_PIECE] if len(piece) > MAX_PIECE else piece
