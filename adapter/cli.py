@@ -42,6 +42,11 @@ ConstraintOption = Annotated[
     str, typer.Option(help="Hold the model to valid calls: off, arguments, prefer or required; auto decides.")
 ]
 
+ProfileOption = Annotated[
+    str,
+    typer.Option(help="What `adapter probe` found: auto (the model's own profile), a profile's name or file, or none."),
+]
+
 
 def main() -> None:
     """Run the command line; errors of ours become one message and an exit code."""
@@ -311,9 +316,12 @@ def run(
     include_tools: IncludeTools = None,
     exclude_tools: ExcludeTools = None,
     format: Annotated[str, typer.Option(help="How calls are written; auto goes by the model's name.")] = "auto",
-    style: Annotated[str, typer.Option(help="The system prompt: compact, full or trained.")] = "compact",
+    style: Annotated[
+        str, typer.Option(help="The system prompt: compact, full or trained; auto: the profile's, or compact.")
+    ] = "auto",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
     constraint: ConstraintOption = "auto",
+    profile: ProfileOption = "auto",
     max_turns: Annotated[int, typer.Option(min=1, help="Answers asked of the model.")] = 25,
     record: Annotated[Path | None, typer.Option(help="Write a transcript to this .jsonl file.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
@@ -331,9 +339,10 @@ def run(
         approve=approve,
         dialect=_dialect(dialect, tools, include_tools, exclude_tools),
         format=None if format == "auto" else format,
-        style=style,
+        style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
         constraint=None if constraint == "auto" else constraint,
+        profile=profile,
         max_turns=max_turns,
         record=record,
         rules=(
@@ -364,12 +373,12 @@ def serve(
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
     constraint: ConstraintOption = "auto",
+    profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraint import get_constraint
-    from adapter.context import context_of
-    from adapter.endpoints import Endpoint, api_url, find_endpoint, recognise
+    from adapter.endpoints import api_url, find_endpoint
     from adapter.wire.request import Options, checked
 
     try:
@@ -387,9 +396,7 @@ def serve(
         constraint=get_constraint(None if constraint == "auto" else constraint),
     )
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    if advice := context_of(Endpoint(base_url, recognise(base_url) or "openai")).advice:
-        print(advice, file=sys.stderr)
-    run_server(Settings(base_url, host, port, keep_alive, checked(options)))
+    run_server(Settings(base_url, host, port, keep_alive, checked(options), profile))
 
 
 @app.command()

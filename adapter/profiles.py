@@ -120,10 +120,11 @@ def save(profile: Profile, path: Path) -> None:
 
 
 def _tables(values: Mapping[str, Json]) -> Iterator[str]:
-    """TOML: values first, then the tables. JSON's strings, numbers and truth values are TOML's."""
+    """TOML: values first, then the tables. JSON's strings (but for DEL), numbers and truth values are TOML's."""
     for key, value in values.items():
         if not isinstance(value, dict):
-            yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            yield f"{key} = {text}"
     for key, value in values.items():
         if isinstance(value, dict):
             yield from ("", f"[{key}]", *_tables(value))
@@ -213,7 +214,7 @@ def in_force(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
         profile = load(path_of(model.name))
     except UsageError as error:
         return None, [f"{error}; it is not used"] if path_of(model.name).is_file() else []
-    if profile.model.server != model.server:
+    if (profile.model.name, profile.model.server) != (model.name, model.server):
         return None, []
     reasons = profile.staleness(model)
     if any("version" not in reason for reason in reasons):

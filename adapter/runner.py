@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from adapter import resources
+from adapter import profiles, resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.approval import Approver, Rule
 from adapter.console import Console, ConsoleQuestions, download_progress
@@ -25,10 +25,12 @@ from adapter.grounding import Evidence
 from adapter.guidance import GuidedChat, tools_for_small
 from adapter.host import Host
 from adapter.mentions import mentioned
+from adapter.native import NativeChat
 from adapter.operations import FileText, Glob, Paths, ReadText
 from adapter.prompt import system_prompt
 from adapter.recording import Recording
 from adapter.session import Limits
+from adapter.setups import Setup
 from adapter.subagents import SubAgents
 from adapter.transcript import Recorder
 from adapter.transport import ChatClient, find_endpoint
@@ -49,9 +51,11 @@ class Settings:
     approve: str = "ask"
     dialect: str | Dialect = "blade"
     format: str | None = None
-    style: str = "compact"
+    style: str | None = None
     prompts: str | None = None
     constraint: str | None = None
+    profile: str = "none"
+    """Which profile counts where the others say nothing; see `adapter.profiles.in_force`."""
     max_turns: int = 25
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
@@ -96,9 +100,14 @@ def run_task(task: str, settings: Settings) -> int:
             for observer in observers:
                 observer(happening)
 
-        is_guided = constraint == "required" or (constraint is None and served.is_small)
+        setup = _setup(settings, served, console)
+        if setup is not None and setup.constraint != "off":
+            constraint = constraint or setup.constraint
+        is_native = setup is not None and setup.native and settings.format is None and constraint is None
+        is_guided = constraint == "required" or (constraint is None and served.is_small and not is_native)
         evidence = gather(whole, task)
-        format = "hermes" if is_guided else settings.format or guess(served.chat.model) or "hermes"
+        known = setup.format if setup is not None and not setup.native else guess(served.chat.model)
+        format = "hermes" if is_guided else settings.format or known or "hermes"
         small = tools_for_small(whole.tools, evidence) if is_guided else None
         context = served.chat.context()
         if context.advice:
@@ -122,8 +131,12 @@ def run_task(task: str, settings: Settings) -> int:
             )
         )
         offered = workspace.tools if small is None else small
-        chat: Chat = served.chat if small is None else GuidedChat(served.chat, small, evidence)
-        style = "small" if is_guided else settings.style
+        chat: Chat = served.chat
+        style = settings.style or (setup.style if setup else "compact")
+        if small is not None:
+            chat, style = GuidedChat(served.chat, small, evidence), "small"
+        elif is_native:
+            chat, style = NativeChat(served.chat, workspace.tools, format), "native"
         agent = Agent(
             workspace,
             chat,
@@ -145,6 +158,17 @@ def run_task(task: str, settings: Settings) -> int:
             folder = shlex.quote(str(settings.workspace))
             console.note(f"{changes} made; `adapter undo --all {folder}` takes back all of this run")
     return {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}.get(done.reason, 1)
+
+
+def _setup(settings: Settings, served: Served, console: Console) -> Setup | None:
+    """What the model's profile says; the built-in model has help of its own, so that only a named one counts."""
+    if settings.profile == "none" or (served.is_small and settings.profile == "auto"):
+        return None
+    model = profiles.model_of(served.chat.endpoint, served.chat.model)
+    profile, notes = profiles.in_force(settings.profile, model)
+    for note in notes:
+        console.note(note)
+    return profile.setup if profile else None
 
 
 def run_demo(keep: Path | None) -> int:

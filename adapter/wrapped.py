@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -17,8 +18,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraint import Constraint
-from adapter.endpoints import recognise
+from adapter.endpoints import Endpoint, recognise
 from adapter.errors import UsageError
+from adapter.profiles import named, setups
 from adapter.transport import constraint_fields
 from adapter.wire.errors import refusal
 from adapter.wire.exchange import Streamed, translated_body
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 else:
     Client = TypeVar("Client")
 
+_log = logging.getLogger("adapter")
+
 
 def wrap(
     client: Client,
@@ -41,6 +45,7 @@ def wrap(
     policy: str = "safe",
     stream_arguments: bool = False,
     constraint: Constraint | None = None,
+    profile: str = "none",
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions take tools, whatever the server can.
 
@@ -48,8 +53,10 @@ def wrap(
     describes the tools (see `system_prompt`). ``policy``: which text may become a call (see `Parser`).
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`).
+    ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
+    that a request names, or a profile's name or file.
     The copy shares the connections of ``client``, which stays as it is.
-    Raises UsageError for an unknown format, style or policy, and for what is no such client.
+    Raises UsageError for an unknown format, style, policy or profile, and for what is no such client.
     """
     from openai import AsyncOpenAI, OpenAI
 
@@ -59,7 +66,9 @@ def wrap(
         format=format, style=style, policy=policy, stream_arguments=stream_arguments, constraint=constraint
     )
     options = checked(options)
-    server = _Server(str(client.base_url).rstrip("/"), options)
+    if profile not in ("auto", "none"):
+        named(profile)
+    server = _Server(str(client.base_url).rstrip("/"), options, profile)
     if isinstance(client, AsyncOpenAI):
         http = _library_of(client._client)
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
@@ -76,15 +85,19 @@ def _library_of(client: object) -> Any:
 class _Server:
     """What is behind the client. Asked once, before the first request that may need a constraint."""
 
-    def __init__(self, base_url: str, options: Options) -> None:
-        self._base_url, self._options = base_url, options
-        self._is_known = options.constraint == "off"
+    def __init__(self, base_url: str, options: Options, profile: str) -> None:
+        self._base_url, self._options, self._profile = base_url, options, profile
+        self._is_known = options.constraint == "off" and profile == "none"
 
     def options(self) -> Options:
         if not self._is_known:
             if kind := recognise(self._base_url):
                 # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
                 self._options = replace(self._options, enforce=partial(constraint_fields, kind, max_string=None))
+                setup_of, notes = setups(self._profile, Endpoint(self._base_url, kind))
+                self._options = replace(self._options, setup_of=setup_of)
+                for note in notes:
+                    _log.info(note)
             self._is_known = True
         return self._options
 

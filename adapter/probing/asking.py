@@ -19,6 +19,10 @@ MAX_TOKENS = 250
 """Of an answer: the longest right one takes about a hundred, in the wordiest format."""
 
 
+MAX_STRING = 120
+"""Characters of a string in a call that is held to its schema: without a bound small models never end one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read."""
@@ -33,16 +37,15 @@ class Outcome:
 
 
 class Asker:
-    """Asks the tasks of ``client``. ``template``: of the model's chat, to tell its format."""
+    """Asks the tasks of ``client``."""
 
-    def __init__(self, client: ChatClient) -> None:
-        self._client = client
+    def __init__(self, client: ChatClient, max_tokens: int = MAX_TOKENS) -> None:
+        self._client, self._max_tokens = client, max_tokens
 
     def ask(self, task: Task, setup: Setup) -> Outcome:
         """Raises TransportError where the server does not take the request, or fails."""
         kind = self._client.endpoint.kind
-        # Bounded strings: with small models a string without an end is the usual failure.
-        enforce = partial(constraint_fields, kind, max_string=400)
+        enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
         options = Options(
             format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native, enforce=enforce
         )
@@ -52,7 +55,7 @@ class Asker:
         began = time.monotonic()
         stream = self._client.stream(
             request.body["messages"], stop=request.body.get("stop", ()),
-            max_tokens=MAX_TOKENS, temperature=0.0, seed=1, extra=further,
+            max_tokens=self._max_tokens, temperature=0.0, seed=1, extra=further,
         )  # fmt: skip
         for chunk in stream:
             usage = chunk.usage or usage

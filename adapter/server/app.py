@@ -41,6 +41,7 @@ class Settings:
     port: int = 8090
     keep_alive_s: float = 5.0
     options: Options = field(default_factory=Options)
+    profile: str = "none"
 
 
 def serve(settings: Settings) -> None:
@@ -73,7 +74,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
-    upstream = Upstream(settings.upstream, settings.options)
+    upstream = Upstream(settings.upstream, settings.options, settings.profile)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:

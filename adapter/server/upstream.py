@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +13,11 @@ from functools import partial
 import aiohttp
 import yarl
 
+from adapter.context import context_of
 from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
 from adapter.errors import TransportError
 from adapter.events import JsonObject
+from adapter.profiles import setups
 from adapter.transport import constraint_fields
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json
@@ -23,7 +26,7 @@ SILENCE_S = 600.0
 """How long a model server may stay silent; reading a long prompt takes a slow machine minutes."""
 
 KNOWN_FOR_S = 60.0
-"""How long what llama.cpp said about its model holds."""
+"""How long what llama.cpp or Ollama said about its models holds."""
 
 _NO_ANSWER = START_ONE.replace(f"; or {BUILT_IN}", "")
 
@@ -35,14 +38,16 @@ class Known:
 
 
 class Upstream:
-    """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose.
+    """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``profile``: of `in_force`.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
 
-    def __init__(self, base_url: str, options: Options) -> None:
+    def __init__(self, base_url: str, options: Options, profile: str = "none") -> None:
         self.endpoint = Endpoint(base_url)
         self._options = options
+        self._profile = profile
+        self._told: list[str] = []
         self._known: Known | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
@@ -109,12 +114,27 @@ class Upstream:
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             options = _with_props(options, answer)
+        if kind is not None:
+            endpoint = Endpoint(self.endpoint.base_url, kind)
+            setup_of, notes = setups(self._profile, endpoint)
+            options = replace(options, setup_of=setup_of)
+            advice = context_of(endpoint).advice
+            self._tell([*notes, advice] if advice else notes)
         return Known(kind, options)
+
+    def _tell(self, notes: list[str]) -> None:
+        """What is new among ``notes``, on stderr."""
+        for note in notes:
+            if note not in self._told:
+                print(note, file=sys.stderr, flush=True)
+        self._told = notes
 
     def _holds_for_s(self, known: Known) -> float:
         """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
         if known.kind == "llama.cpp":
             return KNOWN_FOR_S if known.options.template else 0.0
+        if known.kind == "ollama":
+            return KNOWN_FOR_S  # which model it has loaded, and with what context, changes
         return math.inf if known.kind else 0.0
 
 

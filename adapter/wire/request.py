@@ -28,6 +28,8 @@ CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
 
+DEFAULT_STYLE = "trained"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -37,14 +39,14 @@ class Options:
     `adapter.constraint`); None holds it where a request demands a call. ``enforce``: the fields by which
     the server enforces a call of one of some tools; none where it cannot.
     ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
-    read here. ``setup_of``: what is known to be best for the model that a request names; it comes before the rest.
+    read here. ``setup_of``: what is known to be best for the model that a request names.
     ``memory``: of what the model wrote, for the calls that clients send back."""
 
     format: str | None = None
     template: str | None = None
     model: str | None = None
     """What the model is really called, where requests may name it as they like."""
-    style: str = "trained"
+    style: str = DEFAULT_STYLE
     prompts: str | None = None
     policy: str = "safe"
     stream_arguments: bool = False
@@ -55,15 +57,16 @@ class Options:
     memory: Memory = field(default_factory=Memory)
 
     def for_model(self, model: str) -> Options:
+        """With what is known of the model, as far as nothing else was said."""
         setup = self.setup_of(model) if self.setup_of else None
         if setup is None:
             return self
         return replace(
             self,
-            format=setup.format,
-            style=setup.style,
-            constraint=setup.constraint if setup.constraint != "off" else None,
-            native=setup.native,
+            format=self.format or setup.format,
+            style=setup.style if self.style == DEFAULT_STYLE else self.style,
+            constraint=self.constraint or (setup.constraint if setup.constraint != "off" else None),
+            native=setup.native and self.format is None and self.constraint is None,
         )
 
 
