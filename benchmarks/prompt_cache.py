@@ -139,7 +139,7 @@ def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
 
 def plain(base_url: str, body: JsonObject) -> JsonObject:
     """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
-    kept = {key: value for key, value in body.items() if key not in ("tools", "tool_choice")}
+    kept = {key: value for key, value in body.items() if key != "tools"}
     sent = {**kept, "grammar": GRAMMAR, "chat_template_kwargs": {"listed": body["tools"]}}
     return whole(post(base_url, sent), translate(body, Options()))
 
@@ -159,7 +159,7 @@ def run(base_url: str, way: Way, turns: int) -> Figures:
     reused = read = calls = 0
     began = time.monotonic()
     for turn in range(turns):
-        body = {"messages": messages, "tools": TOOLS, "tool_choice": "required", "max_tokens": 80}
+        body = {"messages": messages, "tools": TOOLS, "max_tokens": 80}
         completion = way.ask(base_url, {**body, "temperature": 0.8, "seed": turn})
         reused += completion["timings"]["cache_n"]
         read += completion["timings"]["prompt_n"]
