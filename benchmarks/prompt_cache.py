@@ -159,7 +159,7 @@ def run(base_url: str, way: Way, turns: int) -> Figures:
     reused = read = calls = 0
     began = time.monotonic()
     for turn in range(turns):
-        body = {"messages": messages, "tools": TOOLS, "max_tokens": 80}
+        body = {"messages": messages, "tools": TOOLS, "max_tokens": 160}
         completion = way.ask(base_url, {**body, "temperature": 0.8, "seed": turn})
         reused += completion["timings"]["cache_n"]
         read += completion["timings"]["prompt_n"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from adapter.formats import FORMATS
 from adapter.parser import parse
-from benchmarks import fuzz_parse
+from benchmarks import fuzz_parse, prompt_cache
 from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
 
@@ -45,3 +47,12 @@ def test_what_is_measured_is_read():
     for label, text in texts.items():
         assert [call.arguments["content"] for call in parse(text, TOOLS).calls] == [content], label
     assert all(abs(len(build(4_000)) - 4_000) < 500 for build in LOOPS.values())
+
+
+def test_a_server_reuses_what_it_wrote(random_gguf):
+    """Over four turns on a real llama.cpp: calls shown as they were written are not read again, nor are the tools."""
+    pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
+    ours, encoded, _, anew = (prompt_cache.measure(random_gguf, 4, way) for way in prompt_cache.WAYS)
+    assert ours.calls == 4
+    assert ours.read < encoded.read
+    assert ours.read < anew.read / 2
