@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adapter.events import Json, JsonObject
+from adapter.events import JsonObject
 from adapter.formats import get_format
 from adapter.session import Message
 from adapter.tools import ToolSet
@@ -26,8 +26,8 @@ class NativeChat:
         self._tools = [tool.to_openai() for tool in tools.values()]
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
-        names: dict[Json, str] = {}
-        arguments: dict[Json, str] = {}
+        names: dict[int, str] = {}
+        arguments: dict[int, str] = {}
         for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
             for index, function in _functions(chunk.raw or {}):
                 names.setdefault(index, str(function.get("name") or ""))
@@ -56,10 +56,11 @@ class NativeChat:
 _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 
-def _functions(raw: JsonObject) -> Iterator[tuple[Json, JsonObject]]:
+def _functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
     """(index, function) of the pieces of calls in a server's event."""
     for choice in raw.get("choices") or ():
         delta = choice.get("delta") if isinstance(choice, dict) else None
         for position, call in enumerate((delta.get("tool_calls") if isinstance(delta, dict) else None) or ()):
             if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
-                yield call.get("index", position), function
+                index = call.get("index")
+                yield index if isinstance(index, int) else position, function

@@ -47,5 +47,6 @@ def scripted() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records of changes go to a place of the test's own, on the file system of its files."""
+    """Records of changes go to a place of the test's own, on the file system of its files; so does configuration."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))

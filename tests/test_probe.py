@@ -122,6 +122,38 @@ def test_a_server_that_refuses_tools_is_no_obstacle():
     assert found.best.setup == COMPACT
 
 
+def test_a_server_that_dies_on_the_way_leaves_what_is_known():
+    """All setups did their first tasks; then every request fails."""
+    asked = 0
+
+    def dying(body: Any) -> Iterator[dict[str, Any]]:
+        nonlocal asked
+        asked += 1
+        yield from clever(body) if asked <= 18 else [{"error": {"message": "out of memory", "code": 500}}]
+
+    found = tried(dying)
+    assert "out of memory" in found.ended
+    assert found.best is not None
+    assert found.best.setup == COMPACT
+
+
+def test_one_that_always_calls_comes_after_one_that_can_answer():
+    """However many of its calls are right: it can never say that the work is done."""
+    calling, able = Setup("hermes", "small"), COMPACT
+
+    def model(body: Any) -> Iterator[dict[str, Any]]:
+        calls = right_calls(task_of(body)) or [("get_weather", {"city": "Rome"})]
+        if "Answer with one tool call." in json.dumps(body["messages"][0]):
+            yield delta(HERMES.encode_calls(calls), "stop")
+        else:
+            yield delta(HERMES.encode_calls(calls) if task_of(body).name == "one call" else "Well.", "stop")
+
+    found = tried(model, [NATIVE, calling, able])
+    assert [trial.score.right for trial in found.trials[1:]] == [12, 5]
+    assert found.best is not None
+    assert found.best.setup == able
+
+
 def test_a_model_that_only_talks_has_no_best():
     """To be right whenever no call is wanted is no skill."""
     found = tried(lambda _: iter([delta("Well.", "stop")]))

@@ -13,6 +13,7 @@ from adapter.probing.tasks import TOOLS, Call, Task, is_valid
 from adapter.setups import Setup
 from adapter.transport import ChatClient, Usage, constraint_fields
 from adapter.wire.answer import Answer
+from adapter.wire.errors import is_error
 from adapter.wire.request import Options, translate
 
 MAX_TOKENS = 250
@@ -59,11 +60,12 @@ class Asker:
         )  # fmt: skip
         for chunk in stream:
             usage = chunk.usage or usage
-            if not chunk.usage or chunk.finish_reason:
+            if chunk.raw is not None:
                 chunks += answer.feed(chunk.raw)
         chunks += answer.close()
         seconds = time.monotonic() - began
         content, calls, is_read = _folded(chunks)
+        is_read = is_read and not any(map(is_error, chunks))
         valid = is_read and all(map(is_valid, calls)) and not _holds_attempt(content)
         shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
         return Outcome(task, valid, valid and task.is_right(calls, content), shown, usage, seconds)

@@ -56,12 +56,13 @@ class Trial:
     def rank(self, tasks: int) -> tuple[float, ...]:
         """By its first ``tasks`` answers, the higher the better: right ones, valid ones, as few tokens as can be.
 
-        One without any right call comes last: saying nothing is right whenever no call is wanted.
+        One that cannot both call and answer comes after those that can: who never calls is right whenever no call
+        is wanted, and who always calls can never say that the work is done.
         """
         done = self.outcomes[:tasks]
-        calls_right = any(outcome.right and outcome.task.expected for outcome in done)
+        abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
         tokens = sum(outcome.usage.prompt + 2 * outcome.usage.written for outcome in done)
-        return calls_right, sum(each.right for each in done), sum(each.valid for each in done), -tokens
+        return abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ class Probe:
     def best(self) -> Trial | None:
         """Of the setups that were tried most the best; the server's own if that is better on the same tasks.
         None where no call came out right: nothing is known then."""
-        tried = [trial for trial in self.trials if trial.outcomes and not trial.refusal]
+        tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
         whole = [trial for trial in tried if len(trial.outcomes) >= tasks and trial.has_right_call]
@@ -125,8 +126,11 @@ def probe(
                         break
                     done += 1
                     observe(trial, done, done + _left(going, rungs[rung:], tasks))
-            if not any(trial.outcomes for trial in going):
+            if not any(trial.outcomes for trial in found.trials):
                 raise TransportError(going[0].refusal)
+            if all(trial.refusal for trial in going):
+                found.ended = going[0].refusal
+                return found
             native, ours = [trial for trial in going if trial.setup.native], [t for t in going if not t.setup.native]
             ours.sort(key=lambda trial: (not trial.refusal, trial.rank(upto)), reverse=True)
             going = [trial for trial in (*native, *ours[:keep]) if not trial.refusal]

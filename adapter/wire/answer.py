@@ -189,7 +189,7 @@ class _Choice:
         self._content: list[str] = []  # what the client has of it
         self._ids: list[str] = []  # of the calls that the client has the beginning of
         self._calls: list[Call] = []  # those that it has whole
-        self._native_calls: dict[Json, int] = {}  # the server's index -> ours
+        self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
@@ -275,7 +275,8 @@ class _Choice:
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
                 continue
-            index = call.get("index", position)
+            given = call.get("index")
+            index = given if isinstance(given, int) else position
             arguments = function.get("arguments")
             text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
             if index not in self._native_calls:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from adapter.events import JsonObject
@@ -34,16 +35,17 @@ class Memory:
                 self._size -= len(key) + len(before)
             self._texts[key] = text
             self._size += len(key) + len(text)
-        while self._size > self._max:
+        while self._size > self._max and self._texts:
             key, text = self._texts.popitem(last=False)
             self._size -= len(key) + len(text)
 
     def recall(self, format: str, content: str, calls: Sequence[Call]) -> str | None:
         """What the model wrote, where this is an answer that was remembered."""
         for key in _keys(format, content, calls):
-            if key in self._texts:
-                self._texts.move_to_end(key)
-                return self._texts[key]
+            if (text := self._texts.get(key)) is not None:
+                with suppress(KeyError):  # another thread's answer has just taken its place
+                    self._texts.move_to_end(key)
+                return text
         return None
 
 
