@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from adapter.context import Context, context_of
 from adapter.endpoints import Endpoint
-from tests.scripted_server import as_json
+from adapter.runner import Settings, run_task
+from adapter.server.upstream import Upstream
+from adapter.wire.request import Options
+from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 
 @pytest.mark.parametrize(
@@ -48,3 +53,31 @@ def test_a_large_context_is_nothing_to_tell(scripted):
     scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 2048}]}))
     scripted.on("/api/show", as_json(200, {"model_info": {"gpt2.context_length": 2048}}))
     assert context_of(Endpoint(f"{scripted.url}/v1", "ollama"), "x") == Context(2048, 2048, "")
+
+
+@pytest.fixture
+def small_ollama(scripted):
+    """An Ollama that holds 4,096 tokens, with one model that was made for more."""
+    scripted.on("/api/version", as_json(200, {"version": "0.12.0"}))
+    scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 4096}]}))
+    scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))
+    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "x", "object": "model"}]}))
+
+
+def test_run_tells_of_the_small_context(small_ollama, tmp_path, capfd):
+    """Once, before the model is asked."""
+    small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
+    assert run_task("Look.", Settings(tmp_path, small_ollama.url)) == 0
+    assert capfd.readouterr().err.count("Ollama holds 4,096 tokens of a conversation with x") == 1
+
+
+def test_serve_tells_of_the_small_context(small_ollama, capsys):
+    """When it first asks the server about itself."""
+
+    async def ask() -> None:
+        upstream = Upstream(f"{small_ollama.url}/v1", Options())
+        await upstream.known()
+        await upstream.known()
+
+    asyncio.run(ask())
+    assert capsys.readouterr().err.count("Ollama holds 4,096 tokens") == 1
