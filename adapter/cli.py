@@ -379,6 +379,7 @@ def serve(
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraint import get_constraint
     from adapter.endpoints import api_url, find_endpoint
+    from adapter.profiles import check as check_profile
     from adapter.wire.request import Options, checked
 
     try:
@@ -395,6 +396,7 @@ def serve(
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
     )
+    check_profile(profile)
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     run_server(Settings(base_url, host, port, keep_alive, checked(options), profile))
 

@@ -198,6 +198,12 @@ def _hash(template: Json) -> str:
     return hashlib.sha256(template.encode("utf-8", "replace")).hexdigest()[:16] if isinstance(template, str) else ""
 
 
+def check(choice: str) -> None:
+    """Raise UsageError for a choice that means no profile, before anything is begun."""
+    if choice not in ("auto", "none"):
+        named(choice)
+
+
 def in_force(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
     """The profile that ``choice`` means for ``model``, and what to tell the user of it.
 

@@ -74,6 +74,7 @@ class Served:
 def run_task(task: str, settings: Settings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
     constraint = get_constraint(settings.constraint)
+    profiles.check(settings.profile)
     console = Console()
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.

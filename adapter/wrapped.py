@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from adapter.constraint import Constraint
 from adapter.endpoints import Endpoint, recognise
 from adapter.errors import UsageError
-from adapter.profiles import named, setups
+from adapter.profiles import check, setups
 from adapter.transport import constraint_fields
 from adapter.wire.errors import refusal
 from adapter.wire.exchange import Streamed, translated_body
@@ -66,8 +66,7 @@ def wrap(
         format=format, style=style, policy=policy, stream_arguments=stream_arguments, constraint=constraint
     )
     options = checked(options)
-    if profile not in ("auto", "none"):
-        named(profile)
+    check(profile)
     server = _Server(str(client.base_url).rstrip("/"), options, profile)
     if isinstance(client, AsyncOpenAI):
         http = _library_of(client._client)

@@ -10,7 +10,9 @@ import pytest
 
 from adapter import wrap
 from adapter.agent import Agent
+from adapter.cli import serve
 from adapter.endpoints import Endpoint
+from adapter.errors import UsageError
 from adapter.native import NativeChat
 from adapter.profiles import Model, Profile, Use, path_of, save
 from adapter.runner import Settings, run_task
@@ -119,3 +121,15 @@ def test_wrap_uses_the_profile(server, profile, is_native):
         answer = wrap(client, profile=profile).chat.completions.create(model="m", messages=ASK, tools=TOOLS)
     assert answer.choices[0].message.tool_calls
     assert ("tools" in server.bodies()[0]) is is_native
+
+
+def test_a_profile_that_is_none_is_refused_at_the_start(server, root):
+    """Before any model is asked, with the names of those there are."""
+    for attempt in (
+        lambda: run_task("Look.", Settings(root, server.url, profile="mm")),
+        lambda: wrap(openai.OpenAI(base_url=server.url, api_key="k"), profile="mm"),
+        lambda: serve(upstream=server.url, profile="mm"),
+    ):
+        with pytest.raises(UsageError, match="no profile 'mm'; there are: m"):
+            attempt()
+    assert server.requests == []
