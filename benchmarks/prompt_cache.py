@@ -1,6 +1,6 @@
 """How much of each prompt a server need not read again, over one session with tools.
 
-    python -m benchmarks.prompt_cache [MODEL.gguf] [--turns 20] [--random]
+    python -m benchmarks.prompt_cache [MODEL.gguf] [--turns 20] [--dense] [--random]
 
 A real llama.cpp says how many prompt tokens it reused (``cache_n``) and how many it read (``prompt_n``). The same
 client, which keeps the conversation in OpenAI's messages, asks for one call a turn, gets a result of a few lines, and
@@ -13,7 +13,7 @@ goes on. Rows:
 - plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or with
   a client that repeats them there.
 
-All write under the same grammar, which leaves the model its own spelling, so that all sessions hold twenty calls.
+All write under the same grammar, so that all sessions hold as many calls; it leaves the model its own spelling.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TOOLS = [
     definition("list_directory", "List the files of a folder.", path=["src", "tests", "."]),
 ]
 
-# The model's own spelling: space or none, quotes as JSON has them.
+# The model's own spelling: a space or none between the parts.
 GRAMMAR = "\n".join(
     [
         'root ::= "<tool_call>" w (read | grep | list) w "</tool_call>"',
@@ -70,6 +70,9 @@ GRAMMAR = "\n".join(
         'list ::= "{\\"name\\":" s "\\"list_directory\\"," s "\\"arguments\\":" s "{" folder "}}"',
     ]
 )
+
+DENSE = GRAMMAR.replace('s ::= " "?', 's ::= ""')
+"""JSON without a space, as many models write it: no encoder's spelling."""
 
 _CALLS = (
     "{% for c in m.tool_calls %}<tool_call>\n"
@@ -110,14 +113,21 @@ class Way:
 
 @dataclass(frozen=True)
 class Figures:
+    """In tokens of prompts. ``first``: of the first prompt, which nobody has read before; it is part of ``read``."""
+
     reused: int
     read: int
+    first: int
     seconds: float
     calls: int
 
     @property
     def share(self) -> float:
         return self.reused / (self.reused + self.read)
+
+    @property
+    def later(self) -> int:
+        return self.read - self.first
 
 
 def post(base_url: str, body: JsonObject) -> Any:
@@ -131,7 +141,7 @@ def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
 
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         used = options if remembers else replace(options, memory=Memory())
-        request = translate({**body, "grammar": GRAMMAR}, used)
+        request = translate(body, used)
         return whole(post(base_url, request.body), request)
 
     return ask
@@ -140,7 +150,7 @@ def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
 def plain(base_url: str, body: JsonObject) -> JsonObject:
     """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
     kept = {key: value for key, value in body.items() if key != "tools"}
-    sent = {**kept, "grammar": GRAMMAR, "chat_template_kwargs": {"listed": body["tools"]}}
+    sent = {**kept, "chat_template_kwargs": {"listed": body["tools"]}}
     return whole(post(base_url, sent), translate(body, Options()))
 
 
@@ -152,17 +162,18 @@ WAYS = (
 )
 
 
-def run(base_url: str, way: Way, turns: int) -> Figures:
+def run(base_url: str, way: Way, turns: int, grammar: str = GRAMMAR) -> Figures:
     """One session: the first answer, whose prompt nobody has read yet, counts like the others."""
     chance = random.Random(1)
     messages: list[JsonObject] = [{"role": "user", "content": "Look through the project for everything on timeouts."}]
-    reused = read = calls = 0
+    reused = read = first = calls = 0
     began = time.monotonic()
     for turn in range(turns):
-        body = {"messages": messages, "tools": TOOLS, "max_tokens": 160}
+        body = {"messages": messages, "tools": TOOLS, "max_tokens": 160, "grammar": grammar}
         completion = way.ask(base_url, {**body, "temperature": 0.8, "seed": turn})
         reused += completion["timings"]["cache_n"]
         read += completion["timings"]["prompt_n"]
+        first = first or read
         message = completion["choices"][0]["message"]
         made = message.get("tool_calls") or []
         calls += bool(made)
@@ -173,13 +184,13 @@ def run(base_url: str, way: Way, turns: int) -> Figures:
             messages += [{"role": "tool", "tool_call_id": call["id"], "content": result} for call in made]
         else:
             messages.append({"role": "user", "content": result})
-    return Figures(reused, read, time.monotonic() - began, calls)
+    return Figures(reused, read, first, time.monotonic() - began, calls)
 
 
-def measure(weights: Path, turns: int, way: Way) -> Figures:
+def measure(weights: Path, turns: int, way: Way, grammar: str = GRAMMAR) -> Figures:
     """On a server of its own: nothing is left over from another way."""
     with EmbeddedServer(weights, context_size=8192, chat_template=way.template) as server:
-        return run(server.endpoint.base_url, way, turns)
+        return run(server.endpoint.base_url, way, turns, grammar)
 
 
 def main() -> None:
@@ -187,6 +198,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?", help="a GGUF file; default: the built-in model")
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--random", action="store_true", help="the model of random weights: seconds, not minutes")
+    parser.add_argument("--dense", action="store_true", help="the model writes JSON without spaces")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         if options.random:
@@ -195,10 +207,11 @@ def main() -> None:
             weights = write_random_gguf(Path(folder) / "random.gguf")
         else:
             weights = Path(options.model or fetch_weights())
-        table = Table("way", "reused", "read", "share reused", "calls", "s")
+        table = Table("way", "reused", "share", "read first", "read later", "calls", "s")
         for way in WAYS:
-            row = measure(weights, options.turns, way)
-            numbers = (f"{row.reused:,}", f"{row.read:,}", f"{row.share:.1%}", f"{row.calls}", f"{row.seconds:.0f}")
+            row = measure(weights, options.turns, way, DENSE if options.dense else GRAMMAR)
+            tokens = (f"{row.reused:,}", f"{row.share:.1%}", f"{row.first:,}", f"{row.later:,}")
+            numbers = (*tokens, f"{row.calls}", f"{row.seconds:.0f}")
             table.add_row(way.name, *numbers)
             print(way.name, *numbers, flush=True)
     Console().print(table)

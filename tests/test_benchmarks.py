@@ -52,7 +52,10 @@ def test_what_is_measured_is_read():
 def test_a_server_reuses_what_it_wrote(random_gguf):
     """Over four turns on a real llama.cpp: calls shown as they were written are not read again, nor are the tools."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    ours, encoded, _, anew = (prompt_cache.measure(random_gguf, 4, way) for way in prompt_cache.WAYS)
-    assert ours.calls == 4
-    assert ours.read < encoded.read
-    assert ours.read < anew.read / 2
+    ours, encoded, first, anew = (
+        prompt_cache.measure(random_gguf, 4, way, prompt_cache.DENSE) for way in prompt_cache.WAYS
+    )
+    assert ours.calls == anew.calls == 4
+    assert ours.later < encoded.later
+    assert ours.later < first.later
+    assert ours.later < anew.later / 3

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -215,6 +219,29 @@ def test_the_command_writes_a_profile_and_a_page(config, capsys):
     assert "Tools (arguments are strings" in request.body["messages"][0]["content"]
     html = (config / "m_1b.html").read_text(encoding="utf-8")
     assert "http" not in html.replace(upstream.url, ""), "nothing is loaded from elsewhere"
+
+
+def test_ctrl_c_writes_what_is_known(config):
+    """A process of its own, stopped after its third setup: exit code 130, the profile and the page are there."""
+
+    def slow(body: Any) -> Iterator[dict[str, Any]]:
+        time.sleep(0.02)
+        yield from clever(body)
+
+    with LiveUpstream(slow) as upstream:
+        command = [sys.executable, "-m", "adapter", "probe", "--base-url", upstream.url, "--model", "m"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if line.startswith("hermes, compact, off: 4 of 4 right"):
+                    break
+            process.send_signal(signal.SIGINT)
+            _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "it was stopped" in rest
+    assert load(config / "m.toml").setup == COMPACT
+    assert not load(config / "m.toml").is_whole
+    assert (config / "m.html").exists()
 
 
 def test_a_probe_that_found_nothing_leaves_no_profile(config, tmp_path, capsys):
