@@ -33,6 +33,28 @@ says so by `Dialect.unasked`.
 """
 
 
+GUARDED = (
+    *(
+        ".vscode/",
+        ".idea/",
+        ".devcontainer/",
+        ".claude/",
+        ".cursor/",
+        ".mcp.json",
+        ".envrc",
+        ".gitmodules",
+        ".gitconfig",
+    ),
+    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".ripgreprc"),
+    *(".npmrc", ".pypirc", ".netrc", ".ssh/", ".github/workflows/", ".git-hooks/", ".husky/", "tools.json"),
+)
+"""Files by which other programs of the user run something, as patterns of `.gitignore`: they are asked about where
+the mode allows edits. (A Makefile does as much, but only for those who call it.)"""
+
+NO_SANDBOX = "sandbox: NONE"
+"""How the line about the sandbox begins when programs can do what the user can."""
+
+
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A question. What is shown is what will be done.
@@ -54,6 +76,8 @@ class Approval:
     subject: str = ""
     label: str = ""
     """What the model says it is for; nothing is decided by it."""
+    sandbox: str = ""
+    """Of what runs programs: what confines them, or that nothing does."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -149,6 +173,17 @@ def _is_named(pattern: str, path: str) -> bool:
     return _spec(pattern).match_file(path) or _spec(pattern).match_file(f"{path}/")
 
 
+def _is_guarded(approval: Approval) -> bool:
+    return approval.effect in ("write", "delete") and any(
+        _is_named(pattern, path.casefold()) for pattern in GUARDED for path in approval.paths
+    )
+
+
+def _as_folder(pattern: str) -> str:
+    """The folder that all of whose contents the pattern names: ``/secrets/`` for ``secrets/**``."""
+    return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
+
+
 @dataclass(slots=True)
 class Policy:
     """The mode, the rules and what was granted in this session.
@@ -177,6 +212,16 @@ class Policy:
         default = self._by_default(approval)
         return ("ask" if default == "allow" and self._may_hide(approval) else default), None
 
+    def denied_paths(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
+        """Whether a path is denied to one of ``tools``, or to all; None when no rule denies any."""
+        patterns = [
+            pattern
+            for rule in self.rules
+            if rule.verdict == "deny" and rule.pattern and rule.tool in ("*", *tools)
+            for pattern in (rule.pattern, _as_folder(rule.pattern))
+        ]
+        return (lambda path: any(_is_named(pattern, path) for pattern in patterns)) if patterns else None
+
     def denial(self, approval: Approval) -> Rule | None:
         """The rule that denies this call, whatever else is said."""
         return next((rule for rule in self.rules if rule.verdict == "deny" and rule.matches(approval)), None)
@@ -185,6 +230,8 @@ class Policy:
         if approval.effect == "read" and self._is_limited(approval.tool):
             return "deny"
         verdict = MODES[self.mode].get(approval.effect, "allow")
+        if verdict == "allow" and self.mode == "auto-edit" and _is_guarded(approval):
+            return "ask"
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
 
     def _is_limited(self, tool: str) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from adapter.contents import Content
+from adapter.events import Json
 from adapter.tokens import approximate_tokens
 
 Result: TypeAlias = tuple[str, str, str]
@@ -22,6 +24,8 @@ CUT_TO = 0.6
 """Of what may be filled: the next dozen turns then fit without another cut."""
 PER_MESSAGE = 6
 """Tokens that a template puts around a message."""
+PER_IMAGE = 1_000
+"""Tokens; models take from some hundred to some thousand."""
 SHORT = 240
 """Characters of a shortened result, from its start and its end; shorter results are left as they are."""
 
@@ -31,13 +35,13 @@ class Entry:
     """One message. ``results``: what ``content`` was written from, whole, for results that may be shortened."""
 
     role: str
-    content: str
+    content: Content
     results: tuple[Result, ...] = ()
     tokens: int = field(init=False)
     """About how many it takes."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", approximate_tokens(self.content) + PER_MESSAGE)
+        object.__setattr__(self, "tokens", sum(map(_tokens, _parts(self.content))) + PER_MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def _last_shortened(
 
 def _shortened(entry: Entry, size: int, encode: Callable[[str, str, str], str]) -> tuple[Entry, int]:
     content = "\n".join(encode(name, _cut(text, size), call_id) for name, text, call_id in entry.results)
-    return (entry, 0) if len(content) >= len(entry.content) else (replace(entry, content=content), 1)
+    return (entry, 0) if len(content) >= len(str(entry.content)) else (replace(entry, content=content), 1)
 
 
 def _cut(content: str, size: int) -> str:
@@ -105,6 +109,15 @@ def _cut(content: str, size: int) -> str:
         return content
     tail = size // 3
     return content[: size - tail] + note + content[len(content) - tail :]
+
+
+def _parts(content: Content) -> list[Json]:
+    return [content] if isinstance(content, str) else content
+
+
+def _tokens(part: Json) -> int:
+    text = part.get("text") if isinstance(part, dict) else part
+    return approximate_tokens(text) if isinstance(text, str) else PER_IMAGE
 
 
 def _size(entries: list[Entry]) -> int:

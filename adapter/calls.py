@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter import customary
+from adapter.customary import others
 from adapter.errors import FormatError, ToolError
 from adapter.events import Json, JsonObject
 from adapter.formats.reading.shapes import as_object
@@ -24,16 +26,16 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 CUSTOMARY_ALIASES: dict[str, tuple[str, ...]] = {
-    "path": ("file_path", "filepath", "filename", "file", "file_name", "target_file", "TargetFile"),
-    "file_path": ("path", "filepath", "filename", "file", "file_name", "target_file"),
-    "content": ("contents", "text", "data", "file_content", "file_text"),
-    "command": ("cmd", "shell_command"),
-    "pattern": ("regex", "query"),
-    "query": ("pattern", "search_query", "q"),
-    "old_string": ("old_text", "old_str", "old_content", "search"),
-    "new_string": ("new_text", "new_str", "new_content", "replace"),
-    "old_text": ("old_string", "old_str", "old_content", "search"),
-    "new_text": ("new_string", "new_str", "new_content", "replace"),
+    name: others(name, names)
+    for names, known in (
+        (customary.PATH, ("path", "file_path")),
+        (customary.CONTENT, ("content",)),
+        (customary.COMMAND, ("command",)),
+        (customary.PATTERN, ("pattern", "query")),
+        (customary.OLD_TEXT, ("old_text", "old_string")),
+        (customary.NEW_TEXT, ("new_text", "new_string")),
+    )
+    for name in known
 }
 """Names that models give to common parameters, whatever the tool calls them. A tool's own aliases come first."""
 

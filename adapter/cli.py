@@ -316,6 +316,9 @@ def run(
     include_tools: IncludeTools = None,
     exclude_tools: ExcludeTools = None,
     format: Annotated[str, typer.Option(help="How calls are written; auto goes by the model's name.")] = "auto",
+    images: Annotated[
+        bool | None, typer.Option("--images/--no-images", help="The model sees images; by itself as the server says.")
+    ] = None,
     style: Annotated[
         str, typer.Option(help="The system prompt: compact, full or trained; auto: the profile's, or compact.")
     ] = "auto",
@@ -327,10 +330,19 @@ def run(
     allow: Annotated[list[str] | None, typer.Option(help="Never ask for this: 'run_command(git status)'.")] = None,
     ask: Annotated[list[str] | None, typer.Option(help="Always ask for this: 'write_file(docs/**)'.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="What confines commands: auto, bwrap, landlock, none, or require one of them.")
+    ] = "auto",
+    sandbox_network: Annotated[bool, typer.Option("--sandbox-network", help="Let commands use the network.")] = False,
+    sandbox_read: Annotated[list[Path] | None, typer.Option(help="Let commands read this, too.")] = None,
+    sandbox_write: Annotated[
+        list[Path] | None, typer.Option(help="Let commands change this, too; WORKSPACE/.git to let them commit.")
+    ] = None,
 ) -> None:
     """Let a model work on a task in a folder."""
     from adapter.approval import Rule
     from adapter.runner import Settings, run_task
+    from adapter.workspace.sandbox import Sandbox
 
     settings = Settings(
         workspace=workspace,
@@ -339,6 +351,7 @@ def run(
         approve=approve,
         dialect=_dialect(dialect, tools, include_tools, exclude_tools),
         format=None if format == "auto" else format,
+        images=images,
         style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
         constraint=None if constraint == "auto" else constraint,
@@ -349,6 +362,12 @@ def run(
             *(Rule.parse("deny", text) for text in deny or ()),
             *(Rule.parse("ask", text) for text in ask or ()),
             *(Rule.parse("allow", text) for text in allow or ()),
+        ),
+        sandbox=Sandbox(
+            sandbox,  # type: ignore[arg-type]  # checked by itself
+            sandbox_network,
+            tuple(map(str, sandbox_read or ())),
+            tuple(map(str, sandbox_write or ())),
         ),
     )
     raise typer.Exit(run_task(task, settings))

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.text import Text
 
 from adapter.agent import Observed
-from adapter.approval import Approval, Decision
+from adapter.approval import NO_SANDBOX, Approval, Decision
 from adapter.errors import ToolError
 from adapter.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 from adapter.operations import Question
@@ -78,6 +78,8 @@ class Console:
         self._note(f"?? {approval.summary}", "bold")
         if approval.label:
             self._note(f"   the model says: {' '.join(approval.label.split())[:200]}", "dim")
+        if approval.sandbox:
+            self.note_sandbox(f"   {approval.sandbox}")
         self._diff(approval.diff)
         self._shown_diff = approval.diff
         if not sys.stdin.isatty():
@@ -119,6 +121,10 @@ class Console:
     def note(self, text: str) -> None:
         """A line for the person."""
         self._note(text, "dim")
+
+    def note_sandbox(self, text: str) -> None:
+        """What confines commands; not to be overlooked when nothing does."""
+        self._note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def _answer(self, text: str) -> None:
         sys.stdout.write(visible(text, keep="\n\t"))

@@ -170,14 +170,13 @@ def recognise(base_url: str, timeout_s: float = 1.0) -> Kind | None:
 
 
 def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
-    """One GET, or a POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``."""
+    """One GET, or POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``."""
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        content = None if body is None else json.dumps(body)
-        connection.request("GET" if body is None else "POST", parts.path or "/", content, headers)
+        method, sent = ("GET", None) if body is None else ("POST", json.dumps(body))
+        connection.request(method, parts.path or "/", sent, {"Accept": "application/json"})
         response = connection.getresponse()
         text = response.read()
     except (OSError, http.client.HTTPException):
@@ -185,10 +184,10 @@ def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
     finally:
         connection.close()
     try:
-        body = json.loads(text)
+        content = json.loads(text)
     except ValueError:
-        body = None
-    return Answer(response.status, response.getheader("Server", ""), body)
+        content = None
+    return Answer(response.status, response.getheader("Server", ""), content)
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:
@@ -196,3 +195,30 @@ def count_tokens(text: str, endpoint: Endpoint) -> int:
     with closing(http.client.HTTPConnection(urlsplit(endpoint.base_url).netloc, timeout=60)) as connection:
         connection.request("POST", "/tokenize", json.dumps({"content": text}), {"Content-Type": "application/json"})
         return len(json.load(connection.getresponse())["tokens"])
+
+
+# -------------------------------------------------------------------- images
+
+
+_SEES: dict[Kind, tuple[str, Callable[[Json, str], Json]]] = {
+    "llama.cpp": ("/props", lambda body, _model: body["modalities"]["vision"]),
+    "ollama": ("/api/show", lambda body, _model: "vision" in body["capabilities"]),
+    "lmstudio": (
+        "/api/v0/models",
+        lambda body, model: next(entry["type"] == "vlm" for entry in body["data"] if entry["id"] == model),
+    ),
+}
+
+
+def sees_images(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> bool | None:
+    """Whether the model takes images; None where the server does not tell."""
+    if endpoint.kind not in _SEES:
+        return None
+    path, read = _SEES[endpoint.kind]
+    asked = {"model": model} if endpoint.kind == "ollama" else None
+    answer = get(endpoint.root + path, timeout_s, asked)
+    try:
+        sees = read(answer.body, model) if answer else None
+    except (KeyError, TypeError, AttributeError, StopIteration):
+        return None
+    return sees if isinstance(sees, bool) else None

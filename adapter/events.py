@@ -247,5 +247,9 @@ class ToolResult:
     """What was tolerated or corrected on the way, one sentence each."""
     user_message: str = ""
     """What is to follow the results as a new user message: a skill's instructions."""
+    images: tuple[str, ...] = ()
+    """Data URLs of what the model is to see, after the results."""
     ends: bool = False
     """The model asked to end the run."""
+    sandbox: str = ""
+    """Of what ran programs: what confined them, or that nothing did."""

@@ -14,13 +14,17 @@ from adapter.events import (
     ContentWasReasoning,
     Event,
     InvalidToolCall,
+    JsonObject,
     Markup,
     ReasoningDelta,
     TextDelta,
     ToolCall,
 )
 from adapter.formats import FORMATS
+from adapter.formats.base import Format
 from adapter.formats.reading.tables import Tables, tables_for
+from adapter.neutral import in_strings, neutralise, restore
+from adapter.tools import ToolSet
 
 
 def as_written(events: Iterable[Event]) -> str:
@@ -73,3 +77,8 @@ def _own_end(markup: str) -> str:
 @cache
 def _tables() -> Tables:
     return tables_for(tuple(FORMATS.values()), ())
+
+
+def is_tame(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
+    """Whether a model may be shown its call as it wrote it: whatever could act bears the mark of `neutralise`."""
+    return bool(in_strings(lambda text: neutralise(restore(text), format, tools), arguments) == arguments)

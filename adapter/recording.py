@@ -91,6 +91,7 @@ class Recording:
                 server=server,
                 approve=approve,
                 rules=tuple(map(str, agent.workspace.rules)),
+                media=tuple(sorted(agent.workspace.host.media)),
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
                 context_tokens=agent.limits.context_tokens,

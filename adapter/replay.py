@@ -141,7 +141,7 @@ def run_again(transcript: Transcript) -> Transcript:
         restore(header.files, root)
         recording = Recording(recorder, root)
         rules = [Rule.from_text(text) for text in header.rules]
-        host = Host(questions=_OutOfReach(), agents=_OutOfReach(), state=str(state))
+        host = Host(questions=_OutOfReach(), agents=_OutOfReach(), state=str(state), media=frozenset(header.media))
         workspace = _Replayed(
             root, header.dialect, header.approve, decide, header.tools, state=state, rules=rules, host=host
         )

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -36,6 +36,7 @@ from adapter.transcript import Recorder
 from adapter.transport import ChatClient, find_endpoint
 from adapter.weights import SMOLLM2, fetch_weights, find_weights
 from adapter.workspace import Workspace
+from adapter.workspace.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
@@ -57,8 +58,11 @@ class Settings:
     profile: str = "none"
     """Which profile counts where the others say nothing; see `adapter.profiles.in_force`."""
     max_turns: int = 25
+    images: bool | None = None
+    """Whether the model sees images; by itself, as the server says."""
     record: Path | None = None
     rules: tuple[Rule, ...] = ()
+    sandbox: Sandbox = field(default_factory=Sandbox)
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
@@ -86,6 +90,7 @@ def run_task(task: str, settings: Settings) -> int:
                 state=settings.state,
                 rules=settings.rules,
                 host=Host(editor=None),
+                sandbox=settings.sandbox,
             )
         )
         recording: Recording | None = None
@@ -117,6 +122,7 @@ def run_task(task: str, settings: Settings) -> int:
             questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
             editor=None,  # nobody looks at one here, and each tool costs tokens
             agents=SubAgents(served.chat, format=format, limits=Limits(context_tokens=context.tokens)),
+            media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
         )
         workspace = stack.enter_context(
             Workspace(
@@ -129,8 +135,11 @@ def run_task(task: str, settings: Settings) -> int:
                 echo=console.echo,
                 rules=settings.rules,
                 host=host,
+                sandbox=settings.sandbox,
             )
         )
+        if workspace.sandbox:
+            console.note_sandbox(workspace.sandbox)
         offered = workspace.tools if small is None else small
         chat: Chat = served.chat
         style = settings.style or (setup.style if setup else "compact")
@@ -194,6 +203,10 @@ def run_demo(keep: Path | None) -> int:
         after = file.read_text(encoding="utf-8")
         print(f"settings.ini was{'' if after != before else ' not'} changed:\n{after}", end="")
         return code if after != before else 1
+
+
+def _sees_images(settings: Settings, served: Served) -> bool:
+    return bool(served.chat.sees_images()) if settings.images is None else settings.images
 
 
 @contextmanager

@@ -8,25 +8,30 @@
 
 Whoever drives it (`adapter.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, when a call is a repetition, and
-when to stop.
+when to stop. What tools and the user say is neutralised before the model is
+shown it (`adapter.neutral`), the arguments of its calls are restored.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
 from adapter.budget import Entry, fit, usable
+from adapter.contents import Content, image, joined
 from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
 from adapter.formats.base import Format
 from adapter.history import as_written
+from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
-"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand."""
+"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
+With images the content is a list of parts, as OpenAI's interface has them."""
 
 Reason: TypeAlias = Literal[
     "answered", "exited", "turns", "repetition", "unreadable", "finished", "unsuccessful", "interrupted", "failed"
@@ -113,7 +118,7 @@ class Session:
 
     def start(self, task: str) -> Query:
         self._task = task
-        self._entries = [Entry("system", self.system), Entry("user", task)]
+        self._entries = [Entry("system", self.system), Entry("user", self._neutral(task))]
         return self._query()
 
     def answered(self, turn: Turn, prompt_tokens: int | None = None) -> Step:
@@ -121,16 +126,16 @@ class Session:
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
-        self._entries.append(Entry("assistant", as_written(turn.events)))
+        self._entries.append(Entry("assistant", self._as_history(turn)))
         if not turn.calls and not turn.invalid:
             return Done("answered", turn.content)
         self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
         if self._unreadable_turns >= self.limits.unreadable:
             return Done("unreadable", self._content)
         self._complaints = turn.invalid
-        self._waiting = list(turn.calls)
-        self._refused = {call.id: result for call in turn.calls if (result := self._refusal(call)) is not None}
-        to_run = tuple(call for call in turn.calls if call.id not in self._refused)
+        self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
+        self._refused = {call.id: result for call in self._waiting if (result := self._refusal(call)) is not None}
+        to_run = tuple(call for call in self._waiting if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
             return Done("repetition", self._content)
@@ -142,11 +147,11 @@ class Session:
         for call in self._waiting:
             if by_id[call.id].ok and call.name in self.tools and self.tools[call.name].effect != "read":
                 self._seen = {_key(call): self._seen.get(_key(call), 1)}  # the world has changed: look again freely
-        shown = [(call.name, by_id[call.id].content, call.id) for call in self._waiting]
+        shown = [(call.name, self._neutral(by_id[call.id].content), call.id) for call in self._waiting]
         shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
         content = "\n".join(self.format.encode_result(*each) for each in shown)
         self._entries.append(Entry("user", content, tuple(shown)))
-        self._entries += [Entry("user", text) for result in results if (text := result.user_message)]
+        self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
         self._waiting, self._refused, self._complaints = [], {}, ()
         if any(result.ends for result in results):
             return Done("exited", self._content)
@@ -174,7 +179,7 @@ class Session:
         if fitted.dropped:
             self._dropped += fitted.dropped
             left_out = f"[{self._dropped} turns after this message were left out: the conversation became too long.]"
-            self._entries[1] = Entry("user", f"{self._task}\n\n{left_out}")
+            self._entries[1] = Entry("user", f"{self._neutral(self._task)}\n\n{left_out}")
         if fitted.shortened or fitted.dropped:
             return (
                 f"the model's context of {context:,} tokens is full: {fitted.shortened} older results were shortened, "
@@ -188,6 +193,29 @@ class Session:
             if tokens <= usable(context)
             else f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
         )
+
+    def _as_history(self, turn: Turn) -> str:
+        """The turn as the model wrote it; where it holds what could act on a server, in its format and marked."""
+        content, arguments = self._again(turn.content), [in_strings(self._again, call.arguments) for call in turn.calls]
+        if content == turn.content and arguments == [call.arguments for call in turn.calls]:
+            return as_written(turn.events)
+        calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
+        wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
+        return "\n".join(part for part in (content.strip(), calls, wrong) if part)
+
+    def _again(self, text: str) -> str:
+        """The model's own text, with the marks it has in results however the model wrote it."""
+        return self._neutral(restore(text))
+
+    def _neutral(self, text: str) -> str:
+        return neutralise(text, self.format, self.tools)
+
+    def _said_after(self, result: ToolResult) -> Iterator[Content]:
+        """What the user says after the results, for one of them."""
+        if result.user_message:
+            yield self._neutral(result.user_message)
+        if result.images:
+            yield [image(url) for url in result.images]
 
     def _refusal(self, call: ToolCall) -> ToolResult | None:
         tool = self.tools.match(call.name)
@@ -208,7 +236,8 @@ def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
     """Messages of the user that follow one another as one: the templates of Gemma and Mistral refuse two."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         same = list(group)
-        yield same[0] if len(same) == 1 else {"role": role, "content": "\n\n".join(one["content"] for one in same)}
+        content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
+        yield same[0] if len(same) == 1 else {"role": role, "content": content}
 
 
 def _key(call: ToolCall) -> str:

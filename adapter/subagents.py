@@ -17,6 +17,7 @@ from rapidfuzz import fuzz, process
 from adapter import resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.errors import ToolError, TransportError
+from adapter.neutral import restore
 from adapter.operations import AgentReport, RunAgent
 from adapter.prompt import Style, system_prompt
 from adapter.recording import Recording
@@ -181,7 +182,7 @@ class _Deeper(SubAgents):
 
 
 def _output(done: Done) -> str:
-    said = done.content.strip() or "(no response)"
+    said = restore(done.content.strip()) or "(no response)"
     return said if done.reason in ("answered", "exited", "finished") else f"{said}\n({REASONS[done.reason]})"
 
 

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapter.errors import UsageError
 from adapter.events import JsonObject, ToolResult, Turn
+from adapter.operations import MediaKind
 from adapter.session import Done, Limits, Query
 
 VERSION = 1
@@ -59,6 +60,8 @@ class Header(_Line):
     approve: str = "yolo"
     rules: tuple[str, ...] = ()
     """Standing decisions, as `Rule` writes them: ``allow run_command(git status)``."""
+    media: tuple[MediaKind, ...] = ()
+    """What the model took beside text."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
     workspace: str = ""
     """Hash of the workspace at the start."""

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from adapter.context import Context, context_of
-from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint
+from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
 from adapter.failures import UNKNOWN, Failure, failure_of
@@ -113,6 +113,10 @@ class ChatClient:
     def context(self) -> Context:
         """How much of a conversation the server holds. Has Ollama load the model, which else tells nothing."""
         return context_of(self.endpoint, self.model, load=True)
+
+    def sees_images(self) -> bool | None:
+        """Whether the model takes images; None where the server does not tell."""
+        return sees_images(self.endpoint, self.model)
 
     def stream(
         self,

@@ -1,6 +1,11 @@
 """Kills programs in the middle of changes and looks at what is left: `python -m benchmarks.kill_writes --kills 2000`.
 
-First a SIGKILL before every single system call of every kind of change, then
+Single files first: SIGKILL at random moments while one file is written, edited by one
+large edit, patched in 20 places, copied or moved, again and again; the last row writes in place,
+as a comparison. ``strays``: most files of ours found beside one target (the new content
+and the second name of the old one), and those still there after the next change.
+
+Then a SIGKILL before every single system call of every kind of change, and
 SIGKILL at random moments while five files at a time are edited and one of them
 moved, with a pause of 2 ms at each rename. After the next start all files must
 be of one version, and nothing else may be there.
@@ -13,19 +18,27 @@ import os
 import tempfile
 from pathlib import Path
 
-from tests.workspace.crashing import SCENARIOS
+from tests.workspace.crashing import SCENARIOS, SINGLE, kill_one_file
 from tests.workspace.test_crashes import kill_at_random_moments, kill_before_calls
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=2_000)
+    parser.add_argument("--kills", type=int, default=2_000, help="of changes of several files")
+    parser.add_argument("--single", type=int, default=1_000, help="kills of each change of a single file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where to work; an empty directory of its own when left out")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
+        print("| one file, random kills | kills | changes made | interrupted | torn | strays | stay |")
+        print("|---|--:|--:|--:|--:|--:|--:|")
+        for name in (*SINGLE, "naive"):
+            found = kill_one_file(folder / f"one {name}", name, options.single, options.seed)
+            numbers = (found.kills, found.changes, found.interrupted, found.torn, found.strays, found.stay)
+            print(f"| {name} | {' | '.join(map(str, numbers))} |", flush=True)
+        print()
         print("| a kill before each system call | kills | all old | all new | torn or left behind |")
         print("|---|--:|--:|--:|--:|")
         for scenario in SCENARIOS:

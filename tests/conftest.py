@@ -6,11 +6,16 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from adapter.embedded import EmbeddedServer, fetch_weights
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
+
+# Tests are never timed: a machine may be busy.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

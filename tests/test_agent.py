@@ -1,11 +1,14 @@
 """The whole way: prompt, server, text, call, workspace, result, server; over real HTTP on loopback."""
 
+import base64
+
 import pytest
 
 from adapter.agent import Agent
 from adapter.endpoints import find_endpoint
 from adapter.errors import TransportError
 from adapter.events import TextDelta, ToolCall, ToolResult
+from adapter.host import Host
 from adapter.session import Done, Limits
 from adapter.transport import ChatClient
 from adapter.workspace import Workspace
@@ -54,6 +57,39 @@ def test_a_model_that_only_writes_text_edits_a_file(server, root):
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
     assert second[2]["content"] == EDIT
     assert second[3]["content"].startswith("<tool_response>\n")
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (640).to_bytes(4) + (480).to_bytes(4) + b"\x08\x02\0\0\0"
+LOOK = '<tool_call>\n{"name": "%s", "arguments": {"%s": "a.png"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "read"), [("blade", LOOK % ("read_file", "path")), ("proxyai", LOOK % ("Read", "file_path"))]
+)
+def test_an_image_that_is_read_is_shown_to_a_model_that_sees(server, root, dialect, read):
+    """It follows the result in the same message of the user; the text says what it is."""
+    (root / "a.png").write_bytes(PNG)
+    server.on(CHAT, in_pieces(read), in_pieces("A picture."))
+    with (
+        ChatClient(find_endpoint(server.url)) as chat,
+        Workspace(root, dialect, approve="yolo", host=Host(media=frozenset({"image"}))) as workspace,
+    ):
+        assert Agent(workspace, chat).run("What is in a.png?").content == "A picture."
+    text, image = server.bodies()[1]["messages"][-1]["content"]
+    assert "a.png: image/png, 640x480 pixels, 29 bytes, attached." in text["text"]
+    assert image == {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"},
+    }
+
+
+def test_a_model_that_sees_nothing_hears_what_it_is(server, root):
+    """One line: kind, size in pixels and bytes; the content stays plain text."""
+    (root / "a.png").write_bytes(PNG)
+    server.on(CHAT, in_pieces(LOOK % ("read_file", "path")), in_pieces("I cannot see it."))
+    run(server, root)
+    told = server.bodies()[1]["messages"][-1]["content"]
+    assert "a.png is an image (image/png, 640x480 pixels, 29 bytes), which this model cannot see" in told
 
 
 def test_no_tools_are_sent_upstream(server, root):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.approval import MODES, Approval, Decision, Policy, Rule
@@ -169,7 +169,6 @@ def test_a_command_may_not_hide_behind_many_words():
     assert verdict(command("sudo " * 5_000 + "rm x"), "deny Bash(rm)", mode="yolo") == "ask"
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="git status&;|$()`<>\"'\\\n*=-", max_size=40))
 def test_what_is_taken_for_one_command_has_no_shell_syntax(line):
     """Whatever the line: if it has words, it has no operator outside quotes and no expansion."""

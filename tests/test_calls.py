@@ -108,7 +108,7 @@ def test_customary_aliases_are_no_parameters_of_themselves():
     assert all(name not in others for name, others in CUSTOMARY_ALIASES.items())
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.sampled_from(["read_file", "search", "get_time", "do_everything", "unknown", ""]),
     st.dictionaries(st.sampled_from(["path", "query", "text", "file_path", "input", "items", "x", ""]), values),

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from adapter.endpoints import Endpoint, api_url, find_endpoint, ollama_url
+from adapter.endpoints import Endpoint, api_url, find_endpoint, ollama_url, sees_images
 from adapter.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 
@@ -126,3 +126,26 @@ def test_no_server_at_all_says_which_ports_were_asked(free_port):
 def test_a_dead_address_from_the_environment_is_blamed_on_it(free_port):
     with pytest.raises(TransportError, match=r"\(from OPENAI_BASE_URL\)"):
         find_endpoint(environ={"OPENAI_BASE_URL": f"127.0.0.1:{free_port}"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "body", "sees"),
+    [
+        ("llama.cpp", "/props", {"modalities": {"vision": True, "audio": False}}, True),
+        ("llama.cpp", "/props", {"modalities": {"vision": False, "audio": True}}, False),
+        ("llama.cpp", "/props", {}, None),
+        ("ollama", "/api/show", {"capabilities": ["completion", "vision"]}, True),
+        ("ollama", "/api/show", {"capabilities": ["completion", "tools"]}, False),
+        ("ollama", "/api/show", {"error": "model 'm' not found"}, None),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "n", "type": "llm"}, {"id": "m", "type": "vlm"}]}, True),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "n", "type": "vlm"}, {"id": "m", "type": "llm"}]}, False),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "n", "type": "vlm"}]}, None),
+        ("vllm", "/version", {"version": "0.11.0"}, None),
+    ],
+)
+def test_servers_tell_whether_the_model_sees(scripted, kind, path, body, sees):
+    """Each in its own words, about this model; silence is no answer."""
+    scripted.on(path, as_json(200, body))
+    assert sees_images(Endpoint(api_url(scripted.url), kind), "m") is sees
+    if kind == "ollama":
+        assert scripted.bodies(path) == [{"model": "m"}]

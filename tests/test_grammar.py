@@ -150,7 +150,7 @@ def without_widened(schema):
     return [without_widened(each) for each in schema] if isinstance(schema, list) else schema
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(schema=SCHEMAS, seed=st.integers(0, 1000))
 def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
@@ -159,7 +159,7 @@ def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
     Draft202012Validator(without_widened(schema)).validate(arguments)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(schema=SCHEMAS)
 def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
     produced = json_schema(ToolSet([tool_of(schema), READ]))
@@ -170,7 +170,7 @@ def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
     assert '"type": [' not in text
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     schema=st.recursive(
         st.none()

@@ -16,14 +16,21 @@ MODULES = {
 
 # From the bottom up: a module may import from the groups below its own, and from its own group.
 LAYERS = [
-    ["adapter.events", "adapter.errors", "adapter.fixes", "adapter.rejections", "adapter.explanation"],
-    ["adapter.operations", "adapter.lines", "adapter.visible", "adapter.command_words"],
+    [
+        "adapter.events",
+        "adapter.contents",
+        "adapter.errors",
+        "adapter.fixes",
+        "adapter.rejections",
+        "adapter.explanation",
+    ],
+    ["adapter.operations", "adapter.lines", "adapter.visible", "adapter.command_words", "adapter.customary"],
     ["adapter.policy", "adapter.approval", "adapter.host", "adapter.constraint"],
     ["adapter.diffs", "adapter.repair", "adapter.truncate", "adapter.failures"],
     ["adapter.tools"],
     ["adapter.schema"],
     ["adapter.formats"],
-    ["adapter.calls"],
+    ["adapter.calls", "adapter.neutral"],
     ["adapter.parser"],
     ["adapter.replies"],
     ["adapter.edits", "adapter.outline"],
@@ -64,7 +71,8 @@ PURE = [
     "adapter.schema_shapes", "adapter.session", "adapter.transcript", "adapter.approval", "adapter.diffs",
     "adapter.lines", "adapter.visible", "adapter.failures", "adapter.policy", "adapter.rejections",
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
-    "adapter.constraint", "adapter.replies", "adapter.history", "adapter.tokens",
+    "adapter.constraint", "adapter.replies", "adapter.neutral", "adapter.customary", "adapter.contents",
+    "adapter.history", "adapter.tokens",
     "adapter.budget", "adapter.setups",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""

@@ -22,7 +22,7 @@ from adapter.repair import (
 )
 from tests.formats.soup import any_text, soup, strings, values
 
-LIMITS = settings(max_examples=150, deadline=None)
+LIMITS = settings(max_examples=150)
 
 MENDED = {
     # fix: (text, value)

@@ -25,7 +25,7 @@ def read(written: str, size: int | None = None, finish_reason: str = "stop") -> 
     return Turn.from_events([*events, *parser.close(finish_reason)])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=60), st.integers(1, 9))
 def test_a_reply_is_text_however_it_came(text, size):
     """Also one that speaks of calls: nothing in it is run."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
@@ -17,6 +17,7 @@ from adapter.wire.answer import Answer, whole
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Streamed
 from adapter.wire.memory import Memory
+from adapter.wire.ollama import as_openai, for_ollama
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
@@ -48,7 +49,6 @@ def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
     return content, reasoning, calls, finish_reason
 
 
-@settings(deadline=None)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
 def test_a_stream_may_be_split_anywhere(text, size):
     """The bytes a server sends in one piece, or in pieces of any size, say the same."""
@@ -60,7 +60,6 @@ def test_a_stream_may_be_split_anywhere(text, size):
     assert at_once.endswith(b"data: [DONE]\n\n")
 
 
-@settings(deadline=None)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), reason=st.sampled_from(["stop", "length"]))
 def test_streamed_and_whole_say_the_same(text, reason):
     """But for reasoning that only its end gave away, when its beginning had been sent as content."""
@@ -74,7 +73,6 @@ def test_streamed_and_whole_say_the_same(text, reason):
     assert sorted(told[0] + told[1]) == sorted(content + reasoning)
 
 
-@settings(deadline=None)
 @given(data=st.binary(max_size=200))
 def test_no_bytes_are_too_strange(data):
     """Whatever a server sends, the client gets events that are JSON, and an end or an error."""
@@ -85,7 +83,6 @@ def test_no_bytes_are_too_strange(data):
     assert all(event == b"[DONE]" or isinstance(json.loads(event), dict) for event in events)
 
 
-@settings(deadline=None)
 @given(chunk=st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3)
@@ -284,6 +281,45 @@ def test_images_stay_beside_the_text():
     assert made.body["messages"][1]["content"] == [{"type": "text", "text": "See"}, image, text]
 
 
+def test_contents_may_be_lists_of_anything():
+    """Bare texts, parts of unknown types and images in clients' own spellings: nothing is lost, nothing crashes."""
+    odd = {"type": "video", "video": {"n": 1}}
+    bare = {"type": "image_url", "image_url": "data:image/png;base64,AA=="}
+    messages = [
+        {"role": "user", "content": ["See", bare, odd]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hm."}]},
+        {"role": "tool", "tool_call_id": "1", "content": ["It is", bare]},
+    ]
+    made = translate({"messages": messages, "tools": TOOLS}, Options())
+    _, user, said, result = made.body["messages"]
+    assert user["content"] == [{"type": "text", "text": "See"}, bare, odd]
+    assert said["content"] == "Hm."
+    assert "It is" in result["content"][0]["text"]
+    assert result["content"][1:] == [bare]
+    native = for_ollama(made.body, {"model": "m"})["messages"]
+    assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
+
+
+def test_an_image_elsewhere_is_named_to_ollama():
+    """It fetches nothing."""
+    far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    plain = {"messages": [{"role": "user", "content": [far]}]}
+    (message,) = for_ollama(plain, {})["messages"]
+    assert (message["images"], "https://example.com/a.png" in message["content"]) == ([], True)
+
+
+@pytest.mark.parametrize(("start", "mime"), [("iVBORw0KGgo=", "png"), ("/9j/4AAQ", "jpeg"), ("UklGRg==", "webp")])
+def test_images_of_ollamas_clients_say_what_they_are(start, mime):
+    """By their first bytes: its interface has no place for that."""
+    made = as_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
+    assert made["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/{mime};base64,{start}"
+
+
+def test_images_that_are_none_are_refused():
+    with pytest.raises(RequestError, match="images"):
+        as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
+
+
 def test_only_what_speaks_of_tools_is_translated():
     assert has_tools({"tools": TOOLS})
     assert has_tools({"messages": [{"role": "tool", "content": ""}]})
@@ -301,7 +337,6 @@ def test_messages_must_be_messages():
         translate({"messages": ["hello"], "tools": TOOLS}, Options())
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([b"data: {}", b"\n", b"\r\n", b": ping", b"event: x", b"data:1", b"\xff"])),
     st.integers(1, 9),
@@ -323,7 +358,6 @@ def test_lines_and_events_of_other_ends():
     assert lines.feed(b'{"a": 1}\n\n{"b"') + lines.feed(b": 2}") + lines.close() == [b'{"a": 1}', b'{"b": 2}']
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=20))
 def test_any_text_can_be_sent(text):
     """Also half a surrogate pair, which no UTF-8 holds."""

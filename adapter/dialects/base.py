@@ -33,7 +33,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class Aliases:
-    """Other names an argument is accepted under, for use in ``Annotated``."""
+    """Other names an argument is accepted under, for use in ``Annotated``; its own may be among them."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -117,20 +117,26 @@ class NestedArguments(BaseModel):
             return given
         renamed = dict(given)
         for name in cls.model_fields:
-            spellings = {_spelling(alias) for alias in (name, *_aliases(cls, name))}
-            used = [key for key in given if isinstance(key, str) and _spelling(key) in spellings]
+            spellings = {spelling(alias) for alias in (name, *_aliases(cls, name))}
+            used = [key for key in given if isinstance(key, str) and spelling(key) in spellings]
             if used and name not in given:
                 renamed[name] = renamed.pop(used[0])
         return renamed
 
 
-def _spelling(name: str) -> str:
+def spelling(name: str) -> str:
+    """What two spellings of one name have in common."""
     return name.replace("_", "").replace("-", "").lower()
 
 
 def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
+    """The other names of an argument; none that the model has for an argument itself."""
     return tuple(
-        alias for item in model.model_fields[name].metadata if isinstance(item, Aliases) for alias in item.names
+        alias
+        for item in model.model_fields[name].metadata
+        if isinstance(item, Aliases)
+        for alias in dict.fromkeys(item.names)
+        if alias not in model.model_fields
     )
 
 

@@ -14,9 +14,22 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from adapter.customary import (
+    COMMAND,
+    CONTENT,
+    DESTINATION,
+    DIRECTORY,
+    NEW_TEXT,
+    OLD_TEXT,
+    PATH,
+    PATTERN,
+    SOURCE,
+    WORKING_DIRECTORY,
+)
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, NestedArguments, Rendered, ToolArguments, expect
 from adapter.dialects.schema import REQUIRED_KEY
+from adapter.edits.given import file_edits_in
 from adapter.edits.notations import is_notation, read_patches
 from adapter.errors import FormatError
 from adapter.events import Json, JsonObject
@@ -27,6 +40,7 @@ from adapter.operations import (
     Done,
     EditorState,
     FileInfo,
+    FilesPatched,
     FileText,
     FindByName,
     GetEditorState,
@@ -44,6 +58,7 @@ from adapter.operations import (
     Outcome,
     Patch,
     Patched,
+    PatchFiles,
     PatchNames,
     PatchText,
     Paths,
@@ -60,20 +75,15 @@ from adapter.operations import (
 MAX_STRUCTURE_ENTRIES = 200
 CONTEXT_LINES = 2
 
-_PATH_NAMES = ("file_path", "filepath", "filename", "filePath", "target_file", "file")
-_DIRECTORY_NAMES = ("dir", "directory", "dir_path", "directory_path", "folder")
-_CONTENT_NAMES = ("contents", "text", "data", "new_content", "new_text")
-_OLD_NAMES = ("old_content", "old", "from", "old_string", "search")
-_NEW_NAMES = ("new_content", "new", "to", "new_string", "replace")
 
-FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*_PATH_NAMES)]
-AnyPath = Annotated[str, Field(description="Path"), Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES)]
-StartPath = Annotated[str, Field(description="Directory path"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)]
-Source = Annotated[str, Field(description="Source path"), Aliases("src", "src_path", "source_path", "from", "old_path")]
+FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*PATH)]
+AnyPath = Annotated[str, Field(description="Path"), Aliases(*PATH, *DIRECTORY)]
+StartPath = Annotated[str, Field(description="Directory path"), Aliases(*DIRECTORY, *PATH)]
+Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE)]
 Destination = Annotated[
     str,
     Field(description="Destination path"),
-    Aliases("dest", "dst", "dest_path", "destination_path", "to", "target", "new_path"),
+    Aliases(*DESTINATION),
 ]
 
 StartHint = Annotated[int | None, Field(description="First line (1-indexed), to tell equal places apart")]
@@ -133,9 +143,7 @@ class WriteFile(ToolArguments):
         example={"path": "src/new_module.rs", "content": 'pub fn hello() {\n    println!("Hello!");\n}\n'},
     )
     path: FilePath
-    content: Annotated[
-        str, Field(description="Content to write"), Aliases("contents", "text", "data", "file_content", "file_text")
-    ]
+    content: Annotated[str, Field(description="Content to write"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return WriteText(self.path, self.content)
@@ -161,12 +169,8 @@ class EditFile(ToolArguments):
         },
     )
     path: FilePath
-    old_content: Annotated[
-        str, Field(description="Text to find"), Aliases("old", "from", "old_text", "old_string", "search")
-    ]
-    new_content: Annotated[
-        str, Field(description="Replacement text"), Aliases("new", "to", "new_text", "new_string", "replace")
-    ]
+    old_content: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    new_content: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
     replace_all: ReplaceAll = False
 
     def operation(self) -> Operation:
@@ -180,8 +184,8 @@ class EditFile(ToolArguments):
 class PatchArguments(NestedArguments):
     """One patch of a list."""
 
-    old_text: Annotated[str, Field(description="Text to find"), Aliases(*_OLD_NAMES)]
-    new_text: Annotated[str, Field(description="Replacement text"), Aliases(*_NEW_NAMES)]
+    old_text: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    new_text: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
@@ -190,7 +194,8 @@ class PatchArguments(NestedArguments):
 class ApplyEdit(ToolArguments):
     """Apply search/replace edits: one by old_text and new_text, or several at once by patches.
 
-    All patches are checked before any is applied; if one fails, nothing is changed.
+    All patches are checked before any is applied; if one fails, nothing is changed. Without a path, patches is one
+    text for several files: a unified diff, or a "*** Begin Patch" envelope, which may add, move and delete files.
     """
 
     naming = Naming(
@@ -200,14 +205,18 @@ class ApplyEdit(ToolArguments):
         effect="write",
         example={"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"},
     )
-    path: FilePath
-    old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*_OLD_NAMES)] = None
-    new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*_NEW_NAMES)] = None
+    path: Annotated[
+        str | None,
+        Field(description="File path (relative to workspace or absolute)", json_schema_extra={REQUIRED_KEY: True}),
+        Aliases(*PATH),
+    ] = None
+    old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*OLD_TEXT)] = None
+    new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*NEW_TEXT)] = None
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
     patches: Annotated[
-        list[PatchArguments] | None,
+        list[PatchArguments] | SkipJsonSchema[str] | None,
         Field(description="Several patches, instead of old_text and new_text"),
         Aliases("edits", "patch", "diff", "input"),
     ] = None
@@ -215,13 +224,15 @@ class ApplyEdit(ToolArguments):
     @model_validator(mode="before")
     @classmethod
     def _notation_as_patches(cls, given: Json) -> Json:
-        """A diff, an envelope or SEARCH/REPLACE blocks in place of the list."""
+        """A diff, an envelope or SEARCH/REPLACE blocks in place of the list; without a path they stay as they are."""
         written = given.get("patches") if isinstance(given, dict) else None
         if isinstance(written, list) and len(written) == 1:
             written = written[0]
         if not isinstance(written, str) or not is_notation(written):
             return given
         try:
+            if not given.get("path"):
+                return {**given, "patches": written}
             return {**given, "patches": [asdict(patch) for patch in read_patches(written)]}
         except FormatError as error:
             raise ValueError(str(error)) from error
@@ -229,6 +240,10 @@ class ApplyEdit(ToolArguments):
     @model_validator(mode="after")
     def _one_form(self) -> ApplyEdit:
         single = self.old_text is not None or self.new_text is not None
+        if isinstance(self.patches, str):
+            self._check_text(self.patches)
+        elif not self.path:
+            raise ValueError("'path' is missing (string)")
         if single and self.patches:
             raise ValueError("give either old_text and new_text, or patches, not both")
         if not single and not self.patches:
@@ -237,14 +252,26 @@ class ApplyEdit(ToolArguments):
             raise ValueError(f"{'old_text' if self.old_text is None else 'new_text'} is missing")
         return self
 
+    def _check_text(self, text: str) -> None:
+        if self.path:
+            raise ValueError(f"patches is {text[:60]!r}: expected a list, or the text of a patch")
+        try:
+            file_edits_in(text)
+        except FormatError as error:
+            raise ValueError(str(error)) from error
+
     def operation(self) -> Operation:
+        if isinstance(self.patches, str):
+            return PatchFiles(file_edits_in(self.patches))
         if self.patches:
             given = tuple(Patch(**dict(item)) for item in self.patches)
         else:
             given = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
-        return PatchText(self.path, given)
+        return PatchText(self.path or "", given)
 
     def render(self, outcome: Outcome) -> Rendered:
+        if isinstance(outcome, FilesPatched):
+            return wording.files_patched_text(outcome), None
         return wording.patched_text(expect(outcome, Patched)), None
 
 
@@ -257,7 +284,7 @@ class DeleteFile(ToolArguments):
         effect="delete",
         example={"path": "temp/old_file.txt"},
     )
-    path: Annotated[str, Field(description="Path to delete"), Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES)]
+    path: Annotated[str, Field(description="Path to delete"), Aliases(*PATH, *DIRECTORY)]
     recursive: Annotated[bool, Field(description="Required for directories")] = False
 
     def operation(self) -> Operation:
@@ -309,7 +336,7 @@ class GetFileInfo(ToolArguments):
     """Get metadata about a file or directory."""
 
     naming = Naming("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
-    path: Annotated[str, Field(description="Path to inspect"), Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES)]
+    path: Annotated[str, Field(description="Path to inspect"), Aliases(*PATH, *DIRECTORY)]
 
     def operation(self) -> Operation:
         return Stat(self.path)
@@ -329,7 +356,7 @@ class CreateDirectory(ToolArguments):
         effect="write",
         example={"path": "src/modules/new_feature"},
     )
-    path: Annotated[str, Field(description="Directory path to create"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)]
+    path: Annotated[str, Field(description="Directory path to create"), Aliases(*DIRECTORY, *PATH)]
 
     def operation(self) -> Operation:
         return MakeDirectory(self.path)
@@ -368,7 +395,7 @@ class GetWorkspaceStructure(ToolArguments):
         aliases=("workspace_structure", "project_structure", "get_project_structure"),
         example={"path": ".", "depth": 3, "limit": 100},
     )
-    path: Annotated[str, Field(description="Starting path"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)] = "."
+    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY, *PATH)] = "."
     depth: Annotated[int, Field(description="Max depth"), Aliases("max_depth")] = 2
     limit: Annotated[int, Field(description="Max entries (at most 200)"), Aliases("max_entries")] = 50
 
@@ -397,7 +424,7 @@ class FindFiles(ToolArguments):
     pattern: Annotated[
         str, Field(description="Substring to match in filenames"), Aliases("query", "name", "filename", "substring")
     ]
-    path: Annotated[str, Field(description="Starting path"), Aliases(*_DIRECTORY_NAMES, "root")] = "."
+    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY)] = "."
     max_depth: Annotated[int | None, Field(description="Max search depth"), Aliases("depth")] = None
 
     def operation(self) -> Operation:
@@ -417,7 +444,7 @@ class FindFilesGlob(ToolArguments):
         example={"pattern": "**/*.tsx", "path": "src"},
     )
     pattern: Annotated[str, Field(description="Glob pattern (e.g., **/*.rs)"), Aliases("glob", "query")]
-    path: Annotated[str, Field(description="Base path for search"), Aliases(*_DIRECTORY_NAMES, "root")] = "."
+    path: Annotated[str, Field(description="Base path for search"), Aliases(*DIRECTORY)] = "."
     case_sensitive: Annotated[bool, Field(description="Case-sensitive matching")] = False
 
     def operation(self) -> Operation:
@@ -436,8 +463,8 @@ class GrepSearch(ToolArguments):
         aliases=("grep", "ripgrep", "search", "search_file_content", "search_code"),
         example={"pattern": "fn\\s+main", "path": "src"},
     )
-    pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases("query", "regex", "search")]
-    path: Annotated[str, Field(description="Directory to search"), Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES)] = "."
+    pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
+    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)] = "."
 
     def operation(self) -> Operation:
         return Grep(self.pattern, self.path)
@@ -454,7 +481,7 @@ class CodebaseSearch(ToolArguments):
         aliases=("search_codebase", "code_search"),
         example={"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20},
     )
-    query: Annotated[str, Field(description="Regex pattern to search"), Aliases("pattern", "regex", "search")]
+    query: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
     file_pattern: Annotated[
         str | None, Field(description="Filter files (e.g., *.rs,*.toml)"), Aliases("include", "glob", "file_patterns")
     ] = None
@@ -501,7 +528,7 @@ class OpenFile(ToolArguments):
         example={"path": "src/main.rs", "line": 42},
         needs="editor",
     )
-    path: Annotated[str, Field(description="File path to open"), Aliases(*_PATH_NAMES)]
+    path: Annotated[str, Field(description="File path to open"), Aliases(*PATH)]
     line: Annotated[int | None, Field(description="Line number to jump to (1-indexed)"), Aliases("line_number")] = None
 
     def operation(self) -> Operation:
@@ -550,7 +577,7 @@ class ReplaceSelectionTool(ToolArguments):
     """Replace the current selection in the editor with new content."""
 
     naming = Naming("replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor")
-    content: Annotated[str, Field(description="Replacement content"), Aliases(*_CONTENT_NAMES)]
+    content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return ReplaceSelection(self.content)
@@ -569,7 +596,7 @@ class InsertAtCursorTool(ToolArguments):
         example={"content": "// TODO: implement this\n"},
         needs="editor",
     )
-    content: Annotated[str, Field(description="Content to insert"), Aliases(*_CONTENT_NAMES)]
+    content: Annotated[str, Field(description="Content to insert"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return InsertAtCursor(self.content)
@@ -590,11 +617,11 @@ class RunCommandLine(ToolArguments):
         effect="execute",
         example={"command": "cargo build --release", "cwd": "."},
     )
-    command: Annotated[str, Field(description="Shell command to execute"), Aliases("cmd", "command_line", "script")]
+    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
     cwd: Annotated[
         str,
         Field(description="Working directory", json_schema_extra={REQUIRED_KEY: True}),
-        Aliases("workdir", "working_directory", "workingDirectory", *_DIRECTORY_NAMES),
+        Aliases(*WORKING_DIRECTORY),
     ] = "."
 
     def operation(self) -> Operation:

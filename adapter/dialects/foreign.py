@@ -9,16 +9,28 @@ stays an unknown tool.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from adapter.calls import Invocation, normalise, parameter_for, resolve
 from adapter.dialects import Dialect, dialect_names, get_dialect
+from adapter.dialects.base import spelling
 from adapter.errors import FormatError, ToolError
 from adapter.events import Json, JsonObject
 from adapter.formats.reading.shapes import as_object
-from adapter.operations import Operation, PatchNames, PatchText
+from adapter.operations import (
+    Delete,
+    FileAction,
+    FileEdit,
+    Move,
+    Operation,
+    PatchFiles,
+    PatchNames,
+    PatchText,
+    WriteText,
+)
 from adapter.tools import Tool, ToolSet
 
 
@@ -41,6 +53,9 @@ def _meanings(
         call = _whole_call(tool, arguments)
         if call is None:
             continue
+        if isinstance(_operation(call), PatchFiles):
+            yield replace(call, notes=(f"{name} is a tool of {dialect.title}; it was done as the edits that it holds",))
+            continue
         same = [taken for own in tools.values() if own.effect == tool.effect and (taken := _taken(call, own))]
         if not same:
             yield None
@@ -48,6 +63,60 @@ def _meanings(
         taken = min(same, key=lambda each: _distance(each, call))
         note = f"{name} is a tool of {dialect.title}; it was taken as {taken.tool.name}"
         yield replace(taken, notes=(note, *taken.notes))
+
+
+def acting_tools(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
+    """The session's tools that do what a patch wants done to one file, ``called`` if it is one of them.
+
+    Raises ToolError when there is none.
+    """
+    by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
+    wanted: list[tuple[type, str]] = [(Move, "moves")] if edit.moved_to else []
+    if edit.action != "update" or edit.patches:
+        wanted.append(_ACTS[edit.action])
+    acting = []
+    for kind, does in wanted:
+        found = next((tool for tool in by_call if isinstance(_shown(tool), kind)), None)
+        if found is None:
+            raise ToolError(f"this session has no tool that {does} files; leave {edit.path} out of the patch")
+        acting.append(found)
+    return acting
+
+
+_ACTS: dict[FileAction, tuple[type, str]] = {
+    "update": (PatchText, "edits"),
+    "add": (WriteText, "writes"),
+    "delete": (Delete, "deletes"),
+}
+
+
+def _shown(tool: Tool) -> Operation | None:
+    """What the tool's example asks for."""
+    return tool.validate(tool.example).operation() if tool.validate is not None and tool.example else None
+
+
+def patch_in_command(arguments: Mapping[str, Json] | str) -> str | None:
+    """The patch that a command gives to ``apply_patch``, a program that only codex has; None for other commands.
+
+    Models trained with codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or the LINE alone, in which
+    the patch is a here-document.
+    """
+    try:
+        given, _ = as_object(arguments if isinstance(arguments, str | dict) else dict(arguments))
+    except FormatError:
+        return None
+    match given.get("command", given.get("cmd")):
+        case ["apply_patch" | "applypatch", str(patch)]:
+            return patch
+        case [_, "-c" | "-lc", str(line)] | str(line):
+            found = _HERE_DOCUMENT.fullmatch(line)
+            return found["patch"] if found else None
+    return None
+
+
+_HERE_DOCUMENT = re.compile(
+    r"""\s*apply_?patch\s*<<-?\s*(?P<quote>['"]?)(?P<end>\w+)(?P=quote)[ \t]*\n(?P<patch>.*)\n(?P=end)\s*""", re.DOTALL
+)
 
 
 def _homes(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
@@ -99,7 +168,8 @@ def _parameter(key: str, foreign: Tool, own: Tool) -> str | None:
     known = (*own.properties, *own.unlisted)
     if key in known:
         return key
-    others = [name for name in known if name in foreign.argument_aliases.get(key, ())]
+    spellings = {spelling(alias) for alias in foreign.argument_aliases.get(key, ())}
+    others = [name for name in known if spelling(name) in spellings]
     return parameter_for(key, own) or (others[0] if len(others) == 1 else None)
 
 
@@ -107,6 +177,8 @@ def _asks_the_same(own: Operation | None, wanted: Operation | None, least: Opera
     """Whether the operations differ at most where nothing was said, in what each dialect has for a default."""
     if own is None or wanted is None or type(own) is not type(wanted):
         return False
+    if isinstance(wanted, Delete):
+        least = None  # what is removed is never more than was said
     if isinstance(own, PatchText) and isinstance(wanted, PatchText):
         if len(own.patches) > 1 and own.basis != wanted.basis:
             return False

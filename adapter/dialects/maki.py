@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from adapter.customary import COMMAND, CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, WORKING_DIRECTORY
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, NestedArguments, Rendered, ToolArguments, expect
 from adapter.dialects.schema import REQUIRED_KEY
@@ -79,17 +80,13 @@ MAX_MATCHES = 100
 MAX_QUESTIONS = 20
 """Results that a model can still look through; the document names no limit."""
 
-_PATH_NAMES = ("file_path", "filepath", "filename", "target_file", "file")
-_DIRECTORY_NAMES = ("dir", "directory", "dir_path", "directory_path", "folder", "root")
-_OLD_NAMES = ("old", "old_text", "old_str", "old_content", "search", "from")
-_NEW_NAMES = ("new", "new_text", "new_str", "new_content", "replace", "to")
 
-FilePath = Annotated[str, Field(description="Absolute path (or relative to the project root)"), Aliases(*_PATH_NAMES)]
+FilePath = Annotated[str, Field(description="Absolute path (or relative to the project root)"), Aliases(*PATH)]
 SearchedDirectory = Annotated[
-    str, Field(description="Directory to search (default: the project root)"), Aliases(*_DIRECTORY_NAMES)
+    str, Field(description="Directory to search (default: the project root)"), Aliases(*DIRECTORY)
 ]
-OldString = Annotated[str, Field(description="Exact string to find"), Aliases(*_OLD_NAMES)]
-NewString = Annotated[str, Field(description="Replacement string"), Aliases(*_NEW_NAMES)]
+OldString = Annotated[str, Field(description="Exact string to find"), Aliases(*OLD_TEXT)]
+NewString = Annotated[str, Field(description="Replacement string"), Aliases(*NEW_TEXT)]
 ReplaceAll = Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")]
 
 _NAMES = PatchNames("old_string", "new_string", None, "replace_all")
@@ -121,7 +118,7 @@ class Bash(ToolArguments):
         effect="execute",
         example={"command": "cargo test", "description": "Run the tests", "timeout": 300},
     )
-    command: Annotated[str, Field(description="The bash command to execute"), Aliases("cmd", "command_line", "script")]
+    command: Annotated[str, Field(description="The bash command to execute"), Aliases(*COMMAND)]
     description: Annotated[str | None, Field(description="Short description (3-5 words)"), Aliases("label")] = None
     timeout: Annotated[
         Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
@@ -129,7 +126,7 @@ class Bash(ToolArguments):
     workdir: Annotated[
         str,
         Field(description="Working directory (default: the project root)"),
-        Aliases("cwd", "working_directory", "work_dir", *_DIRECTORY_NAMES),
+        Aliases(*WORKING_DIRECTORY),
     ] = "."
 
     def operation(self) -> Operation:
@@ -152,7 +149,7 @@ class Read(ToolArguments):
     path: Annotated[
         str,
         Field(description="Absolute path to file or directory (or relative to the project root)"),
-        Aliases(*_PATH_NAMES, *_DIRECTORY_NAMES),
+        Aliases(*PATH, *DIRECTORY),
     ]
     offset: Annotated[
         Unsigned | None, Field(description="Start line (1-indexed)"), Aliases("start_line", "start", "line")
@@ -191,7 +188,7 @@ class Write(ToolArguments):
     content: Annotated[
         str,
         Field(description="Complete file content"),
-        Aliases("contents", "text", "data", "file_content", "file_text", "new_content"),
+        Aliases(*CONTENT),
     ]
 
     def operation(self) -> Operation:
@@ -292,11 +289,11 @@ class GrepTool(ToolArguments):
         aliases=("grep_search", "rg", "ripgrep", "search", "search_file_content", "search_code"),
         example={"pattern": "fn\\s+main", "path": "src", "include": "*.rs"},
     )
-    pattern: Annotated[str, Field(description="Regex pattern"), Aliases("query", "regex", "search")]
+    pattern: Annotated[str, Field(description="Regex pattern"), Aliases(*PATTERN)]
     path: Annotated[
         str,
         Field(description="Directory to search (default: the project root)"),
-        Aliases(*_DIRECTORY_NAMES, *_PATH_NAMES),
+        Aliases(*DIRECTORY, *PATH),
     ] = "."
     include: Annotated[
         str | None, Field(description="File glob filter (e.g. *.rs)"), Aliases("glob", "file_pattern", "filter")
@@ -512,7 +509,7 @@ class WebSearch(ToolArguments):
         example={"query": "tokio select cancellation", "num_results": 5},
         needs="search",
     )
-    query: Annotated[str, Field(description="Search query"), Aliases("q", "search_query", "search_term", "pattern")]
+    query: Annotated[str, Field(description="Search query"), Aliases(*PATTERN)]
     num_results: Annotated[
         Unsigned, Field(description="Number of results"), Aliases("limit", "max_results", "count", "n")
     ] = 8
@@ -633,10 +630,8 @@ class Memory(ToolArguments):
         BeforeValidator(_command),
         Aliases("action", "operation", "cmd"),
     ]
-    path: Annotated[
-        str | None, Field(description="Relative path (omit to list all)"), Aliases(*_PATH_NAMES, "name")
-    ] = None
-    content: Annotated[str | None, Field(description="Content for write"), Aliases("contents", "text", "data")] = None
+    path: Annotated[str | None, Field(description="Relative path (omit to list all)"), Aliases(*PATH, "name")] = None
+    content: Annotated[str | None, Field(description="Content for write"), Aliases(*CONTENT)] = None
 
     @model_validator(mode="after")
     def _whole(self) -> Memory:

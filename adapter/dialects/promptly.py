@@ -37,8 +37,9 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from rapidfuzz import fuzz, process
 
+from adapter.customary import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, SOURCE
 from adapter.dialects import wording
-from adapter.dialects.base import Dialect, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArguments, expect
 from adapter.errors import ToolError, UsageError
 from adapter.events import Json, JsonObject
 from adapter.operations import (
@@ -69,7 +70,6 @@ MAX_MESSAGE = 200
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
 _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
-_PATH_NAMES = ("path", "file", "file_path", "filename", "target_file", "dir", "directory", "target")
 
 # ---------------------------------------------------------------------- entries
 
@@ -127,7 +127,7 @@ class ShellTool(BaseModel):
             name=self.name,
             description=self.description,
             parameters=self.parameters,
-            argument_aliases=dict.fromkeys(paths, _PATH_NAMES) if len(paths) == 1 else {},
+            argument_aliases=dict.fromkeys(paths, (*PATH, *DIRECTORY, "target")) if len(paths) == 1 else {},
             effect="execute",
             validate=self.call,
         )
@@ -309,8 +309,8 @@ class WriteToFile(ToolArguments):
     """Write content to a file, creating or overwriting it."""
 
     naming = Naming("WriteToFile", effect="write", example={"file": "notes/plan.txt", "content": "first step\n"})
-    file: Annotated[str, Field(description="File to write")]
-    content: Annotated[str, Field(description="The whole new content")]
+    file: Annotated[str, Field(description="File to write"), Aliases(*PATH)]
+    content: Annotated[str, Field(description="The whole new content"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return WriteText(self.file, self.content)
@@ -327,9 +327,9 @@ class SearchAndReplace(ToolArguments):
         effect="write",
         example={"search": "old_name", "replace": "new_name", "file": "src/main.c"},
     )
-    search: Annotated[str, Field(description="Text to find")]
-    replace: Annotated[str, Field(description="Text to put in its place")]
-    file: Annotated[str, Field(description="File to change")]
+    search: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    replace: Annotated[str, Field(description="Text to put in its place"), Aliases(*NEW_TEXT)]
+    file: Annotated[str, Field(description="File to change"), Aliases(*PATH)]
 
     def operation(self) -> Operation:
         patch = Patch(self.search, self.replace, replace_all=True)
@@ -343,7 +343,7 @@ class MakeDirectories(ToolArguments):
     """Create a directory and its parents."""
 
     naming = Naming("MakeDirectory", effect="write", example={"dir": "src/parts"})
-    dir: Annotated[str, Field(description="Directory to create")]
+    dir: Annotated[str, Field(description="Directory to create"), Aliases(*DIRECTORY, "path")]
 
     def operation(self) -> Operation:
         return MakeDirectory(self.dir)
@@ -356,7 +356,7 @@ class RemoveFiles(ToolArguments):
     """Remove a file, or a directory with all that is in it."""
 
     naming = Naming("RemoveFiles", effect="delete", example={"target": "build"})
-    target: Annotated[str, Field(description="File or directory to remove")]
+    target: Annotated[str, Field(description="File or directory to remove"), Aliases(*PATH, *DIRECTORY)]
 
     def operation(self) -> Operation:
         return Delete(self.target, recursive=True)
@@ -369,8 +369,8 @@ class MoveFiles(ToolArguments):
     """Move or rename a file or directory."""
 
     naming = Naming("MoveFiles", effect="write", example={"source": "a.txt", "destination": "docs/a.txt"})
-    source: Annotated[str, Field(description="What to move")]
-    destination: Annotated[str, Field(description="Its new path")]
+    source: Annotated[str, Field(description="What to move"), Aliases(*SOURCE)]
+    destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
 
     def operation(self) -> Operation:
         return Move(self.source, self.destination)
@@ -383,8 +383,8 @@ class CopyFiles(ToolArguments):
     """Copy a file, or a directory with all that is in it."""
 
     naming = Naming("CopyFiles", effect="write", example={"source": "a.txt", "destination": "b.txt"})
-    source: Annotated[str, Field(description="What to copy")]
-    destination: Annotated[str, Field(description="The path of the copy")]
+    source: Annotated[str, Field(description="What to copy"), Aliases(*SOURCE)]
+    destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
 
     def operation(self) -> Operation:
         return Copy(self.source, self.destination)

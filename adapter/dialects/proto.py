@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from adapter.customary import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArguments, expect
 from adapter.operations import (
@@ -19,8 +20,6 @@ from adapter.operations import (
     Grep,
     GrepHits,
     Listing,
-    Media,
-    MediaKind,
     Operation,
     Outcome,
     Patch,
@@ -41,10 +40,6 @@ MAX_LINE_CHARACTERS = 2_000
 MAX_PATHS = 100
 MAX_ENTRIES = 1_000
 MAX_MATCHES = 500
-_MEDIA: frozenset[MediaKind] = frozenset({"image", "pdf", "audio", "video"})
-
-_FILE_NAMES = ("filepath", "filename", "absolute_path", "target_file", "file")
-_DIRECTORY_NAMES = ("dir_path", "dir", "directory", "directory_path", "folder", "root")
 
 
 def _not_negative(number: int | None) -> int | None:
@@ -60,7 +55,7 @@ class ListDirectory(ToolArguments):
     path: Annotated[
         str,
         Field(description="Absolute path to the directory (or relative to the project root)"),
-        Aliases(*_DIRECTORY_NAMES, "file_path"),
+        Aliases(*DIRECTORY, *PATH),
     ]
     ignore: Annotated[
         list[str] | None, Field(description="Glob patterns to exclude"), Aliases("exclude", "ignore_patterns")
@@ -94,7 +89,7 @@ class ReadFile(ToolArguments):
     path: Annotated[
         str,
         Field(description="Absolute path to the file (or relative to the project root)"),
-        Aliases("file_path", *_FILE_NAMES),
+        Aliases(*PATH),
     ]
     offset: Annotated[
         int | None,
@@ -112,11 +107,9 @@ class ReadFile(ToolArguments):
     def operation(self) -> Operation:
         start = None if self.offset is None else self.offset + 1
         lines = MAX_READ_LINES if self.limit is None else self.limit
-        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, media=_MEDIA)
+        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS)
 
     def render(self, outcome: Outcome) -> Rendered:
-        if isinstance(outcome, Media):
-            return wording.media_text(outcome), wording.media_fields(outcome)
         limit = self.limit or MAX_READ_LINES
 
         def read_on(line: int) -> str:
@@ -142,12 +135,12 @@ class WriteFile(ToolArguments):
     file_path: Annotated[
         str,
         Field(description="Absolute path to write to (or relative to the project root)"),
-        Aliases("path", *_FILE_NAMES),
+        Aliases(*PATH),
     ]
     content: Annotated[
         str,
         Field(description="Content to write"),
-        Aliases("contents", "text", "data", "file_content", "file_text", "new_content"),
+        Aliases(*CONTENT),
     ]
 
     def operation(self) -> Operation:
@@ -181,17 +174,17 @@ class Edit(ToolArguments):
     file_path: Annotated[
         str,
         Field(description="Absolute path to the file (or relative to the project root)"),
-        Aliases("path", *_FILE_NAMES),
+        Aliases(*PATH),
     ]
     old_string: Annotated[
         str,
         Field(description="Exact literal text to replace (include 3+ lines of context)"),
-        Aliases("old", "old_text", "old_str", "old_content", "search", "from"),
+        Aliases(*OLD_TEXT),
     ]
     new_string: Annotated[
         str,
         Field(description="Replacement text"),
-        Aliases("new", "new_text", "new_str", "new_content", "replace", "to"),
+        Aliases(*NEW_TEXT),
     ]
     replace_all: Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")] = False
 
@@ -216,9 +209,7 @@ class GlobTool(ToolArguments):
     pattern: Annotated[
         str, Field(description="Glob pattern (e.g. **/*.ts, src/**/*.tsx)"), Aliases("glob", "query", "glob_pattern")
     ]
-    path: Annotated[
-        str, Field(description="Directory to search in (default: project root)"), Aliases(*_DIRECTORY_NAMES)
-    ] = "."
+    path: Annotated[str, Field(description="Directory to search in (default: project root)"), Aliases(*DIRECTORY)] = "."
 
     def operation(self) -> Operation:
         return Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
@@ -235,10 +226,8 @@ class GrepSearch(ToolArguments):
         aliases=("grep", "rg", "ripgrep", "search_file_content", "search_code", "search"),
         example={"pattern": "function\\s+\\w+", "path": "src", "glob": "*.ts", "limit": 20},
     )
-    pattern: Annotated[str, Field(description="Regex pattern to search for"), Aliases("query", "regex", "search")]
-    path: Annotated[
-        str, Field(description="File or directory to search in"), Aliases(*_DIRECTORY_NAMES, "file_path", "file")
-    ] = "."
+    pattern: Annotated[str, Field(description="Regex pattern to search for"), Aliases(*PATTERN)]
+    path: Annotated[str, Field(description="File or directory to search in"), Aliases(*DIRECTORY, *PATH)] = "."
     glob: Annotated[
         str | None, Field(description="Glob filter for files (e.g. *.ts)"), Aliases("include", "file_pattern", "filter")
     ] = None

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from adapter.customary import COMMAND, CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, WORKING_DIRECTORY
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArguments, expect
 from adapter.dialects.schema import REQUIRED_KEY
@@ -86,9 +87,8 @@ _FILE_TYPES = {
 }  # fmt: skip
 """IntelliJ's names of file types, by extension."""
 
-_PATH_NAMES = ("path", "filePath", "filename", "filepath", "file", "target_file")
 
-FilePath = Annotated[str, Field(description="Absolute path of the file"), Aliases(*_PATH_NAMES)]
+FilePath = Annotated[str, Field(description="Absolute path of the file"), Aliases(*PATH)]
 
 
 def _file_error(given: JsonObject, error: ToolError) -> Json:
@@ -185,7 +185,7 @@ class IntelliJSearch(ToolArguments):
     path: Annotated[
         str | None,
         Field(description="The directory or file of that scope; globs for custom"),
-        Aliases("directoryToSearch", "directory"),
+        Aliases("directoryToSearch", *DIRECTORY),
     ] = None
     fileType: Annotated[
         str | None, Field(description="Only this language or file extension"), Aliases("file_type", "language")
@@ -281,18 +281,14 @@ class Edit(ToolArguments):
         failure=_file_error,
     )
     file_path: FilePath
-    old_string: Annotated[
-        str, Field(description="Text to replace, exactly as in the file"), Aliases("oldString", "old_text", "old_str")
-    ]
-    new_string: Annotated[
-        str, Field(description="Text to put there; may be empty"), Aliases("newString", "new_text", "new_str")
-    ]
+    old_string: Annotated[str, Field(description="Text to replace, exactly as in the file"), Aliases(*OLD_TEXT)]
+    new_string: Annotated[str, Field(description="Text to put there; may be empty"), Aliases(*NEW_TEXT)]
     short_description: Annotated[
         str,
         Field(description="What the edit does, shown to the user", json_schema_extra={REQUIRED_KEY: True}),
         Aliases("description"),
     ] = ""
-    replace_all: Annotated[bool, Field(description="Replace every occurrence"), Aliases("replaceAll")] = False
+    replace_all: Annotated[bool, Field(description="Replace every occurrence"), Aliases("replaceAll", "all")] = False
 
     def operation(self) -> Operation:
         patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
@@ -331,7 +327,7 @@ class Write(ToolArguments):
         failure=_file_error,
     )
     file_path: FilePath
-    content: Annotated[str, Field(description="The whole contents of the file"), Aliases("text", "contents")]
+    content: Annotated[str, Field(description="The whole contents of the file"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return WriteText(self.file_path, self.content)
@@ -359,7 +355,7 @@ class Bash(ToolArguments):
         label="description",
         failure=_not_run,
     )
-    command: Annotated[str, Field(description="Shell command to execute"), Aliases("cmd", "script")]
+    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
     timeout: Annotated[float, Field(description="Timeout in milliseconds"), Aliases("timeout_ms")] = DEFAULT_TIMEOUT_MS
     description: Annotated[str | None, Field(description="What the command does, shown to the user")] = None
     run_in_background: Annotated[
@@ -468,7 +464,7 @@ class WebSearch(ToolArguments):
         example={"query": "python 3.14 release date"},
         needs="search",
     )
-    query: Annotated[str, Field(description="What to search for"), Aliases("q")]
+    query: Annotated[str, Field(description="What to search for"), Aliases(*PATTERN)]
     allowed_domains: Annotated[list[str] | None, Field(description="Only results from these domains")] = None
     blocked_domains: Annotated[list[str] | None, Field(description="No results from these domains")] = None
 
@@ -713,7 +709,7 @@ class Task(ToolArguments):
     subagent_type: Annotated[str, Field(description="Kind of sub-agent"), Aliases("agent_type", "agentType")]
     model: Annotated[str | None, Field(description="Another model than this one")] = None
     project_path: Annotated[
-        str | None, Field(description="Folder to work in"), Aliases("projectPath", "cwd", "workdir")
+        str | None, Field(description="Folder to work in"), Aliases("projectPath", *WORKING_DIRECTORY)
     ] = None
 
     def operation(self) -> Operation:

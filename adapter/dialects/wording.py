@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from adapter.events import Json
 from adapter.lines import split_lines, without_end
 from adapter.operations import (
     Answers,
@@ -15,11 +13,11 @@ from adapter.operations import (
     CodeOutput,
     CommandOutput,
     Done,
+    FilesPatched,
     FileText,
     GrepHit,
     GrepHits,
     Listing,
-    Media,
     MemoryChanged,
     MemoryList,
     MemoryNote,
@@ -83,17 +81,6 @@ def _lines_of(file: FileText) -> str:
     return f"{file.start_line}-{file.end_line} of {total}"
 
 
-def media_text(media: Media) -> str:
-    """What stands for the file in the text; the file itself goes with `media_fields`."""
-    return "\n".join([f"{media.path}: {media.mime}, {len(media.data)} bytes, attached.", *_notes(media.notes)])
-
-
-def media_fields(media: Media) -> Json:
-    """The file, its bytes in base64."""
-    data = b64encode(media.data).decode("ascii")
-    return {"path": media.path, "kind": media.kind, "mime": media.mime, "data": data}
-
-
 def written_text(written: Written) -> str:
     verb = "Created" if written.created else "Overwrote"
     return f"{verb} {written.path} ({written.size} bytes)."
@@ -103,6 +90,15 @@ def patched_text(patched: Patched) -> str:
     """One sentence; when something was tolerated, what, and the diff to look it over."""
     count = f"{patched.count} patches" if patched.count != 1 else "1 patch"
     text = f"Applied {count} to {patched.path}."
+    if not patched.notes:
+        return text
+    return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])
+
+
+def files_patched_text(patched: FilesPatched) -> str:
+    """What was done to each file; when something was tolerated, what, and the diff."""
+    text = ", ".join(patched.done)
+    text = f"{text[:1].upper()}{text[1:]}."
     if not patched.notes:
         return text
     return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])

@@ -23,6 +23,7 @@ FORMAT = Format(
     openers=OPENERS,
     encode_calls=calls_encoder(ANTHROPIC),
     encode_result=encode_result,
+    results=("<function_results>",),
     strays=STRAYS,
     stops=("</function_calls>",),
     special_tokens=(),

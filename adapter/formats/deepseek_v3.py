@@ -40,6 +40,7 @@ FORMAT = Format(
     openers=SECTION.openers,
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
     strays=STRAYS,
     ends=(END_OF_SENTENCE,),
     stops=(END_OF_SENTENCE,),

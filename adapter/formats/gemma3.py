@@ -7,10 +7,12 @@ Python calls or JSON without markers, and the models' own habit, from Gemini, is
     get_weather(city="Paris")
     ```
 
-Results go back in a ``tool_output`` fence.
+Results go back in a ``tool_output`` fence, a longer one where they hold fences themselves.
 """
 
 from __future__ import annotations
+
+import re
 
 from adapter.events import JsonObject
 from adapter.formats.base import TEXT, Context, Format, Opener, Reading
@@ -21,6 +23,7 @@ from adapter.formats.reading.source import Reader, Source
 OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
 
 _read_block = PythonBlock(CLOSE)
+_FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: Source, span: list[str], context: Context) -> Reader[Reading]:
@@ -36,7 +39,9 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}\n{content}\n{CLOSE}"
+    longest = max(map(len, _FENCES.findall(content)), default=0)
+    more = "`" * max(0, longest + 1 - len(CLOSE))
+    return f"{more}{RESULT}\n{content}\n{more}{CLOSE}"
 
 
 FORMAT = Format(

@@ -122,6 +122,7 @@ FORMAT = Format(
     openers=_section.openers,
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("\n## Return of ",),
     strays=(SECTION_CLOSE, MISSPELT_CLOSE, CALL_CLOSE),
     stops=("<|im_end|>",),
     special_tokens=(SECTION_OPEN, SECTION_CLOSE, CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE, "<think>", "</think>"),

@@ -28,6 +28,7 @@ FORMAT = Format(
     openers=OPENERS,
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("\ntool name:", "\ntool result:"),
     strays=(CLOSE,),
     ends=("<end_of_sentence>",),
     stops=("<end_of_sentence>",),

@@ -20,6 +20,7 @@ FORMAT = Format(
     openers=OPENERS,
     encode_calls=calls_encoder(MINIMAX),
     encode_result=encode_result,
+    results=("<response>",),
     starts_in_reasoning=True,
     strays=STRAYS,
     ends=("[e~[",),

@@ -46,6 +46,7 @@ FORMAT = Format(
     openers=(*_section.openers, *(Opener(f"<tool_call>{gap}{CALL}", _section.read_alone) for gap in ("", "\n"))),
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("<response>",),
     reasoning={"<mm:think>": "</mm:think>"},
     strays=(*_section.closes, f"{TOKEN}</invoke>"),
     ends=(END,),

@@ -100,6 +100,7 @@ FORMAT = Format(
     openers=(Opener(OPEN, read_tool_calls, keeps_space=True),),
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("[TOOL_RESULTS]",),
     reasoning={"[THINK]": "[/THINK]"},
     strays=(CLOSE,),
     ends=(END,),

@@ -44,6 +44,7 @@ FORMAT = Format(
     openers=SECTION.openers,
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("<｜tool_outputs_begin｜>", "<｜tool_output_begin｜>"),
     strays=(*TOKEN_STRAYS, *STEP_TAGS.call_close, *STEP_TAGS.parameter_close),
     ends=("<|EOT|>",),
     stops=("<|EOT|>",),

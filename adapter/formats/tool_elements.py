@@ -151,4 +151,5 @@ FORMAT = Format(
     openers_for=openers_for,
     encode_calls=encode_calls,
     encode_result=encode_result,
+    results=("] Result:\n",),
 )

@@ -15,8 +15,8 @@ class ReadText:
 
     At most ``max_lines`` lines are given, and of each line ``max_line_characters``.
     ``or_list``: a directory is no mistake, its Listing is given. ``media``: the kinds
-    that the model takes as they are; a PDF that it does not take is given as its text,
-    other media are refused in a sentence.
+    that the model takes as they are, set by the workspace; a PDF that it does not take is given as
+    its text, other media are refused in a sentence.
     """
 
     path: str

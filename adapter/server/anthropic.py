@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
@@ -16,7 +15,7 @@ from adapter.server.upstream import Upstream
 from adapter.wire import anthropic
 from adapter.wire.errors import RequestError
 from adapter.wire.exchange import Streamed, translated_body
-from adapter.wire.request import Request, translate
+from adapter.wire.request import Request, read_body, translate
 
 CHAT = "/v1/chat/completions"
 
@@ -27,11 +26,11 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 
 async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        body = json.loads(await http.body())
+        body = read_body(await http.body())
         if not isinstance(body, dict):
             raise RequestError("the request's body must be a JSON object")
         request = translate(anthropic.as_openai(body), (await upstream.known()).options)
-    except ValueError as error:  # RequestError is one, and what json raises
+    except ValueError as error:  # RequestError is one
         return JSONResponse(anthropic.as_error({"error": str(error)}, 400), 400)
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"
     if request.stream:

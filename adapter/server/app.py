@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 import time
@@ -27,7 +26,7 @@ from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.wire.errors import error_object, refusal
 from adapter.wire.exchange import Streamed, translated_body
-from adapter.wire.request import Options, has_tools, translate
+from adapter.wire.request import Options, has_tools, read_body, translate
 
 CHAT = "/v1/chat/completions"
 
@@ -103,14 +102,12 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     content = await http.body()
     try:
-        body = json.loads(content)
+        body = read_body(content)
         if not has_tools(body):
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         request = translate(body, (await upstream.known()).options)
     except UsageError as error:
         return JSONResponse(refusal(error), 400)
-    except ValueError as error:
-        return JSONResponse(error_object(f"the request's body is not JSON: {error}", "invalid_request_error"), 400)
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, _as_it_is, keep_alive_s)

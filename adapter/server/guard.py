@@ -1,4 +1,4 @@
-"""Keeps web pages away from a server that trusts whoever reaches it.
+"""Keeps web pages, and bodies without end, away from a server that trusts whoever reaches it.
 
 A page may send requests to 127.0.0.1 (it then says so in ``Origin``), or make its own
 name point there (it then stands in ``Host``). Nobody is named in CORS headers, so no page reads an answer.
@@ -7,11 +7,14 @@ name point there (it then stands in ``Host``). Nobody is named in CORS headers, 
 from __future__ import annotations
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapter.endpoints import Endpoint
 from adapter.server.relay import send_json
 from adapter.wire.errors import error_object
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+"""A conversation with some twenty screenshots. It is held several times over while it is translated."""
 
 
 class Guard:
@@ -22,10 +25,18 @@ class Guard:
         self._is_loopback = is_loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (complaint := self._complaint(Headers(scope=scope))) is None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        await send_json(send, 403, error_object(complaint, "forbidden"))
+        headers = Headers(scope=scope)
+        if (complaint := self._complaint(headers)) is not None:
+            await send_json(send, 403, error_object(complaint, "forbidden"))
+            return
+        try:
+            _check_size(int(headers.get("content-length", "0")))
+            await self._app(scope, _bounded(receive), send)
+        except _TooLarge:  # the application reads the body before it answers
+            await send_json(send, 413, error_object(_TOO_LARGE, "invalid_request_error"))
 
     def _complaint(self, headers: Headers) -> str | None:
         host, origin = headers.get("host", ""), headers.get("origin")
@@ -34,6 +45,32 @@ class Guard:
         if origin is not None and origin.partition("://")[2] != host and not _is_here(origin):
             return f"pages of {origin!r} may not use this server"
         return None
+
+
+class _TooLarge(Exception):
+    """A request's body is longer than `MAX_BODY_BYTES`."""
+
+
+_TOO_LARGE = f"the request's body is larger than {MAX_BODY_BYTES} bytes: shorten the conversation, or send fewer images"
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BODY_BYTES:
+        raise _TooLarge
+
+
+def _bounded(receive: Receive) -> Receive:
+    """``receive`` that raises _TooLarge; a body sent in chunks does not say how long it will be."""
+    size = 0
+
+    async def bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        _check_size(size)
+        return message
+
+    return bounded
 
 
 def _is_here(url: str) -> bool:

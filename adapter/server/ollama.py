@@ -19,7 +19,7 @@ from adapter.server.upstream import Upstream
 from adapter.wire import ollama
 from adapter.wire.errors import relayed
 from adapter.wire.exchange import Streamed, translated_body
-from adapter.wire.request import Request, has_tools, translate
+from adapter.wire.request import Request, has_tools, read_body, translate
 from adapter.wire.sse import LineReader
 
 CHAT = "/api/chat"
@@ -37,7 +37,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     content = await http.body()
     known = await upstream.known()
     try:
-        body = json.loads(content)
+        body = read_body(content)
         if known.kind == "ollama" and not has_tools(body):
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         if not isinstance(body, dict):
@@ -45,7 +45,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         request = replace(translate(ollama.as_openai(body), known.options), stream_arguments=False)
         if known.kind == "ollama" and request.is_native:
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
-    except ValueError as error:  # UsageError is one, and what json raises
+    except ValueError as error:  # UsageError is one
         return JSONResponse({"error": str(error)}, 400)
     is_native = known.kind == "ollama"
     path = CHAT if is_native else "/v1/chat/completions"

@@ -21,7 +21,9 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
-from adapter.history import Written
+from adapter.formats import get_format
+from adapter.history import Written, is_tame
+from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
 from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object, is_error
@@ -189,8 +191,10 @@ class _Choice:
         self._content: list[str] = []  # what the client has of it
         self._ids: list[str] = []  # of the calls that the client has the beginning of
         self._calls: list[Call] = []  # those that it has whole
+        self._is_tame = True  # nothing in them could act on a server
         self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
+        self._restoring = Restoring()  # of those
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason."""
@@ -257,17 +261,20 @@ class _Choice:
             return []
         deltas = []
         if event.id != self._open:
-            self._open = event.id
+            self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
         index = len(self._ids) - 1
-        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": event.arguments}}]}]
+        arguments = self._restoring.feed(event.arguments)
+        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
-        self._calls.append((call.id, call.name, call.arguments))
+        arguments = in_strings(restore, call.arguments)
+        self._calls.append((call.id, call.name, arguments))
+        self._is_tame = self._is_tame and is_tame(call.arguments, get_format(self._request.format), self._request.tools)
         if call.id == self._open:
             self._open = None
             return []
-        return [self._header(call.id, call.name, json.dumps(call.arguments, ensure_ascii=False))]
+        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
     def _native(self, calls: Json) -> list[JsonObject]:
         """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
@@ -311,7 +318,7 @@ class _Choice:
     def _remember(self) -> None:
         content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
         is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
-        if self._request.is_native or is_one_of_several:
+        if self._request.is_native or is_one_of_several or not self._is_tame:
             return
         if written != content and (content or self._calls):
             self._request.memory.remember(self._request.format, content, self._calls, written)

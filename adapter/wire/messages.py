@@ -2,43 +2,51 @@
 
 Everything a template might refuse is evened out: calls and results become text of the
 assistant and of the user, messages of the user that follow one another become one,
-``developer`` is ``system``. Parts that are no text (images) stay as they are.
+``developer`` is ``system``. Parts that are no text (images) stay as they are. What tools and users say, and the
+arguments of past calls, is neutralised: nothing in it is a token or a call (`adapter.neutral`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TypeAlias
 
+from adapter.contents import Content, joined
 from adapter.events import Json, JsonObject
 from adapter.formats.base import Format
+from adapter.neutral import in_strings, neutralise, restore
+from adapter.tools import ToolSet
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
 
-Content: TypeAlias = str | list[Json]
-
 
 def plain_messages(
-    messages: Json, format: Format, system: str, closing: str, memory: Memory | None = None
+    messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: Memory | None = None
 ) -> list[JsonObject]:
     """``messages`` for a model that reads plain text.
 
-    ``system`` follows the conversation's own system message, ``closing`` its last words. Calls
-    that ``memory`` has are shown as the model wrote them, others in its format.
+    ``tools``: those of the request. ``system`` follows the conversation's own system message, ``closing`` its last
+    words. Calls that ``memory`` has are shown as the model wrote them, others in its format.
     Raises RequestError for what is no conversation.
     """
     if not isinstance(messages, list) or not messages:
         raise RequestError(f"'messages' must be a list with at least one message, got {_short(messages)}", "messages")
-    plain = _with_system(list(_plain(messages, format, memory or Memory())), system)
+    plain = _with_system(list(_plain(messages, format, tools, memory or Memory())), system)
     if closing:
         plain.append({"role": "user", "content": closing})
     return list(_joined(plain))
 
 
-def _plain(messages: Sequence[Json], format: Format, memory: Memory) -> Iterator[JsonObject]:
+def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Memory) -> Iterator[JsonObject]:
     names: dict[str, str] = {}
+
+    def neutral(text: str) -> str:
+        return neutralise(text, format, tools)
+
+    def again(text: str) -> str:
+        return neutral(restore(text))
+
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
@@ -48,19 +56,21 @@ def _plain(messages: Sequence[Json], format: Format, memory: Memory) -> Iterator
             calls = _calls(message["tool_calls"], f"{place}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             written = memory.recall(format.name, content, calls) if isinstance(content, str) else None
-            encoded = format.encode_calls([(name, arguments) for _, name, arguments in calls])
-            yield {"role": "assistant", "content": written or _glued(content, encoded, "\n")}
+            encoded = format.encode_calls([(name, in_strings(again, arguments)) for _, name, arguments in calls])
+            yield {"role": "assistant", "content": written or joined(content, encoded, "\n")}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
             text, others = _split(content)
-            result: Content = format.encode_result(name, text, call_id)
-            yield {"role": "user", "content": _glued(result, others, "\n") if others else result}
+            result: Content = format.encode_result(name, neutral(text), call_id)
+            yield {"role": "user", "content": joined(result, others, "\n") if others else result}
         else:
             # A field such as `name` goes along; past reasoning does not: no template shows it to the model.
             kept = {key: value for key, value in message.items() if key not in _DROPPED}
             if role == "assistant" and isinstance(content, str):
                 content = memory.recall(format.name, content, []) or content
+            if role == "user":
+                content = _with_texts(neutral, content)
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
 
 
@@ -72,9 +82,10 @@ def _content(content: Json, place: str) -> Content:
         return ""
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        text, others = _split(content)
-        return content if others else text
+    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
+        parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
+        text, others = _split(parts)
+        return parts if others else text
     raise RequestError(f"{place}.content must be text, a list of parts or null, got {_short(content)}", place)
 
 
@@ -85,6 +96,13 @@ def _split(content: Content) -> tuple[str, list[Json]]:
     is_text = [isinstance(part.get("text"), str) for part in content]
     texts = [part["text"] for part, text in zip(content, is_text, strict=True) if text]
     return "\n".join(texts), [part for part, text in zip(content, is_text, strict=True) if not text]
+
+
+def _with_texts(change: Callable[[str], str], content: Content) -> Content:
+    """``content`` with ``change`` made in its texts."""
+    if isinstance(content, str):
+        return change(content)
+    return [{**part, "text": change(part["text"])} if isinstance(part.get("text"), str) else part for part in content]
 
 
 def _calls(calls: Json, place: str) -> list[Call]:
@@ -116,7 +134,7 @@ def _with_system(messages: list[JsonObject], text: str) -> list[JsonObject]:
     if not text:
         return messages
     if messages[0]["role"] == "system":
-        first = {**messages[0], "content": _glued(messages[0]["content"], text, "\n\n")}
+        first = {**messages[0], "content": joined(messages[0]["content"], text, "\n\n")}
         return [first, *messages[1:]]
     return [{"role": "system", "content": text}, *messages]
 
@@ -130,20 +148,8 @@ def _joined(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
             continue
         content = first["content"]
         for message in rest:
-            content = _glued(content, message["content"], "\n\n")
+            content = joined(content, message["content"], "\n\n")
         yield {**first, "content": content}
-
-
-def _glued(first: Content, second: Content, between: str) -> Content:
-    if isinstance(first, str) and isinstance(second, str):
-        return between.join(text for text in (first, second) if text)
-    return [*_parts(first), *_parts(second)]
-
-
-def _parts(content: Content) -> list[Json]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return content
 
 
 def _short(value: Json) -> str:

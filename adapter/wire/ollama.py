@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from adapter.contents import image, image_url
 from adapter.events import Json, JsonObject
 from adapter.wire.errors import RequestError, error_object, is_error
 from adapter.wire.sse import as_json
@@ -62,10 +63,11 @@ def as_openai(body: JsonObject) -> JsonObject:
 def _message(message: JsonObject, index: int) -> JsonObject:
     made: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
     if message.get("images"):
-        images = [
-            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{each}"}} for each in message["images"]
-        ]
-        made["content"] = [{"type": "text", "text": made.get("content") or ""}, *images]
+        images = message["images"]
+        if not isinstance(images, list) or not all(isinstance(each, str) for each in images):
+            raise RequestError("'images' must be a list of base64 texts", f"messages[{index}].images")
+        text = {"type": "text", "text": made.get("content") or ""}
+        made["content"] = [text, *(image(f"data:{_mime(each)};base64,{each}") for each in images)]
     if message.get("tool_calls"):
         made["tool_calls"] = [
             {"id": call.get("id") or f"call_{index}_{number}", "type": "function", **call}
@@ -75,6 +77,14 @@ def _message(message: JsonObject, index: int) -> JsonObject:
     if message.get("role") == "tool":
         made |= {"name": message.get("tool_name") or message.get("name"), "tool_call_id": message.get("tool_call_id")}
     return made
+
+
+def _mime(base64: str) -> str:
+    """By the first bytes; Ollama's interface does not say."""
+    return next((mime for start, mime in _IMAGES.items() if base64.startswith(start)), "image/png")
+
+
+_IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "Qk": "image/bmp"}
 
 
 def for_ollama(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
@@ -91,8 +101,9 @@ def _native_message(message: JsonObject) -> JsonObject:
     if isinstance(content, str):
         return {"role": message["role"], "content": content}
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
-    urls = [part["image_url"]["url"] for part in content if part.get("type") == "image_url"]
-    images = [url.partition("base64,")[2] for url in urls]
+    urls = [url for part in content if (url := image_url(part)) is not None]
+    images = [url.partition("base64,")[2] for url in urls if "base64," in url]
+    texts += [f"(an image at {url}, which Ollama does not fetch)" for url in urls if "base64," not in url]
     return {"role": message["role"], "content": "\n".join(text for text in texts if text), "images": images}
 
 

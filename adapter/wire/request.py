@@ -30,6 +30,20 @@ DEFAULT_FORMAT = "hermes"
 
 DEFAULT_STYLE = "trained"
 
+MAX_VALUES = 2_000_000
+"""In one body. Empty lists and the like take thirty times the memory that they take as text; a text with as many
+commas and brackets fits no model."""
+
+
+def read_body(content: bytes) -> Json:
+    """The JSON of a request. Raises RequestError for what is none, and for more values than any conversation has."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise RequestError(f"the request's body has more than {MAX_VALUES} values: shorten the conversation")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"the request's body is not JSON: {error}") from None
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -130,8 +144,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*described.values(), reply]) if reply else described
     system = _prompt(_frozen(shown), format.name, options.style, options.prompts) if allowed else ""
-    closing = _order(allowed, must_call, parallel, described)
-    messages = plain_messages(body.get("messages"), format, system, closing, options.memory)
+    order = _order(allowed, must_call, parallel, described)
+    messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain["messages"] = messages
     if allowed and format.stops:

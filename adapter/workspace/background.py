@@ -15,11 +15,12 @@ from adapter.operations import (
     ReadCommandOutput,
     StartCommand,
 )
-from adapter.workspace.command import Command
+from adapter.workspace.command import Command, Job
 from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.output import Unread
 from adapter.workspace.patterns import compile_pattern
+from adapter.workspace.sandbox import UNCONFINED, Confinement
 from adapter.workspace.shell import SHELL, ending_notes
 from adapter.workspace.supervisor import GIVE_UP_S
 
@@ -32,9 +33,9 @@ _FILTER_TIMEOUT_S = 1.0
 class _Running:
     """One command and the thread that takes its output."""
 
-    def __init__(self, command: str, directory: int) -> None:
+    def __init__(self, command: str, job: Job, directory: int) -> None:
         self.stdout, self.stderr = Unread(), Unread()
-        self._command = Command([SHELL, "-c", command], directory, self.stdout.add, self.stderr.add)
+        self._command = Command(job, directory, self.stdout.add, self.stderr.add)
         self._is_killed = False
         # A daemon, so that the interpreter can end: that ends the command.
         self._thread = threading.Thread(target=self._attend, name=f"adapter: {command[:40]}", daemon=True)
@@ -76,7 +77,7 @@ class BackgroundCommands:
         self._started = 0
         self._commands: dict[str, _Running] = {}
 
-    def start(self, root: Root, operation: StartCommand) -> CommandStarted:
+    def start(self, root: Root, operation: StartCommand, confinement: Confinement = UNCONFINED) -> CommandStarted:
         """Raises ToolError for a directory that is not there, and when too many run already."""
         with self._lock:
             running = [id for id, each in self._commands.items() if each.status == "running"]
@@ -85,8 +86,9 @@ class BackgroundCommands:
                     f"{len(running)} background commands are running, more are not possible ({', '.join(running)}); "
                     "kill one first. Nothing was started"
                 )
-            with root.open_directory(operation.cwd) as (directory, _), explained("the command was not started"):
-                started = _Running(operation.command, directory)
+            with root.open_directory(operation.cwd) as (directory, place), explained("the command was not started"):
+                job = confinement.job([SHELL, "-c", operation.command], place.parts)
+                started = _Running(operation.command, job, directory)
             self._started += 1
             id = f"shell_{self._started}"
             self._commands[id] = started

@@ -4,9 +4,9 @@ What this promises: when `Command.close` returns, the program and everything
 that descends from it is gone, on Linux also what made itself a session, forked
 twice or ignores signals; the same happens when this process ends in any way.
 Memory is bounded by what takes the output, and no credential of the environment
-is passed on. What it does not promise: without an operating system sandbox a
-program can read and write wherever the user can, and can have work done by
-daemons that run already. Elsewhere than on Linux, what leaves the program's
+is passed on. What it does not promise: without a sandbox
+(`adapter.workspace.sandbox`) a program can read and write wherever the user can,
+and can have work done by daemons that run already. Elsewhere than on Linux, what leaves the program's
 process group outlives it.
 """
 
@@ -24,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -91,17 +91,31 @@ class Ending:
     """Why it ended when not by itself: we stopped it, it had too many processes, or it killed its supervisor."""
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be run, and what it gives up first; see `adapter.workspace.supervisor`.
+
+    ``environment``: changes to the scrubbed one, None for what is left out.
+    """
+
+    argv: Sequence[str]
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    is_wrapped: bool = False
+    filter: bytes | None = None
+    landlock: Mapping[str, object] | None = None
+
+
 class Command:
-    """``argv`` running in the open directory ``directory``. Close it, or use it in a ``with``.
+    """``job`` running in the open directory ``directory``. Close it, or use it in a ``with``.
 
     ``sinks``: what takes the output, called in the thread that waits; one for
     stdout and stderr as they come, or one for each. Raises OSError when no
     process can be started at all; `wait` raises ToolError when the program cannot be.
     """
 
-    def __init__(self, argv: Sequence[str], directory: int, *sinks: Sink) -> None:
+    def __init__(self, job: Job, directory: int, *sinks: Sink) -> None:
         self.ending: Ending | None = None
-        self._failed: int | None = None
+        self._failed: tuple[int, str] | None = None
         self._token = secrets.token_hex(16)
         self._heard = b""
         environment = scrubbed(os.environ)
@@ -114,10 +128,17 @@ class Command:
             writers = [theirs.enter_context(os.fdopen(writer, "wb", 0)) for _, writer in pipes]
             given = (control.fileno(), writers[0].fileno(), writers[-1].fileno())
             self._supervisor = _start(given, directory, environment)
-            environment |= {_TOKEN: self._token}
-            job = {"argv": list(argv), "environment": environment, "processes": MAX_PROCESSES}
+            changed = {**environment, **job.environment, _TOKEN: self._token}
+            said = {
+                "argv": list(job.argv),
+                "environment": {name: value for name, value in changed.items() if value is not None},
+                "processes": MAX_PROCESSES,
+                "wrapped": job.is_wrapped,
+                "filter": (job.filter or b"").hex(),
+                "landlock": job.landlock,
+            }
             with suppress(BrokenPipeError):  # it is gone already: `wait` will notice
-                self._control.sendall(json.dumps(job).encode() + b"\n")
+                self._control.sendall(json.dumps(said).encode() + b"\n")
             self._ours = ours.pop_all()
         self._open = {reader.fileno(): sink for reader, sink in zip(readers, sinks, strict=True)}
         self._poller = select.poll()
@@ -144,7 +165,13 @@ class Command:
                 if not self._take(descriptor):
                     break
         if self._failed is not None:
-            raise explain(OSError(self._failed, os.strerror(self._failed)), "the program was not started")
+            number, step = self._failed
+            if step:
+                raise ToolError(
+                    f"the sandbox could not be set up ({step}: {os.strerror(number)}); nothing was run. "
+                    "Do not try it again; the user can see what is wrong with `adapter doctor`"
+                )
+            raise explain(OSError(number, os.strerror(number)), "the program was not started")
         return True
 
     def ask_to_end(self) -> None:
@@ -185,7 +212,7 @@ class Command:
             self._end_by_force()
         elif self._heard.endswith(b"\n"):
             report = json.loads(self._heard)
-            self._failed = report.get("failed")
+            self._failed = (report["failed"], report["step"]) if "failed" in report else None
             self.ending = Ending(report.get("exit"), report.get("left", 0), report.get("reason", ""))
 
     def _take(self, descriptor: int) -> bool:
@@ -207,7 +234,7 @@ class Command:
         """For when the supervisor was killed or stopped by the very program it watches."""
         give_up = time.monotonic() + supervisor.GIVE_UP_S
         while time.monotonic() < give_up:
-            found = [*(pid for pid, _ in supervisor.descendants(self._supervisor.pid)), *_bearers(self._token)]
+            found = [*(pid for pid, *_ in supervisor.descendants(self._supervisor.pid)), *_bearers(self._token)]
             for pid in found:
                 supervisor.kill(pid)
             if not found:

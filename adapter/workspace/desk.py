@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from adapter.workspace.background import BackgroundCommands
 from adapter.workspace.gate import Root
 from adapter.workspace.history import History
+from adapter.workspace.sandbox import UNCONFINED, Confinement
 from adapter.workspace.seen import Seen
 
 if TYPE_CHECKING:
@@ -33,12 +34,14 @@ class Desk:
     """Shows the user output as it comes, for tools that ask for it."""
     hosted: Hosted | None = None
     owner: Desk | None = None
+    confinement: Confinement = UNCONFINED
 
     def close(self) -> None:
         self.commands.close()
         if self.hosted is not None:
             self.hosted.close()
         if self.owner is None or self.owner.root is not self.root:
+            self.confinement.close()
             self.history.close()
             self.root.close()
 

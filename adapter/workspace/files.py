@@ -71,6 +71,8 @@ class FileChange:
     outcome: Written | Patched | FilesPatched
     modes: Mapping[tuple[str, ...], os.stat_result]
     """Whose mode and owner a new file gets."""
+    diffs: tuple[str, ...] = ()
+    """Of several files: one for each edit."""
 
     def commit(self, desk: Desk) -> Outcome:
         """Write all files or none. Raises ToolError when one is not what it was when this was planned."""
@@ -182,7 +184,7 @@ def plan_files(desk: Desk, operation: PatchFiles) -> FileChange:
     if len(draft.changed) > MAX_FILES:
         raise ToolError(f"{len(draft.changed)} files in one change; at most {MAX_FILES} are possible. Split it")
     outcome = FilesPatched(tuple(draft.done), draft.diff, tuple(draft.notes))
-    return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.modes)
+    return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.modes, tuple(draft.diffs))
 
 
 class _Draft:
@@ -196,11 +198,19 @@ class _Draft:
         self._sources: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.modes: dict[tuple[str, ...], os.stat_result] = {}
         self.done: list[str] = []
+        self.diffs: list[str] = []
         self.notes: list[str] = []
 
     def add(self, edit: FileEdit) -> None:
         file = self._file(edit.path)
         now = self._now[file.parts]
+        self._edit(edit, file, now)
+        target = file if edit.moved_to is None else self._file(edit.moved_to)
+        after = self._now[target.parts]
+        texts = _text_for_diff(now, file.shown), _text_for_diff(after, target.shown)
+        self.diffs.append(unified_diff(*texts, target.shown))
+
+    def _edit(self, edit: FileEdit, file: File, now: bytes | None) -> None:
         if edit.action == "add":
             if now is not None:
                 raise EditError(f"{file.shown} is there already and was not added; update it, or delete it first")

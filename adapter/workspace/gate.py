@@ -3,7 +3,8 @@
 A path that was checked and is then opened by name can be swapped in between.
 So the gate walks a path itself, one component at a time, on descriptors of the
 directories it has already entered, and gives callers a directory descriptor
-and a last name, on which all further work is done.
+and a last name, on which all further work is done. Where the kernel can do the
+same in one call and meets no link, it is left to the kernel.
 
 Symbolic links are followed while they stay inside the root. ``..`` goes back
 to the directory the walk came from. Absolute paths are read from the root when
@@ -21,14 +22,15 @@ from typing import Literal, TypeAlias
 
 from adapter.errors import ToolError, UsageError
 from adapter.visible import visible
-from adapter.workspace.names import check_creatable, check_path, is_git, is_own
+from adapter.workspace.names import OWN_PREFIX, check_creatable, check_path, is_git, is_own
+from adapter.workspace.openat2 import open_beneath
 from adapter.workspace.place import (
     OPEN_DIRECTORY,
     Place,
     check_directory_writable,
     missing_sentence,
     open_child_directory,
-    open_regular,
+    regular_descriptor,
     require_existing,
 )
 
@@ -109,8 +111,17 @@ class Root:
     @contextmanager
     def open_file(self, path: str) -> Iterator[tuple[int, Place]]:
         """A descriptor for reading the regular file ``path``. Raises ToolError for anything else."""
-        with self.locate(path) as place, open_regular(place) as descriptor:
-            yield descriptor, place
+        self._check_still_there()
+        walk = _Walk(self, path, "exist")
+        try:
+            place = walk.run(follow=True)
+            descriptor = regular_descriptor(place)
+            try:
+                yield descriptor, place
+            finally:
+                os.close(descriptor)
+        finally:
+            walk.close()
 
     @contextmanager
     def open_directory(self, path: str) -> Iterator[tuple[int, Place]]:
@@ -145,14 +156,26 @@ class Root:
         if parts[: len(own)] == own:
             self._hidden = tuple(parts[len(own) :])
 
+    @property
+    def hidden(self) -> str | None:
+        """The hidden directory, as a path from the root."""
+        return "/".join(self._hidden) or None
+
     def is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether ``parts`` below the root is the hidden directory or in it, in any spelling of case."""
+        if not self._hidden:
+            return False
         start = parts[: len(self._hidden)]
-        return bool(self._hidden) and [part.casefold() for part in start] == [part.casefold() for part in self._hidden]
+        return [part.casefold() for part in start] == [part.casefold() for part in self._hidden]
 
     def holds_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether the hidden directory is ``parts`` or in it."""
         return bool(self._hidden) and self.is_hidden((*parts, *self._hidden[len(parts) :]))
+
+    @property
+    def descriptor(self) -> int:
+        """The open root; not to be closed."""
+        return self._fd
 
     def duplicate(self) -> int:
         return os.dup(self._fd)
@@ -167,7 +190,7 @@ class Root:
 
 
 class _Walk:
-    """One path being resolved. Holds a descriptor for each directory entered."""
+    """One path being resolved. Holds a descriptor for each directory entered, after that of the root."""
 
     def __init__(self, root: Root, path: str, parents: Parents) -> None:
         check_path(path)
@@ -175,12 +198,33 @@ class _Walk:
         self._path = path
         self._parents = parents
         self._pending = deque(root.components(path))
-        self._open = [root.duplicate()]
+        self._open = [root.descriptor]
         self._names: list[str] = []
         self._made: list[tuple[int, str]] = []
         self._links = 0
 
     def run(self, follow: bool) -> Place:
+        return self._leap(follow) or self._walk(follow)
+
+    def _leap(self, follow: bool) -> Place | None:
+        """The place by one system call, as the walk would find it; None when that takes a walk."""
+        *parents, name = self._pending or ("",)
+        if not parents or ".." in self._pending or len(parents) > MAX_DEPTH:
+            return None
+        descriptor = open_beneath(self._open[0], "/".join(parents), OPEN_DIRECTORY)
+        if descriptor is None:
+            return None
+        self._open.append(descriptor)
+        status = self._status(name)
+        if follow and status is not None and stat.S_ISLNK(status.st_mode):
+            os.close(self._open.pop())
+            return None
+        self._names = parents
+        if OWN_PREFIX in self._path and any(map(is_own, parents)):
+            raise _not_for_tools(self._path)
+        return self._place(name, status)
+
+    def _walk(self, follow: bool) -> Place:
         while self._pending:
             part = self._pending.popleft()
             if part == "..":
@@ -211,7 +255,7 @@ class _Walk:
                 os.rmdir(name, dir_fd=parent)
 
     def close(self) -> None:
-        while self._open:
+        while len(self._open) > 1:
             os.close(self._open.pop())
 
     def _status(self, name: str) -> os.stat_result | None:
@@ -277,7 +321,7 @@ class _Walk:
 
     def _check_not_hidden(self, name: str) -> None:
         if is_own(name) or self._root.is_hidden((*self._names, name)):
-            raise ToolError(f"{_quoted(self._path)} belongs to the records of changes, which tools leave alone")
+            raise _not_for_tools(self._path)
 
     def _end(self) -> Place:
         """The path ended in ``..``, ``.`` or a link to a directory above: the directory entered last."""
@@ -303,6 +347,10 @@ def _check_not_git(parts: tuple[str, ...]) -> None:
             raise ToolError(
                 f"{visible('/'.join(parts))} belongs to git's own data ({visible(part)}), which is only read"
             )
+
+
+def _not_for_tools(path: str) -> ToolError:
+    return ToolError(f"{_quoted(path)} belongs to the records of changes, which tools leave alone")
 
 
 def _outside(path: str) -> ToolError:

@@ -1,17 +1,16 @@
 """Glob patterns matched in linear space and polynomial time, whatever the pattern.
 
 ``*`` and ``?`` stay within a name, ``**`` as a whole component crosses
-directories, ``[a-z]`` and ``[!a-z]`` are sets, ``{a,b}`` are alternatives. The
-module translates nothing into a backtracking regular expression: ``*a*a*a*b``
-would take such a matcher exponential time.
+directories, ``[a-z]`` and ``[!a-z]`` are sets, ``{a,b}`` are alternatives. A name is
+matched by an expression that never goes back: ``*a*a*a*b`` would take an
+ordinary one exponential time.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from adapter.errors import ToolError
@@ -22,19 +21,8 @@ MAX_ALTERNATIVES = 64
 _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Set:
-    """A character set; ``ranges`` are inclusive."""
-
-    ranges: tuple[tuple[str, str], ...]
-    negated: bool
-
-    def __contains__(self, character: str) -> bool:
-        return any(low <= character <= high for low, high in self.ranges) != self.negated
-
-
-_Token: TypeAlias = str | _Set
-"""``*`` any run, ``?`` any one, a set, or ``=c`` the character c."""
+_Part: TypeAlias = re.Pattern[str] | None
+"""What one component of a path must be; None for ``**``."""
 
 
 class GlobMatcher:
@@ -44,18 +32,26 @@ class GlobMatcher:
         _check(pattern)
         self._fold = not case_sensitive
         plain = self._folded(pattern.removeprefix("./").lstrip("/"))
-        self._alternatives = [
-            [None if part == "**" else _tokens(part) for part in alternative.split("/") if part]
+        self._alternatives: list[list[_Part]] = [
+            [None if part == "**" else _compiled(part) for part in alternative.split("/") if part]
             for alternative in _alternatives(plain)
         ]
+        self._last = _any_of(parts[-1] if parts else None for parts in self._alternatives)
 
     def matches(self, path: str) -> bool:
         """Whether the relative ``path`` with ``/`` matches as a whole."""
         names = self._folded(path).split("/")
+        if self._last is not None and not self._last.fullmatch(names[-1]):
+            return False  # most paths are told by their names alone
         return any(_match_path(parts, names) for parts in self._alternatives)
 
+    def may_match(self, name: str) -> bool:
+        """False only when no path that ends with ``name`` matches."""
+        return self._last is None or self._last.fullmatch(self._folded(name)) is not None
+
     def _folded(self, text: str) -> str:
-        text = unicodedata.normalize("NFC", text)
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
         return text.casefold() if self._fold else text
 
 
@@ -84,29 +80,47 @@ def _alternatives(pattern: str) -> list[str]:
     return done
 
 
-def _tokens(part: str) -> list[_Token]:
-    tokens: list[_Token] = []
+def _compiled(part: str) -> re.Pattern[str]:
+    """What matches one name. What stands between two ``*`` is taken where it first fits, and for good:
+    what follows fits behind that place if it does behind any. So no ``*`` is ever tried twice."""
+    runs = [""]
     for match in _TOKEN.finditer(part):
-        text = match[0]
-        if text[0] == "*":
-            tokens.append("*")
-        elif text == "?":
-            tokens.append("?")
-        elif text[0] == "[" and len(text) > 2:
-            tokens.append(_set(text[1:-1]))
+        token = match[0]
+        if token[0] == "*":
+            runs.append("")
+        elif token == "?":
+            runs[-1] += "."
+        elif token[0] == "[" and len(token) > 2:
+            runs[-1] += _set(token[1:-1])
         else:
-            tokens.append("=" + text[-1])
-    return tokens
+            runs[-1] += re.escape(token[-1])
+    pattern, *others = runs
+    if others:
+        pattern += "".join(f"(?>.*?{run})" for run in others[:-1]) + ".*" + others[-1]
+    return re.compile(pattern, re.DOTALL)
 
 
-def _set(body: str) -> _Set:
+def _set(body: str) -> str:
     negated = body[0] in "!^"
-    body = body[negated:]
-    ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in re.finditer(r"(.)-(.)|.", body, re.DOTALL)]
-    return _Set(tuple(ranges), negated)
+    found = re.finditer(r"(.)-(.)|.", body[negated:], re.DOTALL)
+    ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in found]
+    inside = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
+    if not inside:
+        return "." if negated else "(?!)"
+    return f"[^{inside}]" if negated else f"[{inside}]"
 
 
-def _match_path(parts: Sequence[Sequence[_Token] | None], names: Sequence[str]) -> bool:
+def _any_of(parts: Iterable[_Part]) -> _Part:
+    """One expression for several, None when one of them takes any name."""
+    patterns: list[str] = []
+    for part in parts:
+        if part is None:
+            return None
+        patterns.append(part.pattern)
+    return re.compile("|".join(patterns), re.DOTALL)
+
+
+def _match_path(parts: Sequence[_Part], names: Sequence[str]) -> bool:
     """Components against components; ``reached`` holds how many names each prefix of parts can cover."""
     reached = {0}
     for part in parts:
@@ -115,30 +129,5 @@ def _match_path(parts: Sequence[Sequence[_Token] | None], names: Sequence[str]) 
         if part is None:
             reached = set(range(min(reached), len(names) + 1))
         else:
-            reached = {count + 1 for count in reached if count < len(names) and _match_name(part, names[count])}
+            reached = {count + 1 for count in reached if count < len(names) and part.fullmatch(names[count])}
     return len(names) in reached
-
-
-def _match_name(tokens: Sequence[_Token], name: str) -> bool:
-    """The classic two-pointer wildcard match: on a mismatch only the last ``*`` takes one more."""
-    token = position = 0
-    star = resume = -1
-    while position < len(name):
-        if token < len(tokens) and tokens[token] == "*":
-            star, resume = token, position
-            token += 1
-        elif token < len(tokens) and _fits(tokens[token], name[position]):
-            token += 1
-            position += 1
-        elif star >= 0:
-            resume += 1
-            token, position = star + 1, resume
-        else:
-            return False
-    return all(rest == "*" for rest in tokens[token:])
-
-
-def _fits(token: _Token, character: str) -> bool:
-    if isinstance(token, _Set):
-        return character in token
-    return token == "?" or token == "=" + character

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pathspec import GitIgnoreSpec
@@ -32,11 +32,15 @@ class IgnoreFile:
     rules: GitIgnoreSpec
     mentions: re.Pattern[str]
     """Matches every path that some rule does: most paths match none, which one look then tells."""
+    keeps: re.Pattern[str]
+    """Matches every path that some ``!`` line does. Without one the order of the rules says nothing."""
 
     def verdict(self, path: str) -> bool | None:
         """True ignored, False kept by a ``!`` line, None not mentioned. Directories end with ``/``."""
         below = path[len(self.base) :]
-        return self.rules.check_file(below).include if self.mentions.search(below) else None
+        if not self.mentions.search(below):
+            return None
+        return self.rules.check_file(below).include if self.keeps.search(below) else True
 
 
 def parse_ignore_file(text: str, base: str) -> IgnoreFile:
@@ -47,9 +51,14 @@ def parse_ignore_file(text: str, base: str) -> IgnoreFile:
             patterns += GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns
         except (ValueError, re.error):
             continue
+    kept = [pattern for pattern in patterns if pattern.include is False]
+    return IgnoreFile(base, GitIgnoreSpec(patterns), _any_of(patterns), _any_of(kept))
+
+
+def _any_of(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
     # pathspec names a group in its expressions, which one expression can have only once
     each = [re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern) for pattern in patterns if pattern.regex]
-    return IgnoreFile(base, GitIgnoreSpec(patterns), re.compile("|".join(each) if each else r"(?!)"))
+    return re.compile("|".join(each) if each else r"(?!)")
 
 
 def is_ignored(path: str, files: Sequence[IgnoreFile]) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import struct
 import time
 
 from adapter.errors import ToolError
 from adapter.operations import MediaKind
 
 MAX_MEDIA_BYTES = 10_000_000
+HEAD_BYTES = 1_000_000
+"""In which the size of an image is looked for: a JPEG may carry a preview before it."""
 MAX_PDF_BYTES = 50_000_000
 PDF_SECONDS = 20.0
 
@@ -46,8 +49,8 @@ _NEXT: dict[MediaKind, str] = {
     "video": "ask the user what it shows, or use a program on it",
 }
 
-_DAMAGE = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
-"""What damaged files make pypdf raise, beside errors of its own."""
+_DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
+"""What damaged files make pypdf and imagesize raise, beside errors of their own."""
 
 
 def recognise(head: bytes) -> tuple[MediaKind, str] | None:
@@ -58,8 +61,28 @@ def recognise(head: bytes) -> tuple[MediaKind, str] | None:
     return None
 
 
-def refusal(shown: str, kind: MediaKind, mime: str, size: int) -> ToolError:
-    return ToolError(f"{shown} is {_NAMES[kind]} ({mime}, {size} bytes), which this model cannot take; {_NEXT[kind]}")
+def described(mime: str, size: int, head: bytes) -> str:
+    """``image/png, 640x480 pixels, 1234 bytes``; the pixels where the beginning of the file tells them."""
+    width, height = _pixels(head) if mime.startswith("image/") else (0, 0)
+    pixels = f", {width}x{height} pixels" if width > 0 and height > 0 else ""
+    return f"{mime}{pixels}, {size} bytes"
+
+
+def refusal(shown: str, kind: MediaKind, mime: str, size: int, head: bytes) -> ToolError:
+    cannot = "see" if kind == "image" else "take"
+    return ToolError(
+        f"{shown} is {_NAMES[kind]} ({described(mime, size, head)}), which this model cannot {cannot}; {_NEXT[kind]}"
+    )
+
+
+def _pixels(head: bytes) -> tuple[int, int]:
+    import imagesize
+
+    try:
+        width, height = imagesize.get(io.BytesIO(head))
+    except _DAMAGE:
+        return 0, 0
+    return int(width), int(height)
 
 
 def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:

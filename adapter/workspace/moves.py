@@ -172,14 +172,18 @@ class _TreeCopy:
 
     def _add_file(self, source: Place, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
+            self._check_size(os.fstat(original).st_size)
             copied = os.open(name, trees.NEW_FILE, 0o600, dir_fd=dirfd)
             try:
                 while chunk := os.read(original, trees.CHUNK_BYTES):
+                    self._check_size(len(chunk))
                     self._bytes += len(chunk)
-                    if self._bytes > MAX_COPY_BYTES:
-                        raise ToolError(f"more than {MAX_COPY_BYTES} bytes are not copied; use a command for that")
                     trees.write_all(copied, chunk)
                 os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode) & 0o777)
                 os.fsync(copied)
             finally:
                 os.close(copied)
+
+    def _check_size(self, more: int) -> None:
+        if self._bytes + more > MAX_COPY_BYTES:
+            raise ToolError(f"more than {MAX_COPY_BYTES} bytes are not copied; use a command for that")

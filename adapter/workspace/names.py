@@ -19,7 +19,13 @@ MAX_NAME_BYTES = 255
 
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Code points that HFS+ leaves out when it compares names (git CVE-2014-9390)."""
+OWN_PREFIX = ".adapter-"
 _OWN_NAME = re.compile(r"\.adapter-[0-9a-f]{16}\.(?:new|old)")
+_RESERVED = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE
+)
+"""What Windows takes for a device, with any ending (Naming Files, Paths, and Namespaces, Microsoft Learn)."""
+_UNPORTABLE = re.compile(r'[<>:"|?*]')
 _SHORT_NAME = re.compile(r"git~\d+")
 """What NTFS may call ``.git`` in 8.3 spelling (git CVE-2019-1353)."""
 
@@ -36,7 +42,7 @@ def check_path(path: str) -> None:
         raise ToolError(f"the path {visible(path)!r} is not valid text (a lone surrogate); write it anew") from None
     if size > MAX_PATH_BYTES:
         raise ToolError(f"the path is {size} bytes long; at most {MAX_PATH_BYTES} are possible")
-    longest = max(len(part.encode()) for part in path.split("/"))
+    longest = max(len(part.encode()) for part in path.split("/")) if size > MAX_NAME_BYTES else 0
     if longest > MAX_NAME_BYTES:
         raise ToolError(f"a name in the path is {longest} bytes long; at most {MAX_NAME_BYTES} are possible")
     if path == "~" or path.startswith("~/"):
@@ -44,11 +50,16 @@ def check_path(path: str) -> None:
 
 
 def check_creatable(name: str) -> None:
-    """Raises ToolError for names that nobody means to make."""
+    """Raises ToolError for names that nobody means to make, or that other systems cannot have."""
     if "\\" in name:
         raise ToolError(f"{visible(name)!r} contains a backslash; separate directories by '/'")
     if visible(name) != name:
         raise ToolError(f"the name {visible(name)!r} contains control characters; choose a plain one")
+    if _RESERVED.fullmatch(name):
+        raise ToolError(f"the name {name!r} means a device on Windows, where nobody could check it out; choose another")
+    if (unportable := _UNPORTABLE.search(name)) or name.endswith((".", " ")):
+        what = f"contains {unportable[0]!r}" if unportable else f"ends in {name[-1]!r}"
+        raise ToolError(f"the name {name!r} {what}, which Windows does not take; choose another")
 
 
 def is_git(name: str) -> bool:
@@ -60,12 +71,12 @@ def is_git(name: str) -> bool:
 
 def own_name(name: str, suffix: str) -> str:
     """What stands beside ``name`` while it is being changed."""
-    return f".adapter-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.{suffix}"
+    return f"{OWN_PREFIX}{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.{suffix}"
 
 
 def is_own(name: str) -> bool:
     """Whether ``name`` stands beside a file that is being changed: neither shown nor given to tools."""
-    return _OWN_NAME.fullmatch(name) is not None
+    return name.startswith(OWN_PREFIX) and _OWN_NAME.fullmatch(name) is not None
 
 
 def nearest_name(name: str, dirfd: int) -> str | None:

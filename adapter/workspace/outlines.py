@@ -115,7 +115,7 @@ def find_symbols(root: Root, operation: FindSymbols) -> SymbolMatches:
     if not single:
         walk = Walk(root, start, skip=COMMON_DIRECTORIES, gitignore=True)
         for node in walk:
-            if node.is_directory or node.is_link or not accepts(node.path):
+            if not node.is_file or not accepts(node.path):
                 continue
             with suppress(FileNotFoundError):  # deleted meanwhile
                 search.look_at(node.place(walk.parts), "/".join((*walk.parts, node.path)))

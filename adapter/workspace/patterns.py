@@ -46,19 +46,21 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
     return regex.compile(pattern, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
 
 
-def required_text(pattern: str) -> str:
-    """The longest plain text that stands in everything ``pattern`` matches; empty when none is found."""
-    if "|" in pattern or _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
-        return ""
-    runs = [""]
+def required_texts(pattern: str) -> tuple[str, ...]:
+    """Plain texts of which one stands in everything that ``pattern`` matches; empty when nothing is known."""
+    if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
+        return ()
+    alternatives = [[""]]
     depth = 0
     for match in _TOKEN.finditer(pattern):
-        token = match[0]
+        token, runs = match[0], alternatives[-1]
         if token == "(" or token == ")":
             depth += 1 if token == "(" else -1
             runs.append("")
         elif depth:
             continue
+        elif token == "|":
+            alternatives.append([""])
         elif token in ("?", "*") or (token[0] == "{" and len(token) > 1):
             runs[-1] = runs[-1][:-1]  # what is repeated may be absent
             runs.append("")
@@ -66,7 +68,8 @@ def required_text(pattern: str) -> str:
             runs.append("")
         else:
             runs[-1] += token[-1]
-    return max(runs, key=len)
+    longest = [max(runs, key=len) for runs in alternatives]
+    return tuple(longest) if all(longest) else ()
 
 
 def _explanation(pattern: str, error: Exception) -> str:

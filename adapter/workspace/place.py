@@ -56,18 +56,25 @@ class Place:
 @contextmanager
 def open_regular(place: Place) -> Iterator[int]:
     """A descriptor for reading the regular file at ``place``; never waits on a FIFO or a device."""
+    descriptor = regular_descriptor(place)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def regular_descriptor(place: Place) -> int:
+    """As `open_regular`, for the caller to close."""
     require_existing(place)
     if place.is_directory:
         raise ToolError(f"{place.shown} is a directory; list it, or give the path of a file in it")
     if not place.is_file:
         raise ToolError(f"{place.shown} is not a regular file (a device, pipe or socket) and is not opened")
     descriptor = os.open(place.name, OPEN_FILE, dir_fd=place.dirfd)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ToolError(f"{place.shown} changed while it was being opened; try again")
-        yield descriptor
-    finally:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        raise ToolError(f"{place.shown} changed while it was being opened; try again")
+    return descriptor
 
 
 def open_child_directory(name: str, dirfd: int) -> int:

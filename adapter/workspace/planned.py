@@ -13,7 +13,7 @@ class Plan:
     """``commit`` does it and may raise ToolError; until then nothing has changed.
 
     ``paths``: files that it is about and that the operation does not name.
-    ``subject``: the skill or host that it is about.
+    ``subject``: the skill or host that it is about. ``diffs``: of several files, one for each edit.
     """
 
     summary: str
@@ -21,3 +21,4 @@ class Plan:
     diff: str = ""
     paths: tuple[str, ...] = ()
     subject: str = ""
+    diffs: tuple[str, ...] = ()

@@ -77,10 +77,10 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
             return Plan(moves.check_copy(root, operation), lambda: moves.copy(desk, operation))
         case RunCommand():
             summary = f"run in {visible(operation.cwd)}: {visible(operation.command, keep=chr(10))}"
-            return Plan(summary, lambda: shell.run_command(root, operation))
+            return Plan(summary, lambda: shell.run_command(root, operation, desk.confinement))
         case StartCommand():
             summary = f"run in the background in {visible(operation.cwd)}: {visible(operation.command, keep=chr(10))}"
-            return Plan(summary, lambda: desk.commands.start(root, operation))
+            return Plan(summary, lambda: desk.commands.start(root, operation, desk.confinement))
         case ReadCommandOutput():
             return Plan(f"read the output of {visible(operation.id)}", lambda: desk.commands.read(operation))
         case KillCommand():
@@ -88,10 +88,10 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
         case RunProgram():
             argv = programs.prepare(root, operation)
             summary = f"run {visible(shlex.join(argv))}"
-            return Plan(summary, lambda: programs.run_program(root, operation, argv, desk.echo))
+            return Plan(summary, lambda: programs.run_program(root, operation, argv, desk.echo, desk.confinement))
         case _:
             assert_never(operation)
 
 
 def _file_plan(desk: Desk, change: files.FileChange) -> Plan:
-    return Plan(change.summary, lambda: change.commit(desk), change.diff)
+    return Plan(change.summary, lambda: change.commit(desk), change.diff, diffs=change.diffs)

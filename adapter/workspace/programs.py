@@ -23,6 +23,7 @@ from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.output import HeadAndTail
 from adapter.workspace.place import require_existing
+from adapter.workspace.sandbox import UNCONFINED, Confinement
 from adapter.workspace.shell import ending_notes, run_out
 from adapter.workspace.slicing import LogSlice
 
@@ -34,7 +35,11 @@ def prepare(root: Root, operation: RunProgram) -> list[str]:
 
 
 def run_program(
-    root: Root, operation: RunProgram, argv: list[str], echo: Callable[[str], object] | None
+    root: Root,
+    operation: RunProgram,
+    argv: list[str],
+    echo: Callable[[str], object] | None,
+    confinement: Confinement = UNCONFINED,
 ) -> ProgramOutput:
     """Run ``argv``, which `prepare` gave for ``operation`` and somebody may have approved since."""
     if prepare(root, operation) != argv:
@@ -42,18 +47,19 @@ def run_program(
     kept: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
     sink = _echoed(kept.add, echo) if operation.echo and echo is not None else kept.add
     with root.open_directory(".") as (directory, _), explained("the program was not run"):
-        command = Command(argv, directory, sink)
+        command = Command(confinement.job(argv, ()), directory, sink)
     with command:
         finished = run_out(command, operation.timeout_s, operation.idle_timeout_s)
     ending = command.ending or Ending(None)
     sliced = kept.sliced() if isinstance(kept, LogSlice) else None
+    text = kept.text() if sliced is None else sliced.text
     return ProgramOutput(
-        output=kept.text() if sliced is None else sliced.text,
+        output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
         skipped_lines=sliced.skipped if sliced else 0,
         patterns=sliced.patterns if sliced else (),
-        notes=ending_notes(ending),
+        notes=(*ending_notes(ending), *confinement.notes(ending.exit_code, text)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 
 from adapter.errors import ToolError
@@ -17,6 +18,8 @@ from adapter.workspace.place import Place
 BYTE_ORDER_MARK = "\ufeff"
 BLOCK_BYTES = 256 * 1024
 MAX_NAMED_LINES = 10
+PASSING_SECONDS = 10.0
+"""For the lines before those that are asked for: some gigabytes."""
 
 
 def read_text(desk: Desk, operation: ReadText) -> FileText | Media | Listing:
@@ -56,7 +59,7 @@ def _read(
             if kind in operation.media:
                 return Media(place.shown, kind, mime, _bytes(descriptor, place, size, media.MAX_MEDIA_BYTES))
             if kind != "pdf":
-                raise media.refusal(place.shown, kind, mime, size)
+                raise media.refusal(place.shown, kind, mime, size, os.pread(descriptor, media.HEAD_BYTES, 0))
             text, notes = media.pdf_text(_bytes(descriptor, place, size, media.MAX_PDF_BYTES), place.shown)
             return _selected(operation, split_lines(text), place.shown, notes)
         if size > MAX_TEXT_BYTES:
@@ -160,10 +163,16 @@ def _streamed(operation: ReadText, descriptor: int, place: Place, size: int) -> 
 
 def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:
     """The bytes of ``count`` lines from line ``first`` on, at most `MAX_TEXT_BYTES`; the number of
-    lines passed over; and whether the end of the file was reached."""
+    lines passed over; and whether the end of the file was reached. Raises ToolError when it takes too long."""
     passed = 0
     block = b""
+    deadline = time.monotonic() + PASSING_SECONDS
     while passed < first - 1:
+        if time.monotonic() > deadline:
+            raise ToolError(
+                f"line {first} lies too far in: the first {passed} lines took {PASSING_SECONDS:g} s; "
+                "read earlier lines, or use a command such as tail"
+            )
         block = _next_block(descriptor)
         if not block:
             return b"", passed, True

@@ -18,12 +18,13 @@ from adapter.workspace.documents import PROBE_BYTES, decode, is_binary
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher
 from adapter.workspace.ignore import COMMON_DIRECTORIES
-from adapter.workspace.patterns import compile_for_text, compile_pattern, required_text
-from adapter.workspace.place import OPEN_FILE
+from adapter.workspace.patterns import compile_for_text, compile_pattern, required_texts
+from adapter.workspace.place import OPEN_FILE, Place, open_regular
 from adapter.workspace.walk import Walk
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """Larger files are data or logs; they are left out and named in a note."""
+FIRST_BYTES = 64 * 1024
 MAX_HITS = 5_000
 """Far more than 50 KB of result can show."""
 MAX_LINE_CHARACTERS = 500
@@ -46,17 +47,25 @@ def grep(root: Root, operation: Grep) -> GrepHits:
         single = place.is_file
         if single:
             search.look_into(place.name, place.dirfd, "/".join(place.parts))
+            if not search.found and not search.notes and _is_binary(place):
+                search.notes.append(f"{place.shown} was not searched: it is a binary file")
     if not single:
-        walk = Walk(root, operation.path, skip=COMMON_DIRECTORIES, gitignore=True)
+        wanted = search.may_want if operation.file_patterns else None
+        walk = Walk(root, operation.path, skip=COMMON_DIRECTORIES, gitignore=True, wanted=wanted)
         for node in walk:
-            if node.is_directory or node.is_link or not search.wants(node.path, node.name):
+            if not node.is_file or not search.wants(node.path, node.name):
                 continue
-            path = "/".join((*walk.parts, node.path)) if walk.parts else node.path
-            search.look_into(node.name, node.dirfd, path)
+            search.look_into(node.name, node.dirfd, "/".join((*walk.parts, node.path)) if walk.parts else node.path)
             if search.is_over:
                 break
         search.notes += walk.notes
     return search.result()
+
+
+def _is_binary(place: Place) -> bool:
+    with open_regular(place) as descriptor:
+        head = os.pread(descriptor, PROBE_BYTES, 0)
+        return is_binary(head) and not head.startswith(_MARKS)
 
 
 @dataclass(slots=True)
@@ -78,8 +87,8 @@ class _Search:
     _kept: int = 0
     _pattern: regex.Pattern[str] = field(init=False)
     _in_text: regex.Pattern[str] | None = field(init=False)
-    _needle: bytes = field(init=False)
-    """What a file must contain for any line of it to match; empty when nothing is known."""
+    _needles: tuple[bytes, ...] = field(init=False)
+    """A file must contain one of them for any line of it to match; empty when nothing is known."""
     _file_patterns: Sequence[GlobMatcher] = field(init=False)
     _deadline: float = field(init=False)
 
@@ -87,8 +96,9 @@ class _Search:
         pattern, ignore_case = self.operation.pattern, not self.operation.case_sensitive
         self._pattern = compile_pattern(pattern, ignore_case)
         self._in_text = compile_for_text(pattern, ignore_case)
-        needle = required_text(pattern)
-        self._needle = (needle.lower() if ignore_case else needle).encode() if needle.isascii() else b""
+        texts = required_texts(pattern)
+        known = "".join(texts).isascii()
+        self._needles = tuple((text.lower() if ignore_case else text).encode() for text in texts) if known else ()
         self._file_patterns = [GlobMatcher(pattern) for pattern in self.operation.file_patterns]
         self._deadline = time.monotonic() + SEARCH_SECONDS
 
@@ -97,6 +107,10 @@ class _Search:
         if not self._file_patterns:
             return True
         return any(matcher.matches(name) or matcher.matches(path) for matcher in self._file_patterns)
+
+    def may_want(self, name: str) -> bool:
+        """False only when ``wants`` refuses every path with this name."""
+        return any(matcher.may_match(name) for matcher in self._file_patterns)
 
     def look_into(self, name: str, dirfd: int, path: str) -> None:
         """Search the entry ``name`` of an open directory, unless it is no regular file or gone."""
@@ -108,30 +122,35 @@ class _Search:
         except OSError:  # deleted, or made a link meanwhile
             return
         try:
-            status = os.fstat(descriptor)
-            data = self._bytes(descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
+            data = os.read(descriptor, FIRST_BYTES)  # looked at first: of most files nothing more is asked
+            if len(data) == FIRST_BYTES or self._may_match(data):
+                status = os.fstat(descriptor)
+                data = self._whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
+                if data and self._may_match(data):
+                    self._search_data(data, visible(path), status.st_mtime_ns)
         finally:
             os.close(descriptor)
-        if data and self._may_match(data):
-            self._search_data(data, visible(path), status.st_mtime_ns)
         if time.monotonic() > self._deadline:
             self._stop(visible(path))
 
-    def _bytes(self, descriptor: int, status: os.stat_result, path: str) -> bytes:
+    def _whole(self, head: bytes, descriptor: int, status: os.stat_result, path: str) -> bytes:
         if status.st_size <= MAX_FILE_BYTES:
-            return os.read(descriptor, status.st_size)
-        if not is_binary(os.pread(descriptor, PROBE_BYTES, 0)):
+            return head + os.read(descriptor, status.st_size - len(head)) if len(head) < status.st_size else head
+        if not is_binary(head):
             self.notes.append(f"{visible(path)} was not searched: {status.st_size} bytes, more than {MAX_FILE_BYTES}")
         return b""
 
     def _may_match(self, data: bytes) -> bool:
         """False only when no line can match: the text that must be there is not."""
-        if self._needle in data or data.startswith(_MARKS):
+        if not self._needles or data.startswith(_MARKS):
             return True
         if self.operation.case_sensitive:
-            return False
+            return any(needle in data for needle in self._needles)
         # beyond ASCII some letters are written in ways that .lower() of bytes does not know
-        return not data.isascii() or self._needle in data.lower()
+        if not data.isascii():
+            return True
+        lowered = data.lower()
+        return any(needle in lowered for needle in self._needles)
 
     def _search_data(self, data: bytes, shown: str, modified: int) -> None:
         try:

@@ -11,6 +11,7 @@ from adapter.workspace.command import GRACE_S, MAX_PROCESSES, Command, Ending
 from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.output import HeadAndTail
+from adapter.workspace.sandbox import UNCONFINED, Confinement
 
 MAX_TIMEOUT_S = 600.0
 SHELL = "/bin/sh"
@@ -21,7 +22,7 @@ _REASONS = {
 }
 
 
-def run_command(root: Root, operation: RunCommand) -> CommandOutput:
+def run_command(root: Root, operation: RunCommand, confinement: Confinement = UNCONFINED) -> CommandOutput:
     """Run the command line by its shell and give what it printed, stdout and stderr as they came."""
     timeout_s = min(operation.timeout_s, MAX_TIMEOUT_S)
     notes = [] if timeout_s == operation.timeout_s else [f"the timeout was cut to {MAX_TIMEOUT_S:g} s"]
@@ -31,17 +32,18 @@ def run_command(root: Root, operation: RunCommand) -> CommandOutput:
     elif operation.shell == "bash":
         notes.append(f"there is no {BASH} here: {SHELL} ran it")
     output = HeadAndTail()
-    with root.open_directory(operation.cwd) as (directory, _), explained("the command was not run"):
-        command = Command([shell, "-c", operation.command], directory, output.add)
+    with root.open_directory(operation.cwd) as (directory, place), explained("the command was not run"):
+        command = Command(confinement.job([shell, "-c", operation.command], place.parts), directory, output.add)
     with command:
         finished = run_out(command, timeout_s, operation.idle_timeout_s)
     ending = command.ending or Ending(None)
+    text = output.text()
     return CommandOutput(
         command=operation.command,
-        output=output.text(),
+        output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
-        notes=(*notes, *ending_notes(ending)),
+        notes=(*notes, *ending_notes(ending), *confinement.notes(ending.exit_code, text)),
     )
 
 

@@ -4,9 +4,13 @@
 
     python -I -S supervisor.py CONTROL STDOUT STDERR        descriptors
 
-    host -> supervisor   {"argv": [...], "environment": {...}, "processes": 1000} and a line end; then
+    host -> supervisor   {"argv": [...], "environment": {...}, "processes": 1000, "wrapped": false, "filter": "",
+                          "landlock": {"handled": [...], "rules": [[path, rights], ...]} or null} and a line end; then
                          "t": ask the program to end; "k", or the end of the stream: end everything now
-    supervisor -> host   {"exit": 0, "left": 1, "reason": ""}, once everything has ended, or {"failed": errno}
+    supervisor -> host   {"exit": 0, "left": 1, "reason": ""}, once everything has ended, or
+                         {"failed": errno, "step": "landlock"}: nothing was run
+
+``filter`` is a system call filter in hexadecimal; ``wrapped`` says that argv is bubblewrap's, around the program.
 
 On Linux it is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): a process
 that made itself a session, forked twice or became a daemon is given to it when
@@ -31,12 +35,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
+TYPE_CHECKING = False  # as type checkers know it: importing typing takes longer than all the rest
+if TYPE_CHECKING:
+    from typing import Any
+
 MAX_FILE_BYTES = 16 * 1024**3
 POLL_MS = 50
 GIVE_UP_S = 5.0
 """A process in uninterruptible sleep cannot be killed; it is not waited for longer."""
 HAS_PROC = os.path.isdir("/proc/self/task")  # noqa: PTH112 - pathlib takes as long to import as the rest
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 22, 24, 36, 38
+_SECCOMP_MODE_FILTER = 2
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
+_KEPT_CAPABILITIES = (0, 1, 3, 4)
+"""CHOWN, DAC_OVERRIDE, FOWNER and FSETID."""
+_library: Any = None
 
 
 def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
@@ -51,34 +64,124 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
     most = job["processes"]
     _limit(most)
     woken = _wake_on_child()
-    actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, outputs[0], 1),
-        (os.POSIX_SPAWN_DUP2, outputs[1], 2),
-    ]
-    try:
-        program = os.posix_spawn(
-            job["argv"][0],
-            job["argv"],
-            job["environment"],
-            file_actions=actions,
-            setsid=True,
-            setsigmask=(),
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
-        )
-    except OSError as error:
-        return {"failed": error.errno}
+    program, failed, step = _start(job, outputs)
+    if failed:
+        return {"failed": failed, "step": step}
     for descriptor in set(outputs):
         os.close(descriptor)
     left = 0
     try:
-        status, reason = _watch(program, control, woken, most)
+        status, reason = _watch(program, control, woken, most, job["wrapped"])
     finally:
-        left = _end_all(program)
+        left = _end_all(program, job["wrapped"])
+    if job["wrapped"] and status is None:
+        left = max(left - 1, 0)  # the program itself
     return {"exit": status, "left": left, "reason": reason}
 
 
-def _watch(program: int, control: int, woken: int, most: int) -> tuple[int | None, str]:
+def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str]:
+    """Start the program in a session of its own; its id, or an error number and the step that failed."""
+    reader, writer = os.pipe()  # closed by the program's start
+    program = os.fork()
+    if not program:
+        step = "start"
+        try:
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(outputs[0], 1)
+            os.dup2(outputs[1], 2)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):  # the first two are ignored by Python
+                signal.signal(number, signal.SIG_DFL)
+            if job["landlock"] or job["filter"]:
+                step = "no_new_privs"
+                _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+            if job["landlock"]:
+                step = "capabilities"
+                _drop_capabilities()
+                step = "landlock"
+                _restrict(**job["landlock"])
+            if job["filter"]:
+                step = "seccomp"
+                _filter(bytes.fromhex(job["filter"]))
+            step = ""
+            os.execve(job["argv"][0], job["argv"], job["environment"])
+        except OSError as error:
+            os.write(writer, f"{error.errno} {step}".encode())
+        finally:
+            os._exit(127)
+    os.close(writer)
+    said = os.read(reader, 64).decode()
+    os.close(reader)
+    if said:
+        os.waitpid(program, 0)
+    failed, _, step = said.partition(" ")
+    return program, int(failed or 0), step
+
+
+def _restrict(handled: list[int], rules: list[tuple[str, int]]) -> None:
+    """Give up what is ``handled`` but for the ``rules`` (landlock(7)). Raises OSError."""
+    import struct
+
+    attributes = struct.pack(f"={len(handled)}Q", *handled)
+    ruleset = _system_call(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    for path, rights in rules:
+        try:
+            beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:  # less is granted, not more
+            continue
+        _system_call(_LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, beneath), 0)
+        os.close(beneath)
+    _system_call(_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _drop_capabilities() -> None:
+    """As root keep no power but over files, which Landlock governs: not that to load modules or mount disks."""
+    if not os.getuid():
+        for capability in range(64):
+            if capability not in _KEPT_CAPABILITIES:
+                with suppress(OSError):  # beyond the last one
+                    _prctl(_PR_CAPBSET_DROP, capability)
+
+
+def _filter(program: bytes) -> None:
+    """Install a filter of system calls (seccomp(2)). Raises OSError."""
+    import ctypes
+
+    code = ctypes.create_string_buffer(program, len(program))
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+    filter = Program(len(program) // 8, ctypes.addressof(code))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(filter))
+
+
+def _prctl(option: int, *values: int) -> None:
+    given = (*values, 0, 0, 0, 0)[:4]
+    _called("prctl", option, *given)
+
+
+def _system_call(number: int, *arguments: int | bytes) -> int:
+    return _called("syscall", number, *arguments)
+
+
+def _called(function: str, *arguments: int | bytes) -> int:
+    """What a function of the C library gives. Raises OSError."""
+    import ctypes
+
+    global _library
+    if _library is None:
+        _library = ctypes.CDLL(None, use_errno=True)
+    given = (ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in arguments)
+    result = int(_library[function](*given))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), function)
+    return result
+
+
+def _watch(program: int, control: int, woken: int, most: int, is_wrapped: bool) -> tuple[int | None, str]:
     """Wait until the program ends, is to be ended, or multiplies; its exit status and what else ended it."""
     host = os.getppid()
     processes = _count()
@@ -91,8 +194,7 @@ def _watch(program: int, control: int, woken: int, most: int) -> tuple[int | Non
             if descriptor == control and (not heard or b"k" in heard):
                 return None, "stopped"
             if descriptor == control and b"t" in heard:
-                signal_group(program, signal.SIGTERM)
-                signal_group(program, signal.SIGCONT)  # a stopped one hears it, too
+                _ask_to_end(program, is_wrapped)
         for pid, status in _reaped():
             if pid == program:
                 return status, ""
@@ -100,6 +202,18 @@ def _watch(program: int, control: int, woken: int, most: int) -> tuple[int | Non
             return None, "stopped"
         if _count() - processes > most and sum(1 for _ in descendants(os.getpid())) > most:
             return None, "multiplied"
+
+
+def _ask_to_end(program: int, is_wrapped: bool) -> None:
+    """SIGTERM for the program's group; not for bubblewrap, which would end the others by force."""
+    for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped one hears it, too
+        if not is_wrapped:
+            signal_group(program, number)
+            continue
+        for pid, group in descendants(os.getpid()):
+            if group == program and pid != program:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
 
 def _heard(descriptor: int) -> bytes:
@@ -112,12 +226,18 @@ def _heard(descriptor: int) -> bytes:
 def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
     """The living processes below ``ancestor``, each with its group. Lazily: a caller that kills while
     it iterates catches up with processes that fork meanwhile, since they get ever higher ids."""
+    for pid, group, _ in _family(ancestor):
+        yield pid, group
+
+
+def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
+    """`descendants`, each with its parent, too."""
     family = {ancestor}
     for pid, (state, parent, group, *_) in _processes():
         if int(parent) in family:
             family.add(pid)
             if state != b"Z":
-                yield pid, int(group)
+                yield pid, int(group), int(parent)
 
 
 def _processes() -> Iterator[tuple[int, list[bytes]]]:
@@ -141,11 +261,13 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _end_all(program: int) -> int:
+def _end_all(program: int, is_wrapped: bool) -> int:
     """Kill every descendant and wait until it is gone; how many there were beside the program."""
     import time
 
-    left = {pid for pid, _ in descendants(os.getpid())} - {program}
+    # Bubblewrap's own two are a child of ours and the child of that, which is ours once its parent has ended.
+    own = {os.getpid(), program} if is_wrapped else set()
+    left = {pid for pid, _, parent in _family(os.getpid()) if parent not in own} - {program}
     give_up = time.monotonic() + GIVE_UP_S
     if not HAS_PROC:
         signal_group(program, signal.SIGKILL)
@@ -187,9 +309,7 @@ def _count() -> int:
 
 def _become_subreaper() -> None:
     if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _limit(processes: int) -> None:

@@ -69,7 +69,7 @@ def find_by_glob(root: Root, operation: Glob) -> Paths:
         operation = replace(operation, pattern=operation.pattern.removeprefix(inside), path=".")
     matcher = GlobMatcher(operation.pattern, operation.case_sensitive)
     skip = COMMON_DIRECTORIES - set(operation.pattern.split("/"))
-    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore)
+    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, wanted=matcher.may_match)
     if operation.order == "newest":
         return _newest(walk, matcher, operation.limit)
     return _collect(walk, lambda node: not node.is_directory and matcher.matches(node.path), operation.limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,7 +15,7 @@ from rapidfuzz import fuzz, process
 from adapter.approval import MODES, Approval, Approver, Policy, Rule, decided, rules_for
 from adapter.calls import Invocation, normalise, resolve
 from adapter.dialects import Dialect, get_dialect
-from adapter.dialects.foreign import understood
+from adapter.dialects.foreign import acting_tools, patch_in_command, understood
 from adapter.errors import DeniedError, FormatError, ToolError, UsageError
 from adapter.events import HasCalls, Json, JsonObject, ToolCall, ToolResult
 from adapter.formats.reading.shapes import as_object
@@ -25,13 +26,16 @@ from adapter.operations import (
     DeleteMemory,
     Effect,
     FetchPage,
+    FileEdit,
     FilesPatched,
     Finished,
     GrepHits,
     Listing,
+    Media,
     Operation,
     Outcome,
     Patched,
+    PatchFiles,
     Paths,
     ReadText,
     RunCommand,
@@ -44,14 +48,17 @@ from adapter.operations import (
 )
 from adapter.tools import Arguments, Tool, ToolSet
 from adapter.truncate import truncate
+from adapter.visible import visible
 from adapter.workspace.clock import Clock
 from adapter.workspace.desk import Desk
 from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.history import Change, History, Undone
 from adapter.workspace.hosted import Hosted
+from adapter.workspace.media import described
 from adapter.workspace.planned import Plan
 from adapter.workspace.plans import plan
+from adapter.workspace.sandbox import Choice, Confinement, Sandbox
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """What a sub-agent that only reads may do."""
@@ -67,7 +74,8 @@ class Workspace:
     besides them. ``host`` gives what some tools need; those that need what it has not are not offered.
     What is needed to undo changes, and to put right one that a crash cut off, is kept below ``state``,
     by default the user's state directory. ``echo`` is given the output of tools that show it to the user, as
-    it comes. Raises UsageError for a directory, dialect, mode or tool that does not exist.
+    it comes. ``sandbox`` says how programs are confined. Raises UsageError for a directory, dialect, mode or
+    tool that does not exist.
     """
 
     def __init__(
@@ -83,6 +91,7 @@ class Workspace:
         rules: Iterable[Rule] = (),
         tools: Iterable[Tool | Callable[..., object]] = (),
         host: Host | None = None,
+        sandbox: Sandbox | Choice = "auto",
     ) -> None:
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
@@ -100,9 +109,10 @@ class Workspace:
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
         self._above: tuple[str, ...] = ()
+        self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(sandbox)
         self._state, self._echo = None if state is None else os.fspath(state), echo
-        self._desk = self._new_desk(Root(root))
         self._whole = whole if only is None else _chosen(whole, only)
+        self._desk = self._new_desk(Root(root))
         self.tools: ToolSet = self._offered()
 
     @property
@@ -114,6 +124,11 @@ class Workspace:
     def recovered(self) -> tuple[str, ...]:
         """What was put right when the workspace was opened, because a program had died in the middle of a change."""
         return self._desk.history.recovered
+
+    @property
+    def sandbox(self) -> str:
+        """What confines the programs that tools run, in one line for people; empty when no tool runs any."""
+        return self._desk.confinement.text if any(tool.effect == "execute" for tool in self.tools.values()) else ""
 
     @property
     def mode(self) -> str:
@@ -161,7 +176,7 @@ class Workspace:
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """What ``run`` would do, and its diff, without doing it or asking anybody; not ``ok`` when it would fail."""
         try:
-            _, _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
+            _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
             return _failed(name, error)
@@ -184,7 +199,8 @@ class Workspace:
         kind = type(operation).__name__
         with explained(f"{kind} was not done"):
             planned = plan(self._desk, operation)
-        self._require_approval(self._approval(kind, operation, effect_of(operation), planned), None)
+        for approval in self._approvals(kind, operation, planned):
+            self._require_approval(approval, None)
         with explained(f"{kind} was not completed"):
             return planned.commit()
 
@@ -234,7 +250,25 @@ class Workspace:
         shared = owner if owner is not None and owner.root is root else None
         history = shared.history if shared is not None else History(root, self._state)
         hosted = Hosted(self.host, root, self)
-        return Desk(root, history, echo=self._echo, hosted=hosted, owner=owner)
+        confinement = shared.confinement if shared is not None else self._confinement(root)
+        return Desk(root, history, echo=self._echo, hosted=hosted, owner=owner, confinement=confinement)
+
+    def _confinement(self, root: Root) -> Confinement:
+        """What confines commands in ``root``: of rules about paths, as much as the sandbox can keep."""
+
+        def kept_from(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
+            names = frozenset(tool.name for tool in self._whole.values() if tool.effect in effects)
+            is_denied = self._policy.denied_paths(names)
+            above = self._above
+            return is_denied and (lambda path: is_denied("/".join((*above, path))))
+
+        return Confinement(
+            self._sandbox,
+            root.path,
+            hidden=kept_from(("read",)),
+            frozen=kept_from(("write", "delete")),
+            own=root.hidden,
+        )
 
     def _offered(self) -> ToolSet:
         """The tools whose needs the host meets, and whose effects are allowed, with what there is to choose from."""
@@ -255,6 +289,10 @@ class Workspace:
 
     def _resolved_call(self, name: str, arguments: Mapping[str, Json] | str) -> Invocation:
         """What a call asks for, also one of another dialect's tools. Raises ToolError."""
+        patch = patch_in_command(arguments)
+        if patch is not None:
+            call = self._resolved_call("apply_patch", {"patches": patch})
+            return replace(call, notes=(*call.notes, f"{name} was not run: the patch in its command was applied"))
         self._check_present(name)
         if self.tools.match(name) is None and self.dialect.tools.match(name) is None:
             meant = understood(name, arguments, self.tools, self.dialect)
@@ -287,33 +325,37 @@ class Workspace:
             message = f"{tool.name} is not for this sub-agent, which only reads. Say in your answer what to change"
             raise ToolError(message)
 
-    def _plan(self, invocation: Invocation, clock: Clock | None) -> tuple[Arguments, Operation, Plan, Approval]:
+    def _plan(self, invocation: Invocation, clock: Clock | None) -> tuple[Arguments, Plan, list[Approval]]:
         """What a call would do, if no rule forbids that. Raises ToolError."""
         tool, call = invocation.tool, invocation.validated
         if call is None:
             raise ToolError(f"{tool.name} can only be run by the client that defined it")
-        operation = _taken(_in_time(call.operation(), clock), self.host)
+        operation = _in_time(call.operation(), clock)
+        if isinstance(operation, ReadText) and clock is None:  # code that calls a tool sees no images
+            operation = replace(operation, media=self.host.media)
         # The operation says what happens to the world, whatever the tool was declared as.
         effect = effect_of(operation)
         self._check_allowed(tool, effect)
         with explained(f"{tool.name} was not done"):
-            self._refuse_denied(tool, operation, effect)
+            self._refuse_denied(tool, operation)
             planned = plan(self._desk, operation, clock)
-            approval = self._approval(tool.name, operation, effect, planned)
-            label = invocation.arguments.get(tool.label)
-            return call, operation, planned, replace(approval, label=label if isinstance(label, str) else "")
+            given = invocation.arguments.get(tool.label)
+            label = given if isinstance(given, str) else ""
+            approvals = self._approvals(tool.name, operation, planned)
+            return call, planned, [replace(approval, label=label) for approval in approvals]
 
     def _perform(self, invocation: Invocation, clock: Clock | None) -> ToolResult:
         name = invocation.tool.name
         # From the plan to its commit nobody else writes: a file changes only by plans that have seen it.
         with self._writing if _may_write(invocation) else nullcontext():
-            call, _, planned, approval = self._plan(invocation, clock)
-            self._require_approval(approval, clock)
+            call, planned, approvals = self._plan(invocation, clock)
+            for approval in approvals:
+                self._require_approval(approval, clock)
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time is up; {name} was not done")
             with explained(f"{name} was not completed"):
                 outcome = self._without_hidden(planned.commit(), name)
-        text, data = call.render(outcome)
+        text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
         return ToolResult(
             name=name,
             ok=True,
@@ -322,7 +364,9 @@ class Workspace:
             diff=_diff(outcome),
             notes=(*invocation.notes, *call.notes(), *outcome.notes),
             user_message=_user_message(outcome),
+            images=_images(outcome),
             ends=isinstance(outcome, Finished),
+            sandbox=approval.sandbox,
         )
 
     def _run_batch(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -352,17 +396,32 @@ class Workspace:
 
     def _check_undoable(self, call: ToolCall) -> None:
         """Raises ToolError for what cannot be part of a batch."""
-        invocation = resolve(call.name, call.arguments, self.tools)
+        invocation = self._resolved_call(call.name, call.arguments)
         if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
             raise ToolError(f"{call.name} cannot be taken back: send it alone, after the changes")
 
-    def _refuse_denied(self, tool: Tool, operation: Operation, effect: Effect) -> None:
+    def _refuse_denied(self, tool: Tool, operation: Operation) -> None:
         """Raises ToolError for what a rule denies, before it is planned: a failed plan quotes from the file."""
-        approval = self._approval(tool.name, operation, effect, Plan(tool.name, lambda: Finished()))
-        if (rule := self._policy.denial(approval)) is not None:
-            raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
+        unplanned = Plan(tool.name, lambda: Finished())
+        whole = self._approval(tool.name, operation, unplanned)
+        for approval in (whole, *self._approvals(tool.name, operation, unplanned)):
+            if (rule := self._policy.denial(approval)) is not None:
+                raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
 
-    def _approval(self, tool: str, operation: Operation, effect: Effect, planned: Plan) -> Approval:
+    def _approvals(self, tool: str, operation: Operation, planned: Plan) -> list[Approval]:
+        """What must be allowed: of a patch over several files each edit, by the session's tool for such edits."""
+        if not isinstance(operation, PatchFiles):
+            return [self._approval(tool, operation, planned)]
+        found = []
+        for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
+            part = Plan(_summary(edit), planned.commit, diff)
+            is_own = tool == type(operation).__name__  # the program's, see `do`
+            names = [tool] if is_own else [each.name for each in acting_tools(edit, self.tools, tool)]
+            found += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
+        return found
+
+    def _approval(self, tool: str, operation: Operation, planned: Plan) -> Approval:
+        effect = effect_of(operation)
         paths = planned.paths or tuple(self._resolved(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
         return Approval(
@@ -375,6 +434,7 @@ class Workspace:
             command=command if isinstance(command, str) else None,
             cwd="/".join((*self._above, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
+            sandbox=self._desk.confinement.text if effect == "execute" else "",
         )
 
     def _resolved(self, operation: Operation) -> Iterator[str]:
@@ -384,10 +444,7 @@ class Workspace:
             return  # not in the workspace
         if effect_of(operation) == "read" and not self._policy.rules:
             return
-        for key in ("path", "source", "destination"):
-            path = getattr(operation, key, None)
-            if not isinstance(path, str):
-                continue
+        for path in _paths_in(operation):
             places = []
             for follow in (False, True):
                 with root.locate(path, follow=follow, parents="imagine") as place:
@@ -444,6 +501,22 @@ class Workspace:
                 return outcome
 
 
+def _paths_in(operation: Operation) -> Iterator[str]:
+    """The paths that an operation names."""
+    if isinstance(operation, PatchFiles):
+        for edit in operation.files:
+            yield from filter(None, (edit.path, edit.moved_to))
+    for key in ("path", "source", "destination"):
+        path = getattr(operation, key, None)
+        if isinstance(path, str):
+            yield path
+
+
+def _summary(edit: FileEdit) -> str:
+    moved = f", move it to {visible(edit.moved_to)}" if edit.moved_to else ""
+    return f"{edit.action} {visible(edit.path)}{moved}"
+
+
 def _may_write(invocation: Invocation) -> bool:
     call = invocation.validated
     return call is not None and effect_of(call.operation()) in ("write", "delete")
@@ -488,11 +561,6 @@ def _in_time(operation: Operation, clock: Clock | None) -> Operation:
     return operation
 
 
-def _taken(operation: Operation, host: Host) -> Operation:
-    """The operation, for no other media than the model takes."""
-    return replace(operation, media=operation.media & host.media) if isinstance(operation, ReadText) else operation
-
-
 def _check_mode(mode: str) -> None:
     if mode in MODES:
         return
@@ -505,6 +573,26 @@ def _diff(outcome: Outcome) -> str:
     if isinstance(outcome, BatchResults):
         return "".join(result.diff for result in outcome.results)
     return outcome.diff if isinstance(outcome, Written | Patched | FilesPatched) else ""
+
+
+def _media_shown(media: Media) -> tuple[str, Json]:
+    """What stands for a file in the text, and the file itself."""
+    text = f"{media.path}: {described(media.mime, len(media.data), media.data)}, attached."
+    return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
+
+
+def _base64(media: Media) -> str:
+    return b64encode(media.data).decode("ascii")
+
+
+def _images(outcome: Outcome) -> tuple[str, ...]:
+    match outcome:
+        case BatchResults(results=results):
+            return tuple(image for result in results for image in result.images)
+        case Media(kind="image", mime=mime):
+            return (f"data:{mime};base64,{_base64(outcome)}",)
+        case _:
+            return ()
 
 
 def _failed(name: str, error: ToolError) -> ToolResult:

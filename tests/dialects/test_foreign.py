@@ -2,10 +2,12 @@
 
 import pytest
 
-from adapter.approval import Decision, Rule
+from adapter.approval import Approval, Decision, Rule
 from adapter.dialects import get_dialect
-from adapter.dialects.foreign import understood
+from adapter.dialects.foreign import patch_in_command, understood
+from adapter.events import ToolCall
 from adapter.host import Host
+from adapter.session import Run
 from adapter.workspace import Workspace
 
 
@@ -39,7 +41,8 @@ def answer(directory, dialect, name, arguments, **settings):
             {"file_path": "a.txt", "old_string": "one", "new_string": "1", "replace_all": True},
             "SearchAndReplace",
         ),
-        ("promptly", "delete_file", {"path": "sub", "recursive": True}, None),
+        ("promptly", "delete_file", {"path": "sub", "recursive": True}, "RemoveFiles"),
+        ("promptly", "delete_file", {"path": "sub"}, None),
     ],
 )
 def test_a_foreign_call_is_taken_where_nothing_is_lost(directory, dialect, name, arguments, taken):
@@ -119,3 +122,126 @@ def test_own_names_and_aliases_come_first(directory):
     """A name that the active dialect knows is never a foreign one, also when that tool is not offered."""
     result = answer(directory, "blade", "edit", {"path": "a.txt", "old": "one", "new": "1"}, only=["apply_edit"])
     assert "unknown tool 'edit'" in str(result.error)
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-one
++1
+ two
+*** Add File: sub/b.txt
++new
+*** End Patch"""
+DIFF = """--- a/a.txt
++++ b/a.txt
+@@ -1,2 +1,2 @@
+-one
++1
+ two
+--- /dev/null
++++ b/sub/b.txt
+@@ -0,0 +1 @@
++new
+"""
+LINE = f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"
+WAYS = [
+    ("apply_patch", {"input": PATCH}),
+    ("apply_patch", {"patch": DIFF}),
+    ("functions.apply_patch", {"arguments": {"input": PATCH}}),
+    ("shell", {"command": ["apply_patch", PATCH]}),
+    ("container.exec", {"cmd": ["bash", "-lc", LINE]}),
+    ("bash", {"command": LINE}),
+]
+"""As models that were trained with codex write it."""
+EDITORS = {
+    "blade": ("apply_edit", "write_file"),
+    "maki": ("edit", "write"),
+    "proto": ("edit", "write_file"),
+    "proxyai": ("Edit", "Write"),
+    "promptly": ("SearchAndReplace", "WriteToFile"),
+}
+"""By dialect the tools that change a file and that make one."""
+
+
+@pytest.mark.parametrize("dialect", EDITORS)
+@pytest.mark.parametrize(("name", "arguments"), WAYS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(WAYS)])
+def test_a_patch_over_several_files_is_understood_everywhere(directory, dialect, name, arguments):
+    """One change, asked for file by file under the session's own tools, each with its diff; undone as one."""
+    asked = []
+
+    def allow(approval):
+        asked.append((approval.tool, approval.paths, approval.diff.count("\n+") - 1))
+        return True
+
+    with Workspace(directory, dialect, allow) as workspace:
+        result = workspace.run(name, arguments)
+        assert result.ok, result.content
+        assert result.content == "Updated a.txt, added sub/b.txt."
+        edits, writes = EDITORS[dialect]
+        assert asked == [(edits, ("a.txt",), 1), (writes, ("sub/b.txt",), 1)]
+        assert (directory / "a.txt").read_text() == "1\ntwo\n"
+        assert (directory / "sub/b.txt").read_text() == "new\n"
+        assert len(workspace.changes()) == 1
+        workspace.undo()
+    assert (directory / "a.txt").read_text() == "one\ntwo\n"
+    assert not (directory / "sub/b.txt").exists()
+
+
+@pytest.mark.parametrize("dialect", EDITORS)
+def test_a_patch_is_done_whole_or_not_at_all(directory, dialect):
+    """One refusal, one rule or one hunk that does not fit, and no file changes."""
+    whole = {"input": PATCH}
+    last = EDITORS[dialect][1]
+    with Workspace(directory, dialect, lambda approval: approval.tool != last) as workspace:
+        assert "did not approve" in workspace.run("apply_patch", whole).content
+    for rule in (f"{last}(sub/**)", "*(a.txt)", EDITORS[dialect][0]):
+        denied = answer(directory, dialect, "apply_patch", whole, rules=[Rule.parse("deny", rule)])
+        assert "forbids it" in denied.content, rule
+    unfit = answer(directory, dialect, "apply_patch", {"input": PATCH.replace("-one", "-nowhere at all")})
+    assert "a.txt: old_text was not found" in unfit.content
+    assert (directory / "a.txt").read_text() == "one\ntwo\n"
+    assert not (directory / "sub/b.txt").exists()
+
+
+def refuse_into(asked):
+    def refuse(approval):
+        asked.append(approval)
+        return False
+
+    return refuse
+
+
+def test_a_patch_does_only_what_the_session_could(directory):
+    """Without a tool that deletes nothing is deleted; with one it is asked for as a deletion."""
+    patch = {"input": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
+    refused = answer(directory, "proxyai", "apply_patch", patch)
+    assert "this session has no tool that deletes files; leave a.txt out of the patch" in refused.content
+    moved = answer(directory, "proto", "apply_patch", {"input": PATCH.replace("@@", "*** Move to: c.txt\n@@")})
+    assert "no tool that moves files" in moved.content
+    assert "no tool that edits" in answer(directory, "maki", "apply_patch", {"input": PATCH}, only=["read"]).content
+    assert (directory / "a.txt").exists()
+    asked: list[Approval] = []
+    with Workspace(directory, "blade", ask=refuse_into(asked)) as workspace:
+        assert not workspace.run("apply_patch", patch).ok
+    assert [(approval.tool, approval.effect) for approval in asked] == [("delete_file", "delete")]
+
+
+def test_other_commands_stay_commands(directory):
+    """Only a patch given to apply_patch and nothing else is one."""
+    for line in ("echo apply_patch", f"{LINE}; rm a.txt", f"true && {LINE}"):
+        assert patch_in_command({"command": line}) is None
+    assert patch_in_command({"command": ["apply_patch"]}) is None
+    assert patch_in_command('{"command": 1') is None
+    assert answer(directory, "maki", "bash", {"command": "echo apply_patch"}).content.startswith("apply_patch")
+
+
+@pytest.mark.parametrize(("path", "is_done"), [("x", True), ("../x", False)])
+def test_atomic_calls_take_foreign_ones(directory, path, is_done):
+    """They are part of the one change as any other."""
+    patch = ToolCall("1", "apply_patch", {"input": PATCH}, "")
+    write = ToolCall("2", "write", {"path": path, "content": "x"}, "")
+    with Workspace(directory, "maki", "yolo") as workspace:
+        results = workspace.run_calls(Run((patch, write)), atomic=True)
+    assert [result.ok for result in results] == [is_done, is_done]
+    assert (directory / "a.txt").read_text() == ("1\ntwo\n" if is_done else "one\ntwo\n")

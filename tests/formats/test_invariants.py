@@ -29,7 +29,7 @@ from tests.formats.soup import (
 )
 from tests.reading import check_calls, read_pieces
 
-LIMITS = settings(max_examples=30, deadline=None)
+LIMITS = settings(max_examples=30)
 TEXTS = st.one_of(soup, any_text, damaged())
 FINISH_REASONS = st.sampled_from(["stop", "length", None])
 ALL_TOOLS = [*TOOLS, EVERYTHING]
@@ -114,7 +114,7 @@ SECTIONED = {
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
 def test_a_cut_call_is_never_run(name, told, given_arguments):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
@@ -32,7 +32,6 @@ def searches(draw):
 
 
 @given(searches())
-@settings(deadline=None)
 def test_the_first_marker_is_found(search):
     """However long the text and wherever the search starts and ends."""
     literals, text, start, end = search
@@ -44,7 +43,6 @@ def test_the_first_marker_is_found(search):
 
 
 @given(searches())
-@settings(deadline=None)
 def test_what_may_become_a_marker_is_held(search):
     """The longest end of the text that some marker begins with, and never a whole one."""
     literals, text, start, _ = search

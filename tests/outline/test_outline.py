@@ -6,7 +6,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.errors import ToolError
@@ -166,7 +166,6 @@ def test_imports_are_taken_apart_and_merged():
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
-@settings(deadline=None)
 @given(text=st.text(alphabet="{}()[]<>:;,.=\"'#@*/ \n\r\tadefclstrun_é\x00", max_size=80))
 def test_no_text_makes_an_outline_fail(language, text):
     """Whatever a file holds."""

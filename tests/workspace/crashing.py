@@ -11,8 +11,10 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from adapter.errors import ToolError
 from adapter.operations import (
@@ -172,3 +174,148 @@ def write_forever(directory: Path, pause_s: float) -> None:
             edits = [FileEdit(f"f{index}", patches=patches) for index in range(4)]
             source, target = (f"only/{number % 2}/f4" for number in (version - 1, version))
             plan(desk, PatchFiles((*edits, FileEdit(source, patches=patches, moved_to=target)))).commit()
+
+
+# ------------------------------------------------------------ one file at a time
+
+LINES, MARKED = 2_000, 20
+"""Of the file that is changed, and how many of its lines say which version it is."""
+
+
+def version_text(version: int) -> str:
+    """A file of about 100 KB that a torn write cannot leave whole."""
+    lines = [f"line {number:06d} of a file that does not change\n" for number in range(LINES)]
+    lines[:: LINES // MARKED] = [f"{version:08d} mark {number}\n" for number in range(MARKED)]
+    return "".join(lines)
+
+
+def next_write(version: int) -> Operation:
+    return WriteText("target", version_text(version))
+
+
+def next_edit(version: int) -> Operation:
+    """Every mark by one edit: what stands before them all is the version."""
+    old, new = version_text(version - 1), version_text(version)
+    return PatchText("target", (Patch(old, new),))
+
+
+def next_patch(version: int) -> Operation:
+    marks = [(f"{version - 1:08d} mark {number}\n", f"{version:08d} mark {number}\n") for number in range(MARKED)]
+    return PatchText("target", tuple(Patch(old, new) for old, new in marks))
+
+
+def next_copy(version: int) -> Operation:
+    return Copy("target", f"copies/{version}")
+
+
+def next_move(version: int) -> Operation:
+    names = ("target", "moved/target")
+    return Move(names[(version - 1) % 2], names[version % 2])
+
+
+SINGLE: dict[str, Callable[[int], Operation]] = {
+    "write": next_write,
+    "edit": next_edit,
+    "patch": next_patch,
+    "copy": next_copy,
+    "move": next_move,
+}
+"""By name the change that brings the file to a version."""
+
+
+@dataclass(slots=True)
+class Kills:
+    """What kills in the middle of single changes left. ``strays``: most files of ours beside one target at a time."""
+
+    kills: int = 0
+    changes: int = 0
+    torn: int = 0
+    interrupted: int = 0
+    """Kills that left something to put right."""
+    strays: int = 0
+    stay: int = 0
+    """Strays that were still there after the next change."""
+
+
+def change_forever(directory: Path, next_change: Callable[[int], Operation], version: int, begun: int) -> None:
+    with open_desk(directory) as desk:
+        os.write(begun, b".")
+        while True:
+            version += 1
+            plan(desk, next_change(version)).commit()
+
+
+def overwrite_forever(directory: Path, version: int, begun: int) -> None:
+    """What our writes are not: the file opened and written in place."""
+    os.write(begun, b".")
+    while True:
+        version += 1
+        (directory / "target").write_text(version_text(version), encoding="utf-8")
+
+
+def kill_one_file(directory: Path, name: str, kills: int, seed: int = 0) -> Kills:
+    """SIGKILL at random moments while one file is changed again and again; ``naive`` for `overwrite_forever`."""
+    choice, results, version = Random(seed), Kills(), 0
+    (directory / "copies").mkdir(parents=True)
+    (directory / "moved").mkdir()
+    (directory / "target").write_text(version_text(0), encoding="utf-8")
+    while results.kills < kills:
+        waiting, begun = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                if name == "naive":
+                    overwrite_forever(directory, version, begun)
+                change_forever(directory, SINGLE[name], version, begun)
+            finally:
+                os._exit(1)
+        os.read(waiting, 1)
+        time.sleep(choice.uniform(0.0, 0.06))
+        os.close(waiting)
+        os.close(begun)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), status
+        results.kills += 1
+        strays = _strays(directory)
+        results.strays = max(results.strays, max((strays.count(each) for each in strays), default=0))
+        if any(not _is_whole(path) for path in directory.rglob("*") if path.is_file() and path.name[0] != "."):
+            results.torn += 1
+            (directory / "target").write_text(version_text(version), encoding="utf-8")
+        if name == "naive":
+            version = int((directory / "target").read_text(encoding="utf-8")[:8])
+            continue
+        with open_desk(directory) as desk:
+            results.interrupted += bool(desk.history.recovered)
+            reached = _version(directory, name, version)
+            plan(desk, SINGLE[name](reached + 1)).commit()
+        results.changes += reached - version
+        version = reached + 1
+        results.torn += version != _version(directory, name, reached)
+        results.stay += len(_strays(directory))
+        for copied in (directory / "copies").iterdir():
+            copied.unlink()
+    return results
+
+
+def _version(directory: Path, name: str, known: int) -> int:
+    """Up to where the changes came, of which ``known`` were there before."""
+    if name == "copy":
+        return max([known, *(int(path.name) for path in (directory / "copies").iterdir())])
+    if name == "move":
+        places = [(directory / "target").exists(), (directory / "moved/target").exists()]
+        assert sum(places) == 1, places
+        return known + (known % 2 != places.index(True))
+    return int((directory / "target").read_text(encoding="utf-8")[:8])
+
+
+def _is_whole(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return text[:8].isdigit() and text == version_text(int(text[:8]))
+
+
+def _strays(directory: Path) -> list[str]:
+    """The files of a change that is not over, each as the name of what it belongs to."""
+    with suppress(FileNotFoundError):
+        return [str(path.with_suffix("")) for path in directory.rglob(".adapter-*")]
+    return []

@@ -18,10 +18,12 @@ from tests.workspace.crashing import (
     CALLS,
     ERRORS,
     SCENARIOS,
+    SINGLE,
     Failing,
     Killing,
     content_of,
     intercepted,
+    kill_one_file,
     killed,
     lay_out,
     perform,
@@ -232,3 +234,17 @@ def kill_at_random_moments(folder, kills, seed):
         results["left behind"] += sorted(path.name for path in files) != ["f0", "f1", "f2", "f3", "f4"]
         results["versions"] = int(versions.pop())
     return results
+
+
+@pytest.mark.parametrize("change", SINGLE)
+def test_a_kill_tears_no_single_file(quick, change):
+    """At any moment the file is the old or the new one; what is left beside it goes with the next change."""
+    results = kill_one_file(quick / "one", change, kills=12)
+    assert results.changes > 0
+    assert (results.torn, results.stay) == (0, 0)
+    assert results.strays <= 2
+
+
+def test_a_write_in_place_is_torn(quick):
+    """The same kills find that a file which is written in place is half there."""
+    assert kill_one_file(quick / "one", "naive", kills=200).torn

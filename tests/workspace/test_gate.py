@@ -2,13 +2,17 @@
 
 import os
 import socket
+import stat
 import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from adapter.approval import Rule
 from adapter.errors import ToolError, UsageError
-from adapter.workspace import Workspace
+from adapter.workspace import Workspace, openat2
 from adapter.workspace.gate import Root
 
 OUTSIDE = [
@@ -166,6 +170,15 @@ GIT = [
     "git~1/config",
     ".g\u200cit/config",
     ".git::$DATA/x",
+    ".git::$INDEX_ALLOCATION/x",
+    ".git:config",
+    "GIT~1/config",
+    "git~12",
+    ".Git. . /config",
+    ".gi\u206ft/config",
+    "\ufeff.git/config",
+    "．git/config",
+    "sub/.git/hooks/pre-commit",
 ]
 
 
@@ -215,6 +228,160 @@ def test_backslashes_and_control_characters_make_no_names(refusal):
     """Windows paths get a hint instead of a file called src\\main.rs."""
     assert "separate directories by '/'" in refusal("write_file", path="src\\main.rs", content="")
     assert "control characters" in refusal("write_file", path="a\nb", content="")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "con",
+        "NUL.txt",
+        "aux.c",
+        "Com1",
+        "lpt9.log",
+        "COM¹",
+        "CONIN$",
+        "a:b",
+        "C:",
+        "what?",
+        "a*b",
+        "<a>",
+        'q"',
+        "a|b",
+        "a.",
+        "a ",
+    ],
+)
+def test_names_that_windows_cannot_have_are_not_made(refusal, run, directory, name):
+    """Nobody could check them out there; those that are here already stay usable."""
+    assert "Windows" in refusal("write_file", path=f"new/{name}", content="x")
+    assert "Windows" in refusal("create_directory", path=name)
+    assert list(directory.iterdir()) == []
+    (directory / name).write_text("old")
+    run("write_file", path=name, content="new")
+    assert run("read_file", path=name) == "new"
+
+
+@pytest.mark.parametrize(
+    "name", ["console", "com", "com10", "auxiliary.c", "nul-check", ".a", "a..b", "[id].tsx", "$x", "ü"]
+)
+def test_ordinary_names_are_made(run, name):
+    """Names that only look like those."""
+    run("write_file", path=name, content="x")
+
+
+@pytest.mark.skipif(not hasattr(os, "mknod") or os.getuid() != 0, reason="only root makes devices")
+def test_devices_in_the_workspace_are_not_opened(refusal, directory):
+    """/dev/zero by another name has no end."""
+    os.mknod(directory / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+    assert "not a regular file" in refusal("read_file", path="zero")
+    assert "not a regular file" in refusal("write_file", path="zero", content="x")
+
+
+def test_links_to_processes_lead_nowhere(refusal, directory):
+    """/proc's links point at open files and folders of processes: here they are links that lead out."""
+    for number, target in enumerate(
+        ["/proc/self/root/etc/passwd", "/proc/self/cwd", "/dev/fd/0", f"/proc/{os.getpid()}/fd"]
+    ):
+        (directory / f"link{number}").symlink_to(target)
+        assert "outside" in refusal("read_file", path=f"link{number}/x")
+
+
+GUARDED = [
+    *(".vscode/tasks.json", "sub/.VSCODE/settings.json", ".idea/workspace.xml", ".mcp.json", ".envrc", "a/.envrc"),
+    *(".bashrc", ".github/workflows/ci.yml", ".husky/pre-commit", "tools.json", "link/tasks.json"),
+]
+
+
+@pytest.mark.parametrize("path", GUARDED)
+def test_files_that_other_programs_run_are_asked_about(directory, path):
+    """Also where edits are allowed; a rule of the user can allow them."""
+    (directory / ".vscode").mkdir()
+    (directory / "link").symlink_to(".vscode")
+    asked: list[str] = []
+
+    def refuse(approval):
+        asked.append(approval.summary)
+        return False
+
+    arguments = {"path": path, "content": "x"}
+    with Workspace(directory, approve="auto-edit", ask=refuse) as workspace:
+        assert workspace.run("write_file", {"path": "plain.txt", "content": "x"}).ok
+        assert not asked
+        result = workspace.run("write_file", arguments)
+        assert "did not approve" in (result.error or "")
+        assert len(asked) == 1
+    rule = Rule.parse("allow", f"write_file({path})") if "link" not in path else Rule.parse("allow", "write_file")
+    with Workspace(directory, approve="auto-edit", rules=[rule]) as workspace:
+        assert workspace.run("write_file", arguments).ok
+
+
+NAMES = st.sampled_from(
+    ["a", "b", "c", ".git", "up", "in", "out", "loop", "f", "nope", "..", ".", "", ".adapter-0123456789abcdef.new"]
+)
+
+
+@given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_one_system_call_finds_what_the_walk_finds(maze, names, follow, write, parents):
+    """The same place, or the same refusal in the same words."""
+
+    def found():
+        try:
+            with maze.locate("/".join(names), follow=follow, write=write, parents=parents) as place:
+                inode = place.status.st_ino if place.status else None
+                return place.parts, place.name, inode, os.fstat(place.dirfd).st_ino if place.dirfd >= 0 else -1
+        except ToolError as error:
+            return str(error)
+
+    quick = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("adapter.workspace.gate.open_beneath", lambda *_: None)
+        assert found() == quick
+
+
+@pytest.fixture(scope="module")
+def maze(tmp_path_factory):
+    """Folders with links in, out, up and in circles."""
+    top = tmp_path_factory.mktemp("maze")
+    for folder in ("a/b/c", "b/c", ".git/a"):
+        (top / folder).mkdir(parents=True)
+    for place in ("", "a", "a/b", "b"):
+        for name, target in (("up", ".."), ("in", "/".join([str(top), "a/b"])), ("out", "/etc"), ("loop", "loop")):
+            (top / place / name).symlink_to(target)
+        (top / place / "f").write_text("x")
+    with Root(top) as root:
+        yield root
+
+
+@pytest.mark.skipif(not openat2.is_available(), reason="needs Linux 5.6, and to be allowed openat2")
+def test_the_quick_way_is_taken_where_it_can_be(directory, root, monkeypatch):
+    """Or the test before this one would compare the walk with itself; it never follows a link by itself."""
+    (directory / "a" / "b").mkdir(parents=True)
+    (directory / "a" / "up").symlink_to("..")
+    (directory / "a" / "b" / "f").write_text("x")
+    given: list[int | None] = []
+
+    def open_beneath(*args):
+        given.append(openat2.open_beneath(*args))
+        return given[-1]
+
+    monkeypatch.setattr("adapter.workspace.gate.open_beneath", open_beneath)
+    for path in ("a/b/f", "a/up/a/b/f"):
+        with root.open_file(path):
+            pass
+    assert [descriptor is None for descriptor in given] == [False, True]
+    for path in ("a/../a", "..", "/etc", "a/up", "f", "a/b/f/x"):
+        assert openat2.open_beneath(root.descriptor, path, os.O_RDONLY | os.O_DIRECTORY) is None or path == "a/../a"
+
+
+def test_where_openat2_is_not_allowed_everything_works(directory, root, monkeypatch):
+    """As in containers that answer ENOSYS or EPERM."""
+    monkeypatch.setattr(openat2, "is_available", lambda: False)
+    (directory / "a" / "b").mkdir(parents=True)
+    (directory / "a" / "b" / "f").write_text("x")
+    with root.open_file("a/b/f") as (descriptor, place):
+        assert os.read(descriptor, 9) == b"x"
+        assert place.parts == ("a", "b", "f")
 
 
 def test_missing_files_come_with_the_nearest_name(refusal, directory):

@@ -1,8 +1,11 @@
 """Globs: what they match, and that no pattern makes them slow."""
 
+import fnmatch
 import time
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from adapter.errors import ToolError
 from adapter.workspace.globs import GlobMatcher
@@ -56,3 +59,23 @@ def test_no_pattern_is_slow(pattern):
     start = time.perf_counter()
     assert not GlobMatcher(pattern).matches("/".join(["a" * 200] * 50))
     assert time.perf_counter() - start < 2
+
+
+NAMES = st.text(alphabet="ab.", min_size=1, max_size=4)
+PATTERNS = st.lists(
+    st.sampled_from(["a", "b", ".a", "*", "?", "/", "**/", "[ab]", "[!a]", "{a,b*}", "{*,a/b}"]), min_size=1, max_size=6
+).map("".join)
+
+
+@given(pattern=PATTERNS, names=st.lists(NAMES, min_size=1, max_size=3))
+def test_a_name_that_is_passed_over_ends_no_matching_path(pattern, names):
+    """A walk may leave the file out before it looks at the rest of its path."""
+    assume(pattern.strip("/"))
+    matcher = GlobMatcher(pattern)
+    assert matcher.may_match(names[-1]) or not matcher.matches("/".join(names))
+
+
+@given(part=st.lists(st.sampled_from(["a", "b", "*", "?", "[ab]", "[!a]"]), min_size=1).map("".join), name=NAMES)
+def test_a_name_matches_as_in_the_shell(part, name):
+    """``fnmatch`` goes back over its stars and is slow on some patterns, but gives the same answer."""
+    assert GlobMatcher(part, case_sensitive=True).matches(name) == fnmatch.fnmatchcase(name, part.replace("**", "*"))

@@ -13,7 +13,7 @@ import pytest
 from adapter.errors import ToolError
 from adapter.operations import RunCommand
 from adapter.workspace import supervisor
-from adapter.workspace.command import Command
+from adapter.workspace.command import Command, Job
 from adapter.workspace.shell import run_command
 from tests.workspace.processes import living, wait_for
 
@@ -172,7 +172,7 @@ def test_a_program_that_cannot_be_started_says_so(root):
     """The supervisor's error comes back as what the model can act on."""
     with (
         root.open_directory(".") as (directory, _),
-        Command(["./missing"], directory, print) as command,
+        Command(Job(["./missing"]), directory, print) as command,
         pytest.raises(ToolError, match="It does not exist any more: the program was not started"),
     ):
         command.wait(time.monotonic() + 10)

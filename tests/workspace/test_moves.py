@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from adapter.workspace import trees
+
 
 @pytest.fixture
 def tree(directory, tmp_path):
@@ -81,6 +83,15 @@ def test_a_copy_that_fails_leaves_nothing(refusal, tree, monkeypatch):
         patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         message = refusal("copy_file", source="src", destination="out/copy")
     assert message.startswith("No space left on device: src was not copied")
+    assert sorted(path.name for path in tree.iterdir()) == ["src"]
+
+
+def test_what_is_too_large_to_be_copied_is_refused_at_once(refusal, tree, monkeypatch):
+    """Not after the first gigabyte of it."""
+    with (tree / "src" / "huge").open("wb") as file:
+        file.truncate(20 * 1024**3)
+    monkeypatch.setattr(trees, "CHUNK_BYTES", 0)  # whoever began to copy would copy nothing and be done
+    assert "bytes are not copied" in refusal("copy_file", source="src/huge", destination="copy")
     assert sorted(path.name for path in tree.iterdir()) == ["src"]
 
 

@@ -68,7 +68,7 @@ def test_media_are_given_to_a_model_that_takes_them(desk, directory, head, kind,
     media = expect(read_text(desk, ReadText("f", media=frozenset({kind}))), Media)
     assert (media.kind, media.mime, media.data) == (kind, mime, head)
     if kind != "pdf":
-        with pytest.raises(ToolError, match=f"{mime}.*this model cannot take"):
+        with pytest.raises(ToolError, match=f"{mime}.*this model cannot (?:see|take)"):
             read_text(desk, ReadText("f"))
 
 
@@ -173,6 +173,16 @@ def test_large_files_refuse_what_they_do_not_have(desk, directory, monkeypatch):
     (directory / "f").write_bytes(b"x\0\n" * 100)
     with pytest.raises(ToolError, match="no UTF-8 text"):
         read_text(desk, ReadText("f", 1, 2))
+
+
+def test_lines_deep_in_a_huge_file_are_not_waited_for(desk, directory, monkeypatch):
+    """A line that it takes too long to get to is refused, with how far it went."""
+    with (directory / "f").open("wb") as file:
+        file.write(b"x\n" * 5_000)
+        file.truncate(20 * 1024**3)
+    monkeypatch.setattr(reading, "PASSING_SECONDS", 0.1)
+    with pytest.raises(ToolError, match="line 101000 lies too far in: the first 5000 lines took"):
+        read_text(desk, ReadText("f", 101_000, 101_001))
 
 
 def test_a_large_file_is_read_by_its_first_lines(read, directory):

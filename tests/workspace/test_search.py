@@ -6,11 +6,13 @@ import time
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
 
 from adapter.errors import ToolError
 from adapter.lines import line_texts
 from adapter.operations import FindByName, Glob, Grep, Tree
-from adapter.workspace.patterns import compile_pattern, required_text
+from adapter.workspace.ignore import parse_ignore_file
+from adapter.workspace.patterns import compile_pattern, required_texts
 from adapter.workspace.search import grep
 from adapter.workspace.tree import find_by_glob, find_by_name, list_tree
 from adapter.workspace.walk import Limits, Walk
@@ -168,6 +170,13 @@ def test_grep_honours_context_file_patterns_path_and_limit(root):
     assert (len(limited.hits), limited.total) == (2, 6)
 
 
+def test_a_binary_file_that_was_asked_for_is_named(project, root):
+    """It is not silence that says so; text with many NULs, in UTF-16, is text."""
+    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is a binary file",)
+    (project / "wide").write_text("other", encoding="utf-16")
+    assert grep(root, Grep("hello", "wide")).notes == ()
+
+
 def test_lines_are_matched_one_by_one(root, directory):
     """Anchors mean the line, and \\s does not reach into the next one."""
     (directory / "f").write_bytes(b"one\r\ntwo\rthree\n")
@@ -262,22 +271,24 @@ def test_listings_honour_ignore_globs_ignore_files_and_order(root):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text"),
+    ("pattern", "texts"),
     [
-        ("def f", "def f"), (r"def\s+needle_\w+\(", "needle_"), ("ab?c", "a"), ("ab*", "a"), ("ab+c", "ab"),
-        ("a|b", ""), ("a{,b", "a{,b"), ("x(?=abc)", ""), ("^abc$", "abc"), ("[[:alpha:]]x", ""), ("(?:abc){e<=1}d", ""),
-        ("(ab)+cd", "cd"), ("(?i)abc", ""), (r"\x41bc", ""), ("a{0,2}bcd", "bcd"), ("[abc]de", "de"), (r"a\.b", "a.b"),
+        ("def f", ["def f"]), (r"def\s+needle_\w+\(", ["needle_"]), ("ab?c", ["a"]), ("ab*", ["a"]), ("ab+c", ["ab"]),
+        ("a{,b", ["a{,b"]), ("x(?=abc)", []), ("^abc$", ["abc"]), ("[[:alpha:]]x", []), ("(?:abc){e<=1}d", []),
+        ("(ab)+cd", ["cd"]), ("(?i)abc", []), (r"\x41bc", []), ("a{0,2}bcd", ["bcd"]), ("[abc]de", ["de"]),
+        (r"a\.b", ["a.b"]), ("TODO|FIXME: ?x", ["TODO", "FIXME:"]), ("(a|b)c|de", ["c", "de"]), ("a|b*", []),
+        ("a|", []), ("(ab|c)", []),
     ],
 )  # fmt: skip
-def test_the_text_a_pattern_requires(pattern, text):
-    """Only what stands in every match may be asked for."""
-    assert required_text(pattern) == text
+def test_the_texts_a_pattern_requires(pattern, texts):
+    """Only what stands in every match may be asked for, of alternatives one."""
+    assert list(required_texts(pattern)) == texts
 
 
 LINES = st.lists(st.text(alphabet="ab \tAx1_.", max_size=6), max_size=6)
 PATTERNS = st.lists(
     st.sampled_from(
-        ["a", "b", "x", "ab", ".", r"\s", r"\b", "^", "$", "a*", "b+", "(a|b)", "[^a]", r"\w+", "x?", " ", "A"]
+        ["a", "b", "x", "ab", ".", r"\s", r"\b", "^", "$", "a*", "b+", "(a|b)", "[^a]", r"\w+", "x?", " ", "A", "|"]
     ),
     min_size=1,
     max_size=4,
@@ -285,7 +296,7 @@ PATTERNS = st.lists(
 
 
 @given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, pattern, case_sensitive, end):
     """Skipping files and hopping through a text never change the answer."""
     assume(any(lines))
@@ -295,3 +306,40 @@ def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, patte
     expected = [number for number, line in enumerate(line_texts(text), 1) if compiled.search(line)]
     found = grep(root, Grep(pattern, case_sensitive=case_sensitive))
     assert [hit.line for hit in found.hits] == expected
+
+
+RULES = st.lists(
+    st.sampled_from(["a", "!a", "b/", "!b/", "*.x", "!*.x", "/a/b", "!a/b", "**/c", "a/**", "!c.x"]), max_size=5
+)
+BELOW = st.lists(st.sampled_from(["a", "b", "c", "a.x", "c.x"]), min_size=1, max_size=3).map("/".join)
+
+
+@given(rules=RULES, path=BELOW, is_directory=st.booleans())
+def test_ignore_files_decide_as_their_rules_one_by_one(rules, path, is_directory):
+    """What tells most paths at a look never changes the answer."""
+    path += "/" * is_directory
+    assert (
+        parse_ignore_file("\n".join(rules), "").verdict(path)
+        == GitIgnoreSpec.from_lines(rules).check_file(path).include
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_grep_takes_nothing_out_of_a_pipe(root, directory):
+    """A pipe in the tree belongs to others; it is neither waited for nor read."""
+    os.mkfifo(directory / "pipe")
+    descriptor = os.open(directory / "pipe", os.O_RDWR)
+    try:
+        os.write(descriptor, b"needle\n")
+        (directory / "file").write_text("needle\n")
+        assert [hit.path for hit in grep(root, Grep("needle")).hits] == ["file"]
+        assert os.read(descriptor, 100) == b"needle\n"
+    finally:
+        os.close(descriptor)
+
+
+def test_grep_searches_files_larger_than_its_first_look(root, directory):
+    """The first look takes 64 KB; what is behind it counts as well."""
+    (directory / "large").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 2_000 + "needle\n")
+    (directory / "exact").write_text("z" * (64 * 1024 - 7) + "\nneedle")
+    assert [(hit.path, hit.line) for hit in grep(root, Grep("needle")).hits] == [("exact", 2), ("large", 2_002)]

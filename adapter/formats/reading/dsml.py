@@ -115,6 +115,7 @@ def dsml_format(
         encode_result=encode_result,
         strays=(*known.section_close, *known.call_close, *known.parameter_close),
         ends=(END_OF_SENTENCE,),
+        results=(result.partition("{}")[0].partition(" name=")[0],),
         stops=(END_OF_SENTENCE,),
         special_tokens=(f"｜{language}｜", "<think>", "</think>"),
         models=models,

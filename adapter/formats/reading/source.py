@@ -34,7 +34,7 @@ class Markers:
 
     def __init__(self, *literals: str) -> None:
         self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
-        self._pattern = re.compile(_alternatives(self.literals) or _NEVER, re.ASCII)
+        self._pattern = re.compile(alternatives(self.literals) or _NEVER, re.ASCII)
         anchored: dict[str, dict[int, list[str]]] = {}
         for literal in self.literals:
             offset = _anchor_of(literal)
@@ -116,7 +116,7 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
-def _alternatives(literals: Iterable[str]) -> str:
+def alternatives(literals: Iterable[str]) -> str:
     """A pattern for the longest literal that fits, in any letter case.
 
     A tree, each branch of which begins with a literal or a set of characters: `re` decides
@@ -131,7 +131,7 @@ def _alternatives(literals: Iterable[str]) -> str:
 
 
 def _rest(rests: list[str]) -> str:
-    return _any_case(rests[0]) if len(rests) == 1 else f"(?:{_alternatives(rests)})"
+    return _any_case(rests[0]) if len(rests) == 1 else f"(?:{alternatives(rests)})"
 
 
 def _any_case(text: str) -> str:

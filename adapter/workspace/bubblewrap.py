@@ -1,0 +1,62 @@
+"""Bubblewrap: a program sees a file system of its own, in which only what it is given exists.
+
+Everything else is not there rather than forbidden: the rest of the home folder,
+other processes, other users' sockets, the network. ``--new-session`` is not
+used, since the supervisor already gave the program a session without terminal,
+nor ``--die-with-parent``, since the supervisor ends and counts what is left.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from adapter.workspace.toolchains import is_below, outermost
+
+BINARY = "/usr/bin/bwrap"
+"""By this path: where AppArmor restricts user namespaces, it is the one that is allowed to make them."""
+MAX_HIDDEN = 1_000
+"""Paths that rules keep from one command; each is a mount."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is visible at which path. All paths are absolute; a path in a list may be missing."""
+
+    workspace: str
+    read: tuple[str, ...]
+    private: tuple[tuple[str, str], ...]
+    """Folders of this session (source, path), which stand for others there."""
+    write: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
+    """In the workspace: to be read, not changed."""
+    hidden: tuple[str, ...] = ()
+    """Empty, in the workspace or elsewhere."""
+    network: bool = False
+
+
+def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
+    """The command line that runs ``argv`` in ``directory`` and lets it see ``view``."""
+    sources = {path: ["--ro-bind-try", path, path] for path in view.read}
+    sources |= {path: ["--symlink", os.readlink(path), path] for path in view.read if os.path.islink(path)}  # noqa: PTH114, PTH115
+    sources |= {path: ["--bind", source, path] for source, path in view.private}
+    shown = {path for path in sources if not _is_in(path, view.workspace) or view.workspace == "/"}
+    sources[view.workspace] = ["--bind", view.workspace, view.workspace]
+    words = [BINARY, "--unshare-all", *(["--share-net"] if view.network else [])]
+    for path in outermost(shown | {view.workspace}):
+        words += sources[path]
+    words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var/tmp"]
+    for path in view.frozen:
+        words += ["--ro-bind-try", path, path]
+    for path in view.hidden:
+        is_directory = os.path.isdir(path)  # noqa: PTH112
+        words += ["--tmpfs", path, "--remount-ro", path] if is_directory else ["--ro-bind", "/dev/null", path]
+    for path in view.write:
+        words += ["--bind", path, path]
+    return [*words, "--chdir", directory, "--", *argv]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return is_below(path, folder) and PurePosixPath(path) != PurePosixPath(folder)

@@ -1,0 +1,62 @@
+"""Opens a path below a directory in one system call of Linux, which follows no link on the way (openat2(2), Linux 5.6).
+
+The kernel checks while it walks, so that nothing can be swapped in between, and
+it takes a tenth of the time of a walk from here. Where it is missing, or says
+that there is a link, the caller walks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from functools import cache
+
+_SYSTEM_CALL = 437
+_NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
+_TRIES = 8
+"""The kernel says EAGAIN when directories were moved while it walked."""
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(directory: int, path: str, flags: int) -> int | None:
+    """A descriptor of ``path`` (relative, without ``..``) below the open ``directory``.
+
+    None when it cannot be had this way: the walk that follows finds out why.
+    """
+    if not is_available():
+        return None
+    call, how = _prepared(flags)
+    name = os.fsencode(path)
+    for _ in range(_TRIES):
+        descriptor: int = call(_SYSTEM_CALL, directory, name, how, 24)
+        if descriptor >= 0:
+            return descriptor
+        if ctypes.get_errno() != errno.EAGAIN:
+            return None
+    return None
+
+
+@cache
+def is_available() -> bool:
+    """Whether the kernel has it, and lets it be used: some containers do not."""
+    if not sys.platform.startswith("linux"):
+        return False
+    call, how = _prepared(os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = call(_SYSTEM_CALL, -100, b".", how, 24)  # AT_FDCWD
+    if descriptor >= 0:
+        os.close(descriptor)
+    return bool(descriptor >= 0)
+
+
+@cache
+def _prepared(flags: int) -> tuple[ctypes._NamedFuncPointer, object]:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    call.restype = ctypes.c_long
+    how = _How(flags, 0, _BENEATH | _NO_MAGIC_LINKS | _NO_LINKS)
+    return call, ctypes.byref(how)
