@@ -270,6 +270,7 @@ def test_a_real_engine_is_probed(random_engine):
 def test_the_page_in_a_browser(tmp_path):
     """It shows the best setup, its plot has a text for those who do not see it, and it is wide enough for a phone."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
+    exceptions = pytest.importorskip("selenium.common.exceptions")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if not browser or not driver:
@@ -288,7 +289,10 @@ def test_the_page_in_a_browser(tmp_path):
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    except exceptions.SessionNotCreatedException as error:
+        pytest.skip(f"the browser that is installed does not start: {str(error).splitlines()[0]}")
     try:
         chrome.get(file.as_uri())
         assert chrome.title == "How m <b> calls tools"
