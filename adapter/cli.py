@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | prompt | edit | undo | run | serve | probe | replay | demo | setup | tool``.
+"""The command line: ``adapter parse | prompt | edit | undo | run | serve | probe | replay | demo | ...``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -9,6 +9,7 @@ it runs, so that ``--help`` and ``parse`` start quickly.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -64,7 +65,9 @@ def main() -> None:
 
 
 def _fail(error: AdapterError, code: int) -> NoReturn:
-    print(f"adapter: {error}", file=sys.stderr)
+    from adapter.secrets import Secrets
+
+    print(f"adapter: {Secrets(os.environ).redact(str(error))}", file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -456,6 +459,30 @@ def setup() -> None:
     from adapter.runner import weights
 
     print(weights(Console()))
+
+
+@app.command()
+def doctor(
+    workspace: Annotated[Path, typer.Option("--workspace", "-w", help="The folder to work in.")] = Path(),
+    sandbox: Annotated[
+        str, typer.Option(help="As for run; with require the exit code says whether there is one.")
+    ] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is there on this machine, what confines commands, what is missing, and what to do about it."""
+    from adapter.doctor import examine
+    from adapter.workspace.sandbox import Sandbox
+
+    findings = examine(str(workspace), Sandbox(sandbox))  # type: ignore[arg-type]  # checked by itself
+    if as_json:
+        rows = {finding.name: {"ok": finding.ok, "text": finding.text, **finding.data} for finding in findings}
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print(f"{'+' if finding.ok else '-'} {finding.name:<{width}}  {finding.text}")
+        if not finding.ok and finding.advice:
+            print(f"  {'':<{width}}  > {finding.advice}")
 
 
 @app.command()

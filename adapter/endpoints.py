@@ -52,6 +52,11 @@ class Endpoint:
         return re.sub(r"/v\d+$", "", self.base_url)
 
     @property
+    def shown(self) -> str:
+        """The base URL for messages: without a password in it."""
+        return without_password(self.base_url)
+
+    @property
     def is_local(self) -> bool:
         """Whether the server is on this machine, reached without any proxy."""
         host = urlsplit(self.base_url).hostname or ""
@@ -87,7 +92,7 @@ def find_endpoint(
         if kind := recognise(url, timeout_s):
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
-        raise TransportError(f"Nothing answers at {url}{source}. {START_ONE}; or {BUILT_IN}.")
+        raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}; or {BUILT_IN}.")
     # OLLAMA_HOST is often set for the server's sake only: a hint, not an order.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
@@ -111,10 +116,16 @@ def api_url(url: str) -> str:
     except ValueError:  # an unclosed bracket, a port that is none
         is_address = False
     if not is_address:
-        raise UsageError(f"not a server address: {url!r}; expected something like http://127.0.0.1:8080/v1")
+        raise UsageError(
+            f"not a server address: {without_password(url)!r}; expected something like http://127.0.0.1:8080/v1"
+        )
     # A pasted request address, and Ollama's own interface, stand for the server they belong to.
     path = re.sub(r"/(chat/completions|completions|models|api(/chat)?)$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def without_password(url: str) -> str:
+    return re.sub(r"://[^/@\s]*@", "://", url)
 
 
 def ollama_url(host: str) -> str:

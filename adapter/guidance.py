@@ -29,6 +29,7 @@ MAX_STRING = 400
 """Characters of a string in a call: longer ones are runaways with such models."""
 
 MAX_CALL_TOKENS = 300
+"""Tokens of a call by a small model."""
 
 
 def tools_for_small(tools: ToolSet, evidence: Evidence) -> ToolSet:

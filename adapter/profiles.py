@@ -155,7 +155,8 @@ def named(name: str) -> Profile:
 
 def model_of(endpoint: Endpoint, name: str, timeout_s: float = 2.0) -> Model:
     """What the server says of the model ``name``. llama.cpp has one, whatever it is called."""
-    model = Model(name=name, server=endpoint.kind, base_url=endpoint.base_url)
+    without_password = re.sub(r"//[^/@]*@", "//", endpoint.base_url)
+    model = Model(name=name, server=endpoint.kind, base_url=without_password)
     if endpoint.kind == "llama.cpp":
         props = _asked(f"{endpoint.root}/props", timeout_s)
         file, template = str(props.get("model_path") or ""), props.get("chat_template")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from adapter.agent import Agent, Observed
@@ -16,12 +16,16 @@ from adapter.transcript import Header, Recorder, StoredFile
 from adapter.transport import Chunk
 
 MAX_FILES = 500
+"""Of the workspace that a transcript holds."""
 MAX_BYTES = 1_000_000
 """A transcript holds its workspace; a larger one belongs in a copy made for the recording."""
 
 
-def snapshot(root: Path) -> dict[str, StoredFile]:
-    """The files below ``root`` by relative path, without `.git` and links. Raises UsageError for too many."""
+def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> dict[str, StoredFile]:
+    """The files below ``root``, ``cleaned``, by relative path and without `.git` and links.
+
+    Raises UsageError for too many.
+    """
     files: dict[str, StoredFile] = {}
     size = 0
     for path in _files(root):
@@ -32,7 +36,7 @@ def snapshot(root: Path) -> dict[str, StoredFile]:
                 f"{root} is too large to record: a transcript holds the whole workspace, "
                 f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or leave out --record."
             )
-        files[path.relative_to(root).as_posix()] = _stored(content, path.stat().st_mode & 0o777)
+        files[path.relative_to(root).as_posix()] = _stored(cleaned(content), path.stat().st_mode & 0o777)
     return files
 
 
@@ -47,12 +51,14 @@ def restore(files: dict[str, StoredFile], root: Path) -> None:
         path.chmod(stored.mode)
 
 
-def workspace_hash(root: Path) -> str:
-    """One hash over the names and contents of all files below ``root``."""
+def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> str:
+    """One hash over the names and the ``cleaned`` contents of all files below ``root``."""
     digest = hashlib.sha256()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
-        digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{name}\0{hashlib.sha256(cleaned(path.read_bytes())).hexdigest()}\n".encode("utf-8", "surrogateescape")
+        )
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -77,6 +83,7 @@ class Recording:
 
     def __init__(self, recorder: Recorder, root: Path) -> None:
         self._recorder, self._root = recorder, root
+        self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
 
     def begin(self, agent: Agent, task: str, *, approve: str, model: str = "", server: str = "") -> None:
         """Write the header: the settings and the workspace as they are now."""
@@ -95,8 +102,8 @@ class Recording:
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
                 context_tokens=agent.limits.context_tokens,
-                files=snapshot(self._root),
-                workspace=workspace_hash(self._root),
+                files=snapshot(self._root, self._cleaned),
+                workspace=workspace_hash(self._root, self._cleaned),
             )
         )
 
@@ -123,6 +130,6 @@ class Recording:
             case ToolResult():
                 self._recorder.result(happening)
             case Done():
-                self._recorder.end(happening, workspace_hash(self._root))
+                self._recorder.end(happening, workspace_hash(self._root, self._cleaned))
             case _:
                 pass

@@ -20,8 +20,9 @@ from adapter.events import HasCalls, Json, ToolResult
 from adapter.host import Capability, Host
 from adapter.operations import AgentReport, Question, RunAgent
 from adapter.recording import Recording, restore
+from adapter.secrets import REDACTED
 from adapter.session import Limits, Message
-from adapter.transcript import ApprovalLine, ChunkLine, EndLine, Line, Recorder, ResultLine, Transcript
+from adapter.transcript import ApprovalLine, CallLine, ChunkLine, EndLine, Line, Recorder, ResultLine, Transcript
 from adapter.transport import Chunk, Usage
 from adapter.workspace import Workspace
 
@@ -126,7 +127,7 @@ def run_again(transcript: Transcript) -> Transcript:
     header = transcript.header
     written: list[str] = []
     decisions = iter([line for line in transcript.lines if isinstance(line, ApprovalLine)])
-    recorder = Recorder(written.append)
+    recorder = Recorder(written.append, secrets=None)
 
     def decide(approval: Approval | None = None) -> Decision:
         line = next(decisions, None)
@@ -174,7 +175,9 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
     """The first line that is not as recorded, in words; "" when all are equal."""
     if expected.header.workspace and expected.header.workspace != got.header.workspace:
         return "the workspace could not be restored as it was recorded"
-    wanted, found = _compared(expected.lines), _compared(got.lines)
+    # Ids are made from the text of a call: of redacted text they are others.
+    is_redacted = REDACTED in expected.to_text()
+    wanted, found = _compared(expected.lines, is_redacted), _compared(got.lines, is_redacted)
     for number, (want, have) in enumerate(zip(wanted, found, strict=False), start=1):
         if want != have:
             return f"step {number} ({want['kind']}): {_describe_difference(want, have)}"
@@ -184,9 +187,16 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
     return ""
 
 
-def _compared(lines: Sequence[Line]) -> list[dict[str, Json]]:
-    """What must be equal: everything but the text, which is given."""
-    return [line.model_dump(mode="json") for line in lines if not isinstance(line, ChunkLine)]
+def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
+    """What must be equal: everything but the text, which is given; of redacted transcripts not the ids."""
+    rows = [line.model_dump(mode="json") for line in lines if not isinstance(line, ChunkLine)]
+    if not is_redacted:
+        return rows
+    text = json.dumps(rows)
+    for number, line in enumerate(line for line in lines if isinstance(line, CallLine)):
+        text = text.replace(line.id, f"call_{number}")
+    renamed: list[dict[str, Json]] = json.loads(text)
+    return renamed
 
 
 def _describe_difference(want: dict[str, Json], have: dict[str, Json]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -29,6 +30,7 @@ from adapter.native import NativeChat
 from adapter.operations import FileText, Glob, Paths, ReadText
 from adapter.prompt import system_prompt
 from adapter.recording import Recording
+from adapter.secrets import Secrets
 from adapter.session import Limits
 from adapter.setups import Setup
 from adapter.subagents import SubAgents
@@ -39,6 +41,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
+"""Paths of the workspace that help to understand the task."""
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
 
@@ -97,7 +100,7 @@ def run_task(task: str, settings: Settings) -> int:
         ask: Approver = console.ask
         if settings.record is not None:
             file = stack.enter_context(_opened(settings.record))
-            recording = Recording(Recorder(file.write), Path(whole.root))
+            recording = Recording(Recorder(file.write, Secrets(os.environ)), Path(whole.root))
             ask = recording.asking(ask)
         served = stack.enter_context(serve(settings.base_url, settings.model, console))
         observers: list[Console | Recording] = [console] if recording is None else [console, recording]
@@ -233,7 +236,7 @@ def serve(base_url: str | None, model: str | None, console: Console) -> Iterator
             yield served
         return
     with ChatClient(endpoint, model) as chat:
-        console.note(f"{chat.model} at {endpoint.base_url}")
+        console.note(f"{chat.model} at {endpoint.shown}")
         yield Served(chat, is_small=False)
 
 

@@ -28,8 +28,10 @@ No values at all means that the parameter cannot be written: an optional one is 
 a required one takes its tool with it.
 """
 
-MAX_DEPTH = 8  # levels of nesting that are followed; deeper ones may hold anything
-MAX_ITEMS = 16  # a small model that starts a list rarely ends it by itself
+MAX_DEPTH = 8
+"""Levels of nesting that are followed; deeper ones may hold anything."""
+MAX_ITEMS = 16
+"""Of a list; a small model that starts one rarely ends it by itself."""
 
 
 @dataclass(frozen=True, slots=True)

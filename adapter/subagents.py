@@ -27,6 +27,7 @@ from adapter.transport import Chunk
 from adapter.workspace import Workspace
 
 MAX_AT_ONCE = 8
+"""Sub-agents of one session that run at the same time."""
 MAX_TOTAL = 50
 """Sub-agents of one session: a model that delegates in a loop comes to an end."""
 

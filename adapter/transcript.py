@@ -24,8 +24,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapter.errors import UsageError
-from adapter.events import JsonObject, ToolResult, Turn
+from adapter.events import Json, JsonObject, ToolResult, Turn
 from adapter.operations import MediaKind
+from adapter.secrets import Secrets
 from adapter.session import Done, Limits, Query
 
 VERSION = 1
@@ -170,14 +171,24 @@ class Transcript:
 
 
 def dump_line(line: Header | Line) -> str:
-    return json.dumps(line.model_dump(mode="json", exclude_defaults=False), ensure_ascii=False) + "\n"
+    return _dumped(line.model_dump(mode="json"))
+
+
+def _dumped(row: Json) -> str:
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 class Recorder:
-    """Turns what happens in a conversation into lines, and hands each to ``write`` at once."""
+    """Turns what happens in a conversation into lines, and hands each to ``write`` at once.
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    ``secrets`` are left out; without any told, what has the shape of one. A chunk whose end may be
+    the beginning of one waits for the next. None leaves everything in.
+    """
+
+    def __init__(self, write: Callable[[str], object], secrets: Secrets | None = Secrets({})) -> None:  # noqa: B008
         self._write = write
+        self.secrets = secrets
+        self._held: list[ChunkLine] = []
 
     def header(self, header: Header) -> None:
         self._line(header)
@@ -187,7 +198,8 @@ class Recorder:
 
     def chunk(self, text: str, reasoning: str, finish_reason: str | None, prompt_tokens: int | None = None) -> None:
         line = ChunkLine(text=text, reasoning=reasoning, finish_reason=finish_reason, prompt_tokens=prompt_tokens)
-        self._line(line)
+        self._held.append(line)
+        self._release(is_end=False)
 
     def turn(self, turn: Turn) -> None:
         for call in turn.calls:
@@ -204,5 +216,19 @@ class Recorder:
     def end(self, done: Done, workspace_hash: str) -> None:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
+    def _release(self, *, is_end: bool) -> None:
+        """Write the chunks that are settled."""
+        texts, reasonings = [line.text for line in self._held], [line.reasoning for line in self._held]
+        count = len(self._held)
+        if self.secrets is not None:
+            if not is_end:
+                count = max(self.secrets.settled(texts) & self.secrets.settled(reasonings), default=0)
+            texts, reasonings = self.secrets.redact_pieces(texts), self.secrets.redact_pieces(reasonings)
+        for line, text, reasoning in zip(self._held[:count], texts, reasonings, strict=False):
+            self._write(dump_line(line.model_copy(update={"text": text, "reasoning": reasoning})))
+        self._held = self._held[count:]
+
     def _line(self, line: Header | Line) -> None:
-        self._write(dump_line(line))
+        self._release(is_end=True)
+        row = line.model_dump(mode="json")
+        self._write(_dumped(self.secrets.redact(row) if self.secrets else row))

@@ -27,6 +27,7 @@ from adapter.failures import UNKNOWN, Failure, failure_of
 from adapter.grammar import gbnf, json_schema
 from adapter.schema_shapes import Choices
 from adapter.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
+from adapter.secrets import Secrets
 from adapter.tools import ToolSet
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class ChatClient:
             names = self.models()
             if not names:
                 raise TransportError(
-                    f"{self.endpoint.base_url} serves no model. Load one there (for Ollama: `ollama pull qwen3:4b`), "
+                    f"{self.endpoint.shown} serves no model. Load one there (for Ollama: `ollama pull qwen3:4b`), "
                     "or name one with --model."
                 )
             self._model = next((name for name in names if "embed" not in name.lower()), names[0])
@@ -189,7 +190,7 @@ class ChatClient:
     def _chunks(self, response: Stream[ChatCompletionChunk], first: Json) -> Iterator[Chunk]:
         sent_as = response.response.headers.get("content-type", "")
         if first is None and "event-stream" not in sent_as:
-            raise TransportError(f"{self.endpoint.base_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
+            raise TransportError(f"{self.endpoint.shown} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
         is_finished, event = False, first
         while event is not None:
             chunk = _read(event)
@@ -243,14 +244,18 @@ class ChatClient:
         return UNKNOWN
 
     def _explained(self, error: BaseException) -> TransportError:
-        failure, url = self._failure(error), self.endpoint.base_url
+        """In the server's own words, which may repeat the key that it was sent."""
+        return TransportError(Secrets(os.environ, [self._api_key]).redact(self._explanation(error)))
+
+    def _explanation(self, error: BaseException) -> str:
+        failure, url = self._failure(error), self.endpoint.shown
         if is_silent(error):
-            return TransportError(f"{url} said nothing for {self._timeout_s:g} s. {failure.advice}")
+            return f"{url} said nothing for {self._timeout_s:g} s. {failure.advice}"
         if is_dropped(error):
-            return TransportError(f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}")
+            return f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}"
         advice = self._models_advice() if failure.missing_model else failure.advice
         status = status_of(error)
-        return TransportError(f"{url} answered {status or 'nonsense'}: {reason_of(error)}. {advice}")
+        return f"{url} answered {status or 'nonsense'}: {reason_of(error)}. {advice}"
 
     def _models_advice(self) -> str:
         try:

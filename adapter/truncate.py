@@ -13,9 +13,13 @@ from adapter.lines import split_lines
 from adapter.visible import encodable
 
 MAX_BYTES = 51_200
+"""Of a result that a model is given."""
 MAX_LINES = 2_000
+"""Of a result that a model is given, unless its tool has more."""
 HEAD_LINES = 100
+"""Kept of the beginning of a longer result."""
 TAIL_LINES = 50
+"""Kept of the end of a longer result."""
 _NEXT_STEP = "Ask for less: a line range, a narrower path or a more specific pattern."
 
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from adapter.workspace.sandbox import missing
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
@@ -95,6 +96,8 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["replay", "/does/not/exist"], 2, "no transcript at"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
+        (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
+        (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "which does not exist"),
         (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
@@ -171,6 +174,28 @@ def test_without_a_terminal_a_change_is_refused_and_shown(model, tmp_path):
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "-one" in done.stderr
     assert "--approve auto-edit" in done.stderr
+
+
+def test_run_says_what_confines_commands(model, tmp_path):
+    """At the start and in the question; `--sandbox require` does not even ask the model without one."""
+    call = '<tool_call>\n{"name": "run_command", "arguments": {"command": "cat ../key", "cwd": "."}}\n</tool_call>'
+    (tmp_path / "key").write_text("hunter2", encoding="utf-8")
+    (tmp_path / "w").mkdir()
+    model.on(CHAT, answer(call), answer("Then not."))
+    words = ("run", "Look", "-w", tmp_path / "w", "--base-url", model.url)
+    done = adapter(*words)
+    assert done.stderr.count("sandbox: ") == 2
+    done = adapter(*words, "--sandbox", "none", "--approve", "yolo")
+    assert "sandbox: NONE, commands can do what you can (as asked)" in done.stderr
+    asked = len(model.bodies())
+    model.on(CHAT, answer(call), answer("Then not."))
+    done = adapter(*words, "--sandbox", "require", "--approve", "yolo")
+    if missing("bwrap") is None or missing("landlock") is None:
+        assert done.returncode == 0, done.stderr
+        assert "hunter2" not in done.stderr + done.stdout
+    else:
+        assert done.returncode == 2
+        assert len(model.bodies()) == asked
 
 
 def test_a_recorded_run_replays_equal(model, tmp_path):

@@ -24,7 +24,14 @@ LAYERS = [
         "adapter.rejections",
         "adapter.explanation",
     ],
-    ["adapter.operations", "adapter.lines", "adapter.visible", "adapter.command_words", "adapter.customary"],
+    [
+        "adapter.operations",
+        "adapter.lines",
+        "adapter.visible",
+        "adapter.command_words",
+        "adapter.customary",
+        "adapter.secrets",
+    ],
     ["adapter.policy", "adapter.approval", "adapter.host", "adapter.constraint"],
     ["adapter.diffs", "adapter.repair", "adapter.truncate", "adapter.failures"],
     ["adapter.tools"],
@@ -56,7 +63,7 @@ LAYERS = [
     ["adapter.agent"],
     ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles"],
     ["adapter.subagents"],
-    ["adapter.replay", "adapter.runner", "adapter.tool_commands"],
+    ["adapter.replay", "adapter.runner", "adapter.tool_commands", "adapter.doctor"],
     ["adapter.probe_command"],
     ["adapter.server"],
     ["adapter.cli"],
@@ -73,7 +80,7 @@ PURE = [
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
     "adapter.constraint", "adapter.replies", "adapter.neutral", "adapter.customary", "adapter.contents",
     "adapter.history", "adapter.tokens",
-    "adapter.budget", "adapter.setups",
+    "adapter.budget", "adapter.setups", "adapter.secrets",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -73,6 +73,7 @@ from adapter.operations import (
 )
 
 MAX_STRUCTURE_ENTRIES = 200
+"""Of `get_workspace_structure`, as its document says."""
 CONTEXT_LINES = 2
 
 

@@ -75,10 +75,13 @@ from adapter.truncate import MAX_BYTES
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
 """Of a page of `Read`: room is left for what is said below it. It is cut by ``limit`` and by bytes, never by lines."""
 MAX_LINE_CHARACTERS = 2_000
+"""Of a line; the rest of it is left out."""
 MAX_PATHS = 100
+"""Of a glob."""
 MAX_MATCHES = 100
+"""Of a search."""
 MAX_QUESTIONS = 20
-"""Results that a model can still look through; the document names no limit."""
+"""Of one call. For these four the document names no number."""
 
 
 FilePath = Annotated[str, Field(description="Absolute path (or relative to the project root)"), Aliases(*PATH)]

@@ -67,6 +67,7 @@ from adapter.visible import visible
 
 ENTRIES_KEY = "shellCommands"
 MAX_MESSAGE = 200
+"""Characters of an error that are shown to the model."""
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
 _NAME = r"^[A-Za-z0-9_.-]{1,64}$"

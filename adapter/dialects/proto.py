@@ -34,12 +34,17 @@ from adapter.operations import (
 )
 
 MAX_READ_LINES = 1_000
+"""Of a page of `ReadFile`, when it asks for no other number."""
 MAX_READ_BYTES = 25_000
 """Of a page of `ReadFile`, as the program has them; its document says only that there is a limit."""
 MAX_LINE_CHARACTERS = 2_000
+"""Of a line; the rest of it is left out."""
 MAX_PATHS = 100
+"""Of a glob."""
 MAX_ENTRIES = 1_000
+"""Of a listing."""
 MAX_MATCHES = 500
+"""Of a search."""
 
 
 def _not_negative(number: int | None) -> int | None:

@@ -67,11 +67,15 @@ from adapter.operations import (
 from adapter.operations.notes import todo_status
 
 READ_LINES = 2_000
+"""Of a file that is read without a range."""
 LINE_CHARACTERS = 2_000
+"""Of a line that is read; the rest of it is left out."""
 PREVIEW_CHARACTERS = 200
+"""Of a line in a search result."""
 DEFAULT_TIMEOUT_MS = 60_000
+"""Of a command, unless the model names another."""
 MAX_TIMEOUT_MS = 600_000
-"""Not in the document; what the program itself tells its model."""
+"""Of a command. These five are not in the document; the program itself tells them to its model."""
 DOCS_CHARACTERS = 10_000
 """Likewise."""
 TITLE_WORDS = 4

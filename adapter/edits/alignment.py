@@ -49,6 +49,7 @@ COMPARISON_COST = 25
 MAX_WHOLE_CELLS = 300
 """Up to here a window is aligned as a whole, above it between anchors."""
 MAX_ROWS = 3_000
+"""Lines of a place that is aligned; longer ones are not compared."""
 REACH = 250
 """Lines that a ``...`` may stand for."""
 MAX_WRAPPED = 4

@@ -19,7 +19,9 @@ from adapter.operations import Patch, PatchNames
 from adapter.visible import visible
 
 SHOWN_LINES = 12
+"""Of the file, in the refusal of an edit."""
 SHOWN_CHARACTERS = 160
+"""Of a line, in the refusal of an edit."""
 SHOWN_PLACES = 4
 MIN_SCORE = 0.5
 """Of an alignment that is worth showing; below it the closest lines are looked for one by one."""

@@ -20,6 +20,7 @@ MAX_PLACES = 10_000
 MIN_LIKENESS = 50.0
 """Percent below which a line is no help; a random line of code reaches 30 to 45."""
 MAX_SIMILAR = 10
+"""Lines of the file that a line may be meant to be, the likeliest first."""
 MAX_VERBATIM = 1_000
 """Places at which lines are looked for as they were written."""
 

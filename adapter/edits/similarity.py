@@ -23,6 +23,7 @@ CONFLICT_COST = 0.35
 MAX_COMPARED = 2_000
 """Characters of a line up to which its words are compared; longer lines must be equal."""
 MAX_WORD_PLACES = 1_000
+"""Places of a word in a line that are looked at."""
 
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
 _SETTLED = re.compile(r"[^\W\d]\w*|\d[\w.]*")

@@ -14,6 +14,7 @@ class FetchPage:
     url: str
     format: PageFormat = "markdown"
     timeout_s: float = 30.0
+    """In all, redirects included."""
 
 
 @dataclass(frozen=True, slots=True)

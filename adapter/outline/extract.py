@@ -24,20 +24,28 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 MAX_ITEMS = 5_000
+"""Declarations of a file that are given."""
 MAX_DEPTH = 40
+"""Levels of declarations in declarations."""
 MAX_SIGNATURE = 240
+"""Characters of a declaration's signature that are shown."""
+LONG_SIGNATURE = 100
+"""Characters above which the lists in the head of a function or class are shortened."""
 MAX_LOOKED_AT = 4_000
 """Bytes of one declaration that patterns see: enough for a signature, too few for a pattern to become slow on."""
 MAX_VALUE = 60
 """Characters of a constant's value that are shown."""
 
 PARSE_SECONDS = 5.0
+"""For reading one file."""
 MAX_RESTARTS = 5
+"""How often reading goes on behind a place that takes too long."""
 _BLOCK_BYTES = 1_048_576
 
 _AT_MARGIN = re.compile(rb"^[A-Za-z@#]", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _ASSIGNS = re.compile(r"(?<![=!<>:])=(?![=>])")
+_TYPED_VALUE = re.compile(r"([^=(]*[\w\])]: [^=]*?) =(?!=) ")
 _LOOSE_END = re.compile(r"(?:[\s{:;=(,]|\bend\b)+$")
 _WRAPPED = re.compile(r"(?<=[(\[]) | (?=[)\]])|, ?(?=[)\]])")
 """Blanks and commas that a list has only because it stood on several lines."""
@@ -144,7 +152,7 @@ def _line_start(source: bytes, line: int) -> int:
 def _parse(source: bytes, language: Language, deadline: float) -> Tree:
     parser = parser_for(language)
     if language.blanked:
-        source = language.blanked.sub(_as_blanks, source)
+        source = language.blanked.sub(_without_macro, source)
     try:
         return parser.parse(
             lambda offset, _: source[offset : offset + _BLOCK_BYTES],
@@ -157,10 +165,12 @@ def _parse(source: bytes, language: Language, deadline: float) -> Tree:
         ) from None
 
 
-def _as_blanks(found: re.Match[bytes]) -> bytes:
-    """The match with its group blanked; every byte stays where it was."""
+def _without_macro(found: re.Match[bytes]) -> bytes:
+    """The match with its group blanked, or a type in its place; every other byte and line end stays."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
-    return found[0][:start] + b" " * (end - start) + found[0][end:]
+    blanks = re.sub(rb"[^\n]", b" ", found[0][start:end])
+    instead = b"int" + blanks[3:] if found.lastgroup == "type" else blanks
+    return found[0][:start] + instead + found[0][end:]
 
 
 def _mistake(node: Node) -> int:
@@ -282,10 +292,10 @@ class _Extraction:
             else:
                 inner = self._declared(body, depth + 1)
             members = tuple(_as_member(item) for item in inner)
-        text = names[0].text if found.variant and names else self._signature(node, whole, body, found)
+        text = names[0].text if found.variant and names else self._signature(node, whole, body, found, names)
         return Item(found.section, text, first_row + 1, _end_row(whole) + 1, names, members)
 
-    def _signature(self, node: Node, whole: Node, body: Node | None, found: Rule) -> str:
+    def _signature(self, node: Node, whole: Node, body: Node | None, found: Rule, names: Sequence[Name]) -> str:
         end = body.start_byte if body is not None else node.end_byte
         text = self._without_dropped(node, whole.start_byte, end)
         if body is not None:
@@ -299,6 +309,8 @@ class _Extraction:
         text = _WRAPPED.sub("", _SPACE.sub(" ", text)).strip().removeprefix(self.language.prefix)
         if found.cut_value:
             text = _with_short_value(text)
+        elif found.section in ("fns", "classes") and len(text) > LONG_SIGNATURE:
+            text = _with_short_lists(text, names[0].text if names else "")
         text = _LOOSE_END.sub("", text) or text
         longest = 2 * MAX_VALUE if found.section in ("macros", "fields") else MAX_SIGNATURE
         return text if len(text) <= longest else text[:longest].rstrip() + "..."
@@ -306,19 +318,22 @@ class _Extraction:
     def _without_dropped(self, node: Node, start: int, end: int) -> str:
         """The source from ``start`` to ``end`` without the nodes that the language leaves out."""
         pieces: list[bytes] = []
-        for dropped in sorted(self._dropped(node), key=lambda each: each.start_byte):
-            if start <= dropped.start_byte < end:
+        for dropped in self._dropped(node, min(end, start + MAX_LOOKED_AT)):
+            if dropped.start_byte >= start:
                 pieces.append(self.source[start : dropped.start_byte])
                 start = dropped.end_byte
         pieces.append(self.source[start:end])
         return b"".join(pieces)[:MAX_LOOKED_AT].decode("utf-8", "replace")
 
-    def _dropped(self, node: Node) -> Iterator[Node]:
+    def _dropped(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
+        """What is left out before ``end``, in order."""
         for child in node.named_children:
+            if child.start_byte >= end:
+                break
             if child.type in self.language.dropped or _is_comment(child):
                 yield child
-            elif child.type == "modifiers":
-                yield from self._dropped(child)
+            elif depth < MAX_DEPTH:
+                yield from self._dropped(child, end, depth + 1)
 
     def _body(self, node: Node, found: Rule) -> Node | None:
         """Where the signature ends and the members stand, if the declaration has such a place."""
@@ -413,8 +428,45 @@ def _with_short_value(text: str) -> str:
     return text[: assigns.end() + MAX_VALUE].rstrip() + "..."
 
 
+def _with_short_lists(text: str, name: str) -> str:
+    """A long signature with the ends of its lists left out: first of the parameters, then of what
+    stands before the name (type parameters, as a rule). The name and the type of the result stay."""
+    start = text.find("(", text.find(name) + len(name))
+    end = _closing(text, start)
+    if end < 0:
+        return text
+    room = LONG_SIGNATURE - (len(text) - (end - start))
+    cut = text.rfind(",", start, start + max(room, 0) + 1)
+    text = f"{text[:cut]}, ...{text[end:]}" if cut > start else f"{text[: start + 1]}...{text[end:]}"
+    start = text.find("<", 0, text.find(name) + 1)
+    end = _closing(text, start)
+    if len(text) > LONG_SIGNATURE and 0 <= start < end < text.find(name):
+        text = f"{text[: start + 1]}...{text[end:]}"
+    return text
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket at ``start`` is closed, -1 when it is not."""
+    if start < 0:
+        return -1
+    opening, closing = text[start], {"(": ")", "<": ">"}[text[start]]
+    level = 0
+    for position in range(start, len(text)):
+        if text[position] == opening:
+            level += 1
+        elif text[position] == closing and text[position - 1] not in "-=":
+            level -= 1
+            if level == 0:
+                return position
+    return -1
+
+
 def _as_member(item: Item) -> Item:
-    return replace(item, section="fields") if item.section == "consts" else item
+    """A constant in a class is a field; a field's value is not shown beside its type."""
+    if item.section not in ("consts", "fields"):
+        return item
+    typed = _TYPED_VALUE.match(item.text)
+    return replace(item, section="fields", text=typed[1] if typed and not item.members else item.text)
 
 
 def _is_comment(node: Node) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 MAX_NESTING = 20
+"""Levels of braces in an import."""
 
 
 def expand(path: str, separator: str) -> list[str]:

@@ -81,7 +81,8 @@ class Language:
     prefix: str = ""
     """What signatures begin with and is said by their section already."""
     blanked: re.Pattern[bytes] | None = None
-    """Macros that the grammar cannot know and stumbles over: their first group is read as blanks."""
+    """Macros and directives that the grammar cannot know and stumbles over: the group found is read as blanks, or as a
+    type when its name is ``type``."""
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
     aliases: tuple[str, ...] = field(default=())
     """Other names of the language, as file type filters have them."""

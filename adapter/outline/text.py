@@ -40,11 +40,12 @@ HEADERS: dict[Section, str] = {
 """In the order in which the sections stand."""
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
-MAX_FIELDS = 8
-"""Fields shown of one item; their types are rarely what is looked for, methods are all shown."""
+MAX_VALUES = 8
+"""Fields shown of one item; their types are rarely what is looked for, methods are all shown. Of
+constants beyond as many in a section only the names are shown."""
 WIDTH = 120
 NEAR_LINES = 5
-"""Names share a line, and its range, when no more than so many lines lie between them."""
+"""Fields, constants and mere names share a line, and its range, when no more than so many lines lie between them."""
 
 
 def outline_text(outline: FileOutline) -> str:
@@ -72,39 +73,54 @@ def _section(section: Section, items: Sequence[Item], outline: FileOutline) -> I
 
 
 def _listed(items: Iterable[Item], indent: str) -> Iterator[str]:
-    """The items, one a line, with their members; names alone that stand close together share a line."""
-    fields = 0
-    names: list[Item] = []
+    """The items, one a line, with their members; values and mere names that stand close together share lines."""
+    values = 0
+    run: list[tuple[str, Item]] = []
     for item in items:
-        fields += item.section == "fields"
-        if item.section == "fields" and fields > MAX_FIELDS:
-            yield from _names(names, indent)
-            names = []
-            if fields == MAX_FIELDS + 1:
-                yield f"{indent}[truncated]"
+        text = item.text
+        if item.section in ("fields", "consts") and not item.members:
+            values += 1
+            if item.section == "fields" and values > MAX_VALUES:
+                yield from _shared(run, indent)
+                run = []
+                if values == MAX_VALUES + 1:
+                    yield f"{indent}[truncated]"
+                continue
+            if values > MAX_VALUES:
+                text = _only_name(item) or text
+        elif item.members or text != _only_name(item):
+            yield from _shared(run, indent)
+            run = []
+            yield f"{indent}{text} {_range(item.start_line, item.end_line)}"
+            yield from _listed(item.members, indent + "  ")
             continue
-        if names and item.start_line > names[-1].end_line + NEAR_LINES:
-            yield from _names(names, indent)
-            names = []
-        if item.text == _only_name(item) and not item.members:
-            names.append(item)
-            continue
-        yield from _names(names, indent)
-        names = []
-        yield f"{indent}{item.text} {_range(item.start_line, item.end_line)}"
-        yield from _listed(item.members, indent + "  ")
-    yield from _names(names, indent)
+        if run and item.start_line > run[-1][1].end_line + NEAR_LINES:
+            yield from _shared(run, indent)
+            run = []
+        run.append((text, item))
+    yield from _shared(run, indent)
 
 
 def _only_name(item: Item) -> str | None:
     return item.names[0].text if len(item.names) == 1 else None
 
 
-def _names(items: Sequence[Item], indent: str) -> Iterator[str]:
-    if items:
-        *lines, last = _wrapped([item.text for item in items], indent)
-        yield from lines
-        yield f"{last} {_range(items[0].start_line, items[-1].end_line)}"
+def _shared(run: Sequence[tuple[str, Item]], indent: str) -> Iterator[str]:
+    """As many on a line as there is room for, with the range of the lines they stand in."""
+    separator = ", " if all(text == _only_name(item) for text, item in run) else "; "
+    line: list[tuple[str, Item]] = []
+    for text, item in run:
+        if line and len(indent) + sum(len(each) + 2 for each, _ in line) + len(text) > WIDTH:
+            yield _shared_line(line, indent, separator)
+            line = []
+        line.append((text, item))
+    if line:
+        yield _shared_line(line, indent, separator)
+
+
+def _shared_line(line: Sequence[tuple[str, Item]], indent: str, separator: str) -> str:
+    lines = _range(line[0][1].start_line, line[-1][1].end_line)
+    return f"{indent}{separator.join(text for text, _ in line)} {lines}"
 
 
 def _wrapped(words: Sequence[str], indent: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.endpoints import Endpoint
+from adapter.endpoints import Endpoint, without_password
 from adapter.errors import TransportError, UsageError
 from adapter.events import JsonObject
 from adapter.server import anthropic, ollama
@@ -55,7 +55,7 @@ def serve(settings: Settings) -> None:
         ) from error
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
-    print(f"serving {own}, from {settings.upstream}", file=sys.stderr, flush=True)
+    print(f"serving {own}, from {without_password(settings.upstream)}", file=sys.stderr, flush=True)
     config = uvicorn.Config(
         application(settings),
         log_level="warning",
@@ -133,4 +133,4 @@ async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:
     if response.status != 200:
         message = f"the model server answers {response.status}"
         return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
-    return JSONResponse({"status": "ok", "upstream": upstream.endpoint.base_url})
+    return JSONResponse({"status": "ok", "upstream": upstream.endpoint.shown})

@@ -29,6 +29,9 @@ PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
 """What a client says to us alone."""
 
 
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Of an answer that has to be whole before it is translated."""
+
 Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject]]
 """From the body of a server's 200 to the status and body for the client."""
 
@@ -73,7 +76,8 @@ class StreamedAnswer(Answering):
                 if response.status == 200:
                     await self._relay(send, response)
                 else:
-                    await self._fail(send, response.status, relayed(response.status, await body_of(response)))
+                    body = self._upstream.without_key(await body_of(response))
+                    await self._fail(send, response.status, relayed(response.status, body))
             finally:
                 response.close()
         except TransportError as error:
@@ -138,7 +142,7 @@ class WholeAnswer(Answering):
             await send_json(send, 502, self._as_error(error_object(str(error), "upstream_error"), 502))
             return
         try:
-            body = await body_of(response)
+            body = self._upstream.without_key(await body_of(response))
             if response.status == 200:
                 await send_json(send, *self._whole(body))
             else:
@@ -168,11 +172,16 @@ class PassedThrough(Answering):
                 if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
             }
             await _begin(send, response.status, headers)
+            if response.status >= 400:
+                await send({"type": "http.response.body", "body": await self._error(response), "more_body": True})
             while piece := await response.content.readany():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             response.close()
+
+    async def _error(self, response: aiohttp.ClientResponse) -> bytes:
+        return self._upstream.without_key(await body_of(response))
 
 
 async def send_json(send: Send, status: int, value: JsonObject) -> None:
@@ -187,11 +196,12 @@ async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 async def body_of(response: aiohttp.ClientResponse) -> bytes:
-    """All of it, or what came before the connection broke."""
-    pieces = []
+    """All of it, or what came before the connection broke, or before it was too much to be an answer."""
+    pieces, size = [], 0
     try:
-        while piece := await response.content.readany():
+        while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):
             pieces.append(piece)
+            size += len(piece)
     except aiohttp.ClientError:
         pass
     return b"".join(pieces)

@@ -18,6 +18,7 @@ from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, 
 from adapter.errors import TransportError
 from adapter.events import JsonObject
 from adapter.profiles import setups
+from adapter.secrets import REDACTED
 from adapter.transport import constraint_fields
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json
@@ -53,6 +54,7 @@ class Upstream:
         self._asking = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
         key = None if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY")
+        self._key = key
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
@@ -71,6 +73,10 @@ class Upstream:
     def url(self, path: str) -> str:
         """Where the model server has what our clients call ``path``."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
+
+    def without_key(self, content: bytes) -> bytes:
+        """What the server said, for clients: its errors may repeat the key that it was sent."""
+        return content.replace(self._key.encode(), f"{REDACTED}]".encode()) if self._key else content
 
     async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not."""
@@ -92,7 +98,7 @@ class Upstream:
             )
         except (aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
-            raise TransportError(f"Nothing answers at {self.endpoint.base_url} ({reason}). {_NO_ANSWER}.") from error
+            raise TransportError(f"Nothing answers at {self.endpoint.shown} ({reason}). {_NO_ANSWER}.") from error
 
     async def known(self) -> Known:
         """What the server is and how its model writes calls. Asks it, but not each time."""

@@ -25,6 +25,7 @@ from adapter.workspace.shell import SHELL, ending_notes
 from adapter.workspace.supervisor import GIVE_UP_S
 
 MAX_RUNNING = 16
+"""Background commands at a time."""
 MAX_REMEMBERED = 64
 """Ended commands whose last output can still be read."""
 _FILTER_TIMEOUT_S = 1.0

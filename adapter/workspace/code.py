@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from pydantic_monty import ResourceLimits
 
 MAX_TIMEOUT_S = 300.0
+"""Of code; a call asks for less."""
 MAX_MEMORY_BYTES = 50_000_000
+"""Of code, as Maki limits it."""
 MAX_RECURSION = 100
+"""Levels of calls in code, as Maki limits them."""
 MAX_OUTPUT = 1_000_000
+"""Characters that code prints."""
 MAX_CALLS = 500
-"""Memory and recursion as Maki limits them; the others so that nothing grows without end."""
+"""Of tools, by code."""
 _THREADS = 8
 _LOOK_S = 0.2
 """How often it is looked whether the output has become too long."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import secrets
 import select
 import socket
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from adapter.errors import ToolError
+from adapter.secrets import SECRET_NAME
 from adapter.workspace import supervisor
 from adapter.workspace.faults import explain
 
@@ -55,7 +55,6 @@ _PASSED_ON = frozenset(
     }
 )
 """Also LC_*; everything else stays here."""
-_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
 _QUIET = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -74,7 +73,7 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     passed = {
         name: value
         for name, value in environment.items()
-        if (name in _PASSED_ON or name.startswith("LC_")) and not _SECRET.search(name)
+        if (name in _PASSED_ON or name.startswith("LC_")) and not SECRET_NAME.search(name)
     }
     return passed | _QUIET
 

@@ -16,7 +16,9 @@ from typing import TypeAlias
 from adapter.errors import ToolError
 
 MAX_PATTERN = 500
+"""Characters of a glob."""
 MAX_ALTERNATIVES = 64
+"""Of all braces of a glob, multiplied."""
 
 _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_TODOS = 100
+"""Items of a todo list."""
 
 
 @dataclass

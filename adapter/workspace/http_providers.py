@@ -24,10 +24,13 @@ from adapter.events import Json, JsonObject
 from adapter.operations import DocsMode, Library, SearchHit, SearchWeb
 
 TIMEOUT_S = 25.0
+"""For an answer of a search or documentation service."""
 MAX_BYTES = 2_000_000
+"""Of an answer of a search or documentation service."""
 MAX_CONTENT = 2_000
+"""Characters of a hit."""
 MAX_DOCS = 10_000
-"""Characters of a hit, and of a page of documentation."""
+"""Characters of a page of documentation."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 

@@ -22,6 +22,7 @@ COMMON_DIRECTORIES = frozenset(
 """Directories of dependencies, builds and caches, left out wherever they are."""
 
 MAX_IGNORE_BYTES = 100_000
+"""Of an ignore file; a larger one is not read."""
 
 
 @dataclass(frozen=True, slots=True)

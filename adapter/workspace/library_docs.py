@@ -20,9 +20,13 @@ from adapter.operations import DocsMode, Library
 from adapter.workspace.local_search import Section, ranked, sections_of
 
 PAGE_CHARACTERS = 10_000
+"""Of a page of documentation."""
 MAX_FOUND = 5
+"""Libraries that are named for a search."""
 MAX_SOURCE_BYTES = 1_000_000
+"""Read of one source file of a library."""
 MAX_FILES = 400
+"""Source files of a library that are read."""
 _ID = re.compile(r"/pypi/([A-Za-z0-9._-]+)(?:/([^/]+))?/?")
 
 

@@ -19,7 +19,9 @@ from adapter.workspace.reading import text_at
 
 PATTERNS = ("**/*.{md,rst,txt,adoc}", "**/README*")
 MAX_FILES = 500
+"""Documents that a search without a service looks through, by kind."""
 MAX_CHARACTERS = 8_000_000
+"""Of documents that a search without a service looks through."""
 SHOWN = 600
 """Characters of a section in a result."""
 _K1, _B = 1.2, 0.75

@@ -10,10 +10,13 @@ from adapter.errors import ToolError
 from adapter.operations import MediaKind
 
 MAX_MEDIA_BYTES = 10_000_000
+"""Of an image, sound or video that is given to the model."""
 HEAD_BYTES = 1_000_000
 """In which the size of an image is looked for: a JPEG may carry a preview before it."""
 MAX_PDF_BYTES = 50_000_000
+"""Of a PDF file that is read."""
 PDF_SECONDS = 20.0
+"""For the text of a PDF file."""
 
 _SIGNATURES: tuple[tuple[bytes, int, MediaKind, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", 0, "image", "image/png"),

@@ -30,6 +30,7 @@ MAX_LINES = 200
 MAX_BYTES = 50_000
 """Of all notes together. Both limits are Maki's: memory is read into prompts."""
 MAX_NOTES = 200
+"""In a memory."""
 
 
 def state_folder(given: str | None) -> Path:

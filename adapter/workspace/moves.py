@@ -24,6 +24,7 @@ from adapter.workspace.walk import Limits, Walk
 TREE_LIMITS = Limits(entries=20_000, depth=64, seconds=30.0)
 """A tree beyond this is not deleted or copied by a tool call."""
 MAX_COPY_BYTES = 1024 * 1024 * 1024
+"""Of one copy, all files together."""
 
 
 def check_delete(root: Root, operation: Delete) -> str:

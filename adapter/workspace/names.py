@@ -14,8 +14,9 @@ from adapter.errors import ToolError
 from adapter.visible import visible
 
 MAX_PATH_BYTES = 4_096
+"""Of a path, as on Linux and macOS (PATH_MAX)."""
 MAX_NAME_BYTES = 255
-"""Linux and macOS limits (PATH_MAX, NAME_MAX)."""
+"""Of a name in a path, as on Linux and macOS (NAME_MAX)."""
 
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Code points that HFS+ leaves out when it compares names (git CVE-2014-9390)."""

@@ -28,10 +28,15 @@ from adapter.workspace.place import Place, open_regular
 from adapter.workspace.walk import Walk
 
 MAX_SOURCE_BYTES = 2 * 1024 * 1024
+"""Of a file that is outlined or searched for symbols."""
 SEARCH_SECONDS = 10.0
+"""For a search for symbols; what was found until then is given."""
 PATTERN_SECONDS = 1.0
+"""Processor time of a pattern for symbols."""
 MAX_LIMIT = 500
+"""Symbols that one search gives."""
 MAX_TEXT = 200
+"""Characters of a symbol's line that are shown."""
 
 MODULE_FILES = frozenset(
     {

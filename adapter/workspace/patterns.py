@@ -9,6 +9,7 @@ import regex
 from adapter.errors import ToolError
 
 MAX_PATTERN = 1_000
+"""Characters of a regular expression."""
 MAX_REPEATS = 20_000
 """Product of nested ``{n,m}``. The regex package unrolls them while compiling, where no
 timeout applies: ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""

@@ -65,10 +65,10 @@ def open_regular(place: Place) -> Iterator[int]:
 
 def regular_descriptor(place: Place) -> int:
     """As `open_regular`, for the caller to close."""
-    require_existing(place)
-    if place.is_directory:
-        raise ToolError(f"{place.shown} is a directory; list it, or give the path of a file in it")
     if not place.is_file:
+        require_existing(place)
+        if place.is_directory:
+            raise ToolError(f"{place.shown} is a directory; list it, or give the path of a file in it")
         raise ToolError(f"{place.shown} is not a regular file (a device, pipe or socket) and is not opened")
     descriptor = os.open(place.name, OPEN_FILE, dir_fd=place.dirfd)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -17,7 +17,9 @@ from adapter.workspace.place import Place
 
 BYTE_ORDER_MARK = "\ufeff"
 BLOCK_BYTES = 256 * 1024
+"""Read at once of a large file."""
 MAX_NAMED_LINES = 10
+"""Numbers of cut lines that a note names."""
 PASSING_SECONDS = 10.0
 """For the lines before those that are asked for: some gigabytes."""
 

@@ -31,6 +31,7 @@ from adapter.workspace.command import Command, Job
 from adapter.workspace.place import OPEN_DIRECTORY
 from adapter.workspace.syscalls import INTERNET, LOCAL, socket_filter
 from adapter.workspace.toolchains import (
+    SYSTEM,
     git_folder_elsewhere,
     git_identity,
     is_below,
@@ -49,6 +50,7 @@ MAX_SEARCHED = 200_000
 MAX_REPOSITORIES = 1_000
 """Entries of the workspace that are looked at for a repository of their own."""
 PROBE_TIMEOUT_S = 10.0
+"""For the trial of a sandbox."""
 _REFUSED = re.compile(
     "Permission denied|Read-only file system|Operation not permitted|No such file or directory|name resolution"
     "|resolve host|[Nn]etwork is unreachable|EAI_AGAIN|ENOTFOUND|EACCES|EROFS|EPERM"
@@ -231,9 +233,11 @@ class Confinement:
     def _tools(self) -> tuple[str, ...]:
         return tool_folders(os.environ, self._home, self._workspace)
 
-    def _read(self) -> tuple[str, ...]:
+    def _read(self, program: str) -> tuple[str, ...]:
         repository = git_folder_elsewhere(self._workspace)
         more = [*self._given["read"], *([repository] if repository else [])]
+        if program.startswith("/") and not any(is_below(program, folder) for folder in (*SYSTEM, self._workspace)):
+            more += [program, os.path.realpath(program)]  # a tool of the user's, wherever it is
         if self.settings.network:  # often a link out of /etc
             more.append(os.path.realpath("/etc/resolv.conf"))
         return (*self._tools, *more)
@@ -243,7 +247,7 @@ class Confinement:
         frozen, hidden = self._kept()
         view = View(
             self._workspace,
-            (*system_folders(), *self._read()),
+            (*system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
             write=self._given["write"],
             frozen=frozen,
@@ -272,7 +276,7 @@ class Confinement:
             argv,
             {"HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
             landlock=landlock.ruleset(
-                (*public_folders(), *self._read(), "/proc"),
+                (*public_folders(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._given["write"]),
                 DEVICES,
                 network=self.settings.network,

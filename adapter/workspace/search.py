@@ -25,14 +25,17 @@ from adapter.workspace.walk import Walk
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """Larger files are data or logs; they are left out and named in a note."""
 FIRST_BYTES = 64 * 1024
+"""Looked at first: of most files nothing more is asked."""
 MAX_HITS = 5_000
 """Far more than 50 KB of result can show."""
 MAX_LINE_CHARACTERS = 500
+"""Of a matching line that are shown."""
 PATTERN_SECONDS = 2.0
 """Processor time for one line. The regex package counts that of the process, not the clock's."""
 TEXT_SECONDS = 0.5
 """Processor time for a whole file, after which its lines are searched one by one."""
 SEARCH_SECONDS = 20.0
+"""For a search; what was found until then is given."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 

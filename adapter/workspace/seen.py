@@ -13,6 +13,7 @@ from adapter.workspace.documents import decode
 MAX_SEEN_BYTES = 32 * 1024 * 1024
 """Texts remembered, to say which lines changed; of older ones only that they changed is known."""
 MAX_SEEN_FILES = 10_000
+"""Of which it is remembered that the model read them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from adapter.workspace.output import HeadAndTail
 from adapter.workspace.sandbox import UNCONFINED, Confinement
 
 MAX_TIMEOUT_S = 600.0
+"""Of a command; a call may ask for less."""
 SHELL = "/bin/sh"
 BASH = "/bin/bash"
 _REASONS = {

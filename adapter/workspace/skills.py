@@ -22,6 +22,7 @@ from adapter.workspace.walk import files_below
 FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
 """In the workspace; of two skills with one title the first found wins."""
 MAX_SKILLS = 100
+"""Of one session."""
 
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"([A-Za-z_-]+):[ \t]*(.*)")

@@ -21,6 +21,7 @@ ENDS = 250
 MAX_MATCHES = 100
 """Lines kept from between: the first ones, since later errors mostly follow from them."""
 MAX_LINE_BYTES = 2_000
+"""Of a line of output that are kept."""
 _BLOCK_BYTES = 1_048_576
 _SHORTER_ENDS = (ENDS, 100, 50, 20, 5)
 """Tried in turn until the slice is no longer than a result may be."""

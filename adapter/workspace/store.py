@@ -36,7 +36,9 @@ if sys.platform != "win32":  # where Root says so in words
     import fcntl
 
 LOCK_WAIT_S = 5.0
+"""For another process that is changing the same workspace."""
 MAX_CHANGES = 1_000
+"""Kept for undoing, in one workspace."""
 MAX_KEPT_BYTES = 256 * 1024 * 1024
 """Kept for undoing, in one workspace; the oldest changes are forgotten first. A change larger than
 this is made and cannot be undone."""

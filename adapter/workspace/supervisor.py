@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_FILE_BYTES = 16 * 1024**3
+"""Of a file that a command writes (RLIMIT_FSIZE)."""
 POLL_MS = 50
+"""Until processes are counted again."""
 GIVE_UP_S = 5.0
 """A process in uninterruptible sleep cannot be killed; it is not waited for longer."""
 HAS_PROC = os.path.isdir("/proc/self/task")  # noqa: PTH112 - pathlib takes as long to import as the rest

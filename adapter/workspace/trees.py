@@ -14,6 +14,7 @@ from contextlib import suppress
 from adapter.workspace.place import open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
+"""Copied at once."""
 MAX_HASHED_BYTES = 16 * 1024 * 1024
 """Larger files are compared by size and time of change."""
 NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}

@@ -21,8 +21,11 @@ from adapter.workspace.place import Place, open_child_directory, open_regular
 @dataclass(frozen=True, slots=True)
 class Limits:
     entries: int = 200_000
+    """Looked at in one walk of a tree."""
     depth: int = 64
+    """Levels of directories."""
     seconds: float = 10.0
+    """Of one walk; what was found until then is given."""
 
 
 class Node(NamedTuple):  # made for every entry of a tree: three times as fast as a frozen dataclass

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from httpcore2 import NetworkBackend, Response
 
 MAX_TIMEOUT_S = 120.0
+"""For a page; a call may ask for less."""
 MAX_URL = 2_000
+"""Characters of an address."""
 MAX_DOCS_PAGE = 10
+"""The highest page of documentation that can be asked for."""
 PORTS = frozenset({80, 443, 8080, 8443})
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ALLOWED = re.compile(r"[!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]+")

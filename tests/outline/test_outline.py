@@ -25,6 +25,20 @@ REAL_FILES = (
 )
 
 
+SWIFT = """class A {
+  func f(x: B) {
+    switch x {
+    #if D
+    case C.a: g()
+    #endif
+    default: h()
+    }
+  }
+  func i() {}
+}
+"""
+
+
 def shown(text, name):
     language = language_of(name, text)
     assert language is not None
@@ -85,10 +99,89 @@ def test_fields_beyond_eight_are_left_out_and_methods_are_not():
     """The ninth says that there are more."""
     fields = "".join(f"    field_{number}: int\n" for number in range(1, 12))
     text = shown(f"class A:\n{fields}    def method(self): ...\n", "a.py")
-    assert "field_8: int [9]" in text
+    assert "field_7: int; field_8: int [2-9]" in text
     assert "field_9" not in text
     assert text.count("[truncated]") == 1
     assert "def method(self) [13]" in text
+
+
+def test_constants_beyond_eight_keep_their_names():
+    """They share lines of at most 120 characters, each with the range it covers."""
+    lines = shown("".join(f"CONSTANT_NUMBER_{number} = {number}\n" for number in range(1, 41)), "a.py").split("\n")
+    assert lines[1].endswith("CONSTANT_NUMBER_5 = 5 [1-5]")
+    assert "CONSTANT_NUMBER_8 = 8; CONSTANT_NUMBER_9; CONSTANT_NUMBER_10" in lines[2]
+    assert lines[-1].endswith("CONSTANT_NUMBER_40 [35-40]")
+    assert max(map(len, lines)) < 130
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "expected"),
+    [
+        (
+            f"int f({', '.join(f'char *parameter_{n}' for n in range(99))});",
+            "a.c",
+            "int f(char *parameter_0, char *parameter_1, char *parameter_2, char *parameter_3, ...) [1]",
+        ),
+        (
+            f"inline fun <{', '.join(f'reified T{n}' for n in range(20))}> build(body: () -> Unit): Map<T0, T1> = 1",
+            "a.kt",
+            "inline fun <...> build(...): Map<T0, T1> [1]",
+        ),
+        (f"def f(x={'(' * 90}1{')' * 90}) -> int: ...", "a.py", "def f(...) -> int [1]"),
+    ],
+)
+def test_long_heads_keep_name_and_result(code, name, expected):
+    """What is left out of the lists is marked."""
+    assert expected in shown(code, name)
+
+
+def test_deep_nesting_in_a_signature_is_no_problem():
+    """Thousands of brackets are within the bytes that a signature may have."""
+    assert "def f(" in shown(f"def f(x={'(' * 1_900}1{')' * 1_900}): ...", "a.py")
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "wanted"),
+    [
+        ("API_TYPE(void *)\nATTR_MALLOC(1)\nmake(int size);\nAPI_TYPE(void) drop(void *it);", "a.h", ["make", "drop"]),
+        ("void f(void) ATTR_HIDDEN;\nvoid ATTR_HIDDEN g(void);\nint WINAPI h(int);", "a.h", ["f", "g", "h"]),
+        ("UINT64\nf (int x)\n{\n}\n\nSTART_TEST(t)\n{\n}\nEND_TEST\n\nint g(void);", "a.c", ["f", "t", "g"]),
+        ("class A\n{\n  PRIVATE_UNLESS_TESTED:\n  void f();\n};", "a.cpp", ["f"]),
+        ("return function(x)\n  local function f() end\n  function x.g() end\nend", "a.lua", ["f", "x.g"]),
+        ("return setmetatable({}, { __call = function(self) end })", "a.lua", ["__call"]),
+        ("begin\n  X = 1\nrescue\n  class A\n    def f; end\n  end\nend", "a.rb", ["f"]),
+        (SWIFT, "a.swift", ["f", "i"]),
+        ("A.prototype.run = wrap(function (x) {\n});", "a.js", ["A.prototype.run"]),
+    ],
+)
+def test_functions_in_unusual_places_are_found(code, name, wanted):
+    """Behind macros, in what a module returns, in a rescue."""
+    language = language_of(name, code)
+    assert language is not None
+    found = outline(code, name, language)
+    names = {each.text for item in all_items(found.items) for each in item.names}
+    texts = " ".join(item.text for item in all_items(found.items))
+    assert [each for each in wanted if each not in names and f"({each})" not in texts] == []
+
+
+def test_comments_in_signatures_are_left_out():
+    """However deep they stand."""
+    code = "template <class T>\nT add(T a, // the first\n      T b);\n"
+    assert "template <class T> T add(T a, T b) [1-3]" in shown(code, "a.cpp")
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [
+        ("/* class of\nnamespace rules */\nint f(void);", "C"),
+        ("class A : B {};", "C++"),
+        ("namespace a::b {\n}", "C++"),
+        ("using a::b;", "C++"),
+    ],
+)
+def test_a_header_is_cpp_only_by_its_code(code, language):
+    """A word of prose at the start of a line decides nothing."""
+    assert [each.name for each in LANGUAGES if each is language_of("a.h", code)] == [language]
 
 
 def test_long_values_and_signatures_are_cut():

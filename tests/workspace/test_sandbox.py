@@ -438,6 +438,12 @@ def test_background_commands_and_programs_are_confined_too(root, home, level, tm
     assert (Path(root.path) / "stolen").read_text() == ""
     commands.close()
     assert living(nap) == []
+    tool = tmp_path / "elsewhere" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho a tool; ls ${0%/*}/../secret")
+    tool.chmod(0o755)
+    operation = RunProgram(str(tool), ())
+    assert "a tool" in run_program(root, operation, prepare(root, operation), None, confinement).output
     operation = RunProgram("cat", ((f"{tmp_path}/secret/key",),))
     ran = run_program(root, operation, prepare(root, operation), None, confinement)
     assert ran.exit_code == 1

@@ -47,7 +47,9 @@ LANGUAGES: tuple[Language, ...] = (
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
 
 _IS_CPP = re.compile(
-    r"^[ \t]*(?:class\s+\w+|namespace\b|template\s*<|using\s+\w|(?:public|private|protected):)", re.MULTILINE
+    r"^[ \t]*(?:class\s+(?:\w+\s+)?\w+\s*(?:final\s*)?[:;{]|(?:inline\s+)?namespace(?:\s+[\w:]+)?\s*\{|template\s*<"
+    r"|using\s+(?:namespace\s+)?[\w:]+\s*[=;]|(?:public|private|protected):)",
+    re.MULTILINE,
 )
 _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 

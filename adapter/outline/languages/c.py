@@ -28,10 +28,23 @@ THROUGH = frozenset(
         *("linkage_specification", "declaration_list"),
     }
 )
+_ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]*\))*\)"
+_MACRO = rb"[A-Z_][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?"
 MACROS = re.compile(
-    rb"^[ \t]*([A-Z_][A-Z0-9_]{3,}(?:\([^()\n]*\))?)[ \t]*\r?$"  # alone on its line: NAMESPACE_BEGIN, __BEGIN_DECLS
-    rb"|\b(?:class|struct|enum|union)\s+([A-Z_][A-Z0-9_]{2,}(?:\([^()\n]*\))?)\s+(?=\w+\s*(?:final\s*)?[:{])"
-    rb"|^(?:[ \t]*)([A-Z_][A-Z0-9_]*_(?:API|EXPORT|EXTERN|DLL|PUBLIC|PRIVATE|INLINE|FORCEINLINE)\b)",
+    # instead of a type, perhaps with attributes: API(void) f(int);
+    rb"^(?P<type>[A-Z_][A-Z0-9_]{3,}\([A-Za-z_][^()\n\"]*\)(?:\s+%(macro)s){0,3})(?=\s+\w+[ \t]*\()"
+    # alone on its line, but not the type of what follows: NAMESPACE_BEGIN, __BEGIN_DECLS
+    rb"|^[ \t]*([A-Z_][A-Z0-9_]{3,}(?:%(arguments)s|(?!\s+\w+[ \t]*\()))[ \t]*\r?$(?!\s+[{<&|.?:=+,)-])"
+    # instead of private: or public:
+    rb"|^[ \t]*([A-Z_][A-Z0-9_]{3,}:)[ \t]*\r?$"
+    # behind a declaration, or between its type and name: int f(void) HIDDEN; int WINAPI g(void);
+    rb"|[)\]]\s*(%(macro)s)(?=\s*[;{])"
+    rb"|^[\w \t*]*?(?:\b(?:void|bool|char|short|int|long|float|double|\w+_t)|\*)[ \t]*"
+    rb"[ \t\r\n*]([A-Z_][A-Z0-9_]{3,})\s+(?=\w+\s*\()"
+    # before the name of a class, or a declaration
+    rb"|\b(?:class|struct|enum|union)\s+([A-Z_][A-Z0-9_]{2,}(?:%(arguments)s)?)\s+(?=\w+\s*(?:final\s*)?[:{])"
+    rb"|^(?:[ \t]*)([A-Z_][A-Z0-9_]*_(?:API|EXPORT|EXTERN|DLL|PUBLIC|PRIVATE|INLINE|FORCEINLINE)\b)"
+    % {b"macro": _MACRO, b"arguments": _ARGUMENTS},
     re.MULTILINE,
 )
 

@@ -50,7 +50,7 @@ RULES: Mapping[str, Rule | Sequence[Rule]] = {
         rule("fns", value=FUNCTIONS),
         rule("classes", value=("class",), members=True),
         _OBJECT,
-        rule("consts", when=r"^(?:module\.)?exports\b"),
+        rule("consts", when=r"^(?:(?:module\.)?exports\b|[\w.$]+\.prototype\.\w+\s*=)"),
     ),
     "call_expression": rule("tests", when=_TESTS),
     "method_definition": rule("fns"),

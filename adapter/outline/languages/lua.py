@@ -24,7 +24,8 @@ LANGUAGE = Language(
     separator=".",
     through=frozenset(
         {"if_statement", "do_statement", "block", "else_statement", "elseif_statement"}
-        | {"return_statement", "expression_list", "table_constructor", "arguments"}
+        | {"return_statement", "expression_list", "table_constructor", "arguments", "function_call"}
+        | {"function_definition"}  # a module that returns the function which makes it
     ),
     body=frozenset({"body", "table_constructor", "arguments"}),
 )

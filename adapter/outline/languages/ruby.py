@@ -23,7 +23,18 @@ LANGUAGE = Language(
     import_path=without(r"""^(?:require_relative|require|load|autoload)\b[\s(]*|['")]"""),
     separator="/",
     through=frozenset(
-        {"begin", "if", "unless", "then", "else", "if_modifier", "unless_modifier", "body_statement"}
+        {
+            "begin",
+            "rescue",
+            "ensure",
+            "if",
+            "unless",
+            "then",
+            "else",
+            "if_modifier",
+            "unless_modifier",
+            "body_statement",
+        }
         | {"call", "do_block", "block"}
     ),
     body=frozenset({"body", "body_statement"}),

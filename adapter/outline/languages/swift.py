@@ -1,4 +1,7 @@
-"""Swift: extensions stand among the impls; a property's computed value is its body."""
+"""Swift: extensions stand among the impls; a property's computed value is its body. Declarations behind
+``#if`` count as if the condition were not there: inside a ``switch`` the grammar does not know it."""
+
+import re
 
 from adapter.outline.language import Language, rule, without
 
@@ -30,4 +33,5 @@ LANGUAGE = Language(
     separator=".",
     body=frozenset({"body", "computed_value", "computed_property", "willset_didset_block"}),
     dropped=frozenset({"attribute"}),
+    blanked=re.compile(rb"^[ \t]*(#(?:if|elseif|else|endif)\b[^\n]*)", re.MULTILINE),
 )
