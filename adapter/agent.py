@@ -21,7 +21,7 @@ from adapter.transport import ChatClient, constraint_fields
 
 if TYPE_CHECKING:
     from adapter.events import JsonObject
-    from adapter.transport import Chunk
+    from adapter.transport import Chunk, Usage
     from adapter.workspace import Workspace
 
 Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
@@ -87,11 +87,11 @@ class Agent:
             while not isinstance(step, Done):
                 self._observe(step)
                 if isinstance(step, Query):
-                    turn = self._ask(step)
+                    turn, usage = self._ask(step)
                     self._observe(turn)
                     if self._constraint == "arguments":
                         self._is_held = self._is_broken(turn)
-                    step = session.answered(turn)
+                    step = session.answered(turn, usage.prompt if usage else None)
                 else:
                     step = session.ran([self._run(call) for call in step.calls])
         except KeyboardInterrupt:
@@ -111,8 +111,8 @@ class Agent:
         self._observe(result)
         return result
 
-    def _ask(self, query: Query) -> Turn:
-        """The model's answer to one query, read as it comes."""
+    def _ask(self, query: Query) -> tuple[Turn, Usage | None]:
+        """The model's answer to one query, read as it comes, and what the server counted."""
         tools, turn = self.workspace.tools, str(query.number)
         parser = (
             ReplyParser(tools, self._reply, turn=turn)
@@ -120,7 +120,7 @@ class Agent:
             else Parser(None, tools, turn=turn, policy=APPROVED)
         )
         events: list[Event] = []
-        finish_reason = "incomplete"
+        finish_reason, usage = "incomplete", None
 
         def take(new: list[Event]) -> None:
             for event in new:
@@ -136,8 +136,9 @@ class Agent:
                     take([ReasoningDelta(chunk.reasoning, "")])
                 take(parser.feed(chunk.text))
                 finish_reason = chunk.finish_reason or finish_reason
+                usage = chunk.usage or usage
         take(parser.close(finish_reason))
-        return Turn.from_events(events)
+        return Turn.from_events(events), usage
 
 
 def _held(chat: Chat, tools: ToolSet, constraint: Constraint | None, format: str, reply: Tool | None) -> Chat:

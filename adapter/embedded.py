@@ -47,16 +47,24 @@ class EmbeddedServer:
 
     ``context_size``: tokens. ``max_tokens``: of any answer; None is as many as fit.
     ``threads``: one is the fastest on a busy machine, where more wait for each other.
+    ``chat_template``: in Jinja, instead of the model's own.
     Entering raises UsageError for what is no GGUF file, TransportError where llama.cpp is missing or cannot load it.
     """
 
     def __init__(
-        self, weights: Path | str, *, context_size: int = 4096, max_tokens: int | None = None, threads: int = 1
+        self,
+        weights: Path | str,
+        *,
+        context_size: int = 4096,
+        max_tokens: int | None = None,
+        threads: int = 1,
+        chat_template: str | None = None,
     ) -> None:
         self.weights = weights
         self._context_size = context_size
         self._max_tokens = max_tokens
         self._threads = threads
+        self._chat_template = chat_template
         self._server: object | None = None
         self._endpoint: Endpoint | None = None
 
@@ -85,6 +93,8 @@ class EmbeddedServer:
         parameters.cpuparams_batch.n_threads = self._threads
         parameters.cache_ram_mib = 0
         parameters.offline = True
+        if self._chat_template is not None:
+            parameters.chat_template = self._chat_template
         parameters.ui = False
         parameters.verbosity = -1  # its log goes to the user's terminal
         try:

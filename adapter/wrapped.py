@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -18,10 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraint import Constraint
-from adapter.endpoints import recognise
+from adapter.endpoints import Endpoint, recognise
 from adapter.errors import UsageError
 from adapter.events import JsonObject
 from adapter.grounding import Ground
+from adapter.profiles import check, setups
 from adapter.transport import constraint_fields
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal, relayed
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 else:
     Client = TypeVar("Client")
+
+_log = logging.getLogger("adapter")
 
 
 CHAT, RESPONSES = "/chat/completions", "/responses"
@@ -50,6 +54,7 @@ def wrap(
     constraint: Constraint | None = None,
     grounded: bool = False,
     ground: Ground | None = None,
+    profile: str = "none",
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
@@ -61,8 +66,10 @@ def wrap(
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`). ``grounded``: an
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
     ``ground``: values that you know (see `adapter.grounding`).
+    ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
+    that a request names, or a profile's name or file.
     The copy shares the connections of ``client``, which stays as it is.
-    Raises UsageError for an unknown format, style or policy, and for what is no such client.
+    Raises UsageError for an unknown format, style, policy or profile, and for what is no such client.
     """
     from openai import AsyncOpenAI, OpenAI
 
@@ -78,7 +85,8 @@ def wrap(
         ground=ground,
     )
     options = checked(options)
-    server = _Server(str(client.base_url).rstrip("/"), options)
+    check(profile)
+    server = _Server(str(client.base_url).rstrip("/"), options, profile)
     if isinstance(client, AsyncOpenAI):
         http = _library_of(client._client)
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
@@ -95,14 +103,18 @@ def _library_of(client: object) -> Any:
 class _Server:
     """What is behind the client. Asked once, before the first request that may need a constraint."""
 
-    def __init__(self, base_url: str, options: Options) -> None:
-        self._base_url, self._options = base_url, options
-        self._is_known = options.constraint == "off"
+    def __init__(self, base_url: str, options: Options, profile: str) -> None:
+        self._base_url, self._options, self._profile = base_url, options, profile
+        self._is_known = options.constraint == "off" and profile == "none"
 
     def options(self, sent: Any) -> Options:
         if not self._is_known and _is_chat(sent):
             if kind := recognise(self._base_url):
                 self._options = replace(self._options, enforce=partial(constraint_fields, kind))
+                setup_of, notes = setups(self._profile, Endpoint(self._base_url, kind))
+                self._options = replace(self._options, setup_of=setup_of)
+                for note in notes:
+                    _log.info(note)
             self._is_known = True
         return self._options
 

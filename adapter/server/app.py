@@ -49,6 +49,7 @@ class Settings:
     patience_s: float = SILENCE_S
     api_key: str | None = None
     options: Options = field(default_factory=Options)
+    profile: str = "none"
 
 
 def serve(settings: Settings) -> None:
@@ -97,7 +98,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
-    upstream = Upstream(settings.upstream, settings.options, settings.patience_s)
+    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:

@@ -41,6 +41,8 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         options = await upstream.options_for(body)
         request = replace(translate(ollama.as_openai(body), options), stream_arguments=False)
+        if known.kind == "ollama" and request.is_native:
+            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
     is_native = known.kind == "ollama"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,9 +15,11 @@ from functools import partial
 import aiohttp
 import yarl
 
+from adapter.context import context_of
 from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
+from adapter.profiles import setups
 from adapter.secrets import REDACTED
 from adapter.transport import constraint_fields
 from adapter.wire.answer import DIED
@@ -28,7 +31,7 @@ SILENCE_S = 600.0
 """How long a model server may stay silent; reading a long prompt takes a slow machine minutes."""
 
 KNOWN_FOR_S = 60.0
-"""How long what llama.cpp said about its model holds."""
+"""How long what llama.cpp or Ollama said about its models holds."""
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Of an answer that has to be whole before it is translated."""
@@ -59,15 +62,17 @@ class UpstreamError(TransportError):
 
 class Upstream:
     """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
-    long it may say nothing.
+    long it may say nothing. ``profile``: of `in_force`.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
 
-    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S) -> None:
+    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S, profile: str = "none") -> None:
         self.endpoint = Endpoint(base_url)
         self.patience_s = patience_s
         self._options = options
+        self._profile = profile
+        self._told: list[str] = []
         self._known: Known | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
@@ -214,12 +219,27 @@ class Upstream:
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             options = _with_props(options, answer)
+        if kind is not None:
+            endpoint = Endpoint(self.endpoint.base_url, kind)
+            setup_of, notes = setups(self._profile, endpoint)
+            options = replace(options, setup_of=setup_of)
+            advice = context_of(endpoint).advice
+            self._tell([*notes, advice] if advice else notes)
         return Known(kind, options)
+
+    def _tell(self, notes: list[str]) -> None:
+        """What is new among ``notes``, on stderr."""
+        for note in notes:
+            if note not in self._told:
+                print(note, file=sys.stderr, flush=True)
+        self._told = notes
 
     def _holds_for_s(self, known: Known) -> float:
         """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
         if known.kind == "llama.cpp":
             return KNOWN_FOR_S if known.options.template else 0.0
+        if known.kind == "ollama":
+            return KNOWN_FOR_S  # which model it has loaded, and with what context, changes
         return math.inf if known.kind else 0.0
 
 

@@ -22,10 +22,13 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.formats import get_format
+from adapter.history import Written, is_tame
 from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
 from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object
+from adapter.wire.memory import Call
 from adapter.wire.request import Request, key_of
 
 INCOMPLETE = "incomplete"
@@ -155,7 +158,7 @@ class Whole:
         message = _object(given.get("message"))
         index = given.get("index")
         index = index if isinstance(index, int) else 0
-        choice, deltas = self._choices.setdefault(index, (_Choice(self._request, index, stream_arguments=False), []))
+        choice, deltas = self._choices.setdefault(index, (_Choice(self._request, index, is_whole=True), []))
         # A server that does not say why it ended has answered all the same.
         deltas += choice.feed(message, given.get("finish_reason") or "stop")
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
@@ -188,17 +191,21 @@ def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObjec
 class _Choice:
     """One of the ``n`` answers: its parser, and what of it the client has seen."""
 
-    def __init__(self, request: Request, index: int, *, stream_arguments: bool | None = None) -> None:
+    def __init__(self, request: Request, index: int, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
         self.again: Request | None = None
-        self._streams = request.stream_arguments if stream_arguments is None else stream_arguments
+        self._is_whole = is_whole
         self._begin(request)
         self._has_role = False
-        self._content_size = 0
-        self._calls: list[str] = []  # ids, in order
+        self._written = Written()
+        self._content: list[str] = []  # what the client has of it
+        self._ids: list[str] = []  # of the calls that the client has the beginning of
+        self._calls: list[Call] = []  # those that it has whole
+        self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
+        self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
 
@@ -213,6 +220,7 @@ class _Choice:
         again, self.again = self.again, None
         if again is not None:
             self._begin(again)
+            self._may_remember = False
         return again
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
@@ -230,6 +238,8 @@ class _Choice:
             deltas.append({"reasoning_content": reasoning})
         if isinstance(text := delta.get("content"), str) and text:
             deltas += self._deltas(self._reading().feed(text))
+        if self._request.is_native:
+            deltas += self._native(delta.get("tool_calls"))
         if isinstance(finish_reason, str) and not self.finish_reason:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
             if self._has_repeated and not self._calls and not self.again:
@@ -249,18 +259,20 @@ class _Choice:
 
     def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
         request, turn = self._request, f"{self._request.turn}{self.index or ''}"
+        streams = request.stream_arguments and not self._is_whole
         if request.reply is not None:
-            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=self._streams)
+            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
         return Parser(
             tools=request.tools,
             generation_prompt=generation_prompt,
             turn=turn,
             policy=request.policy,
-            stream_arguments=self._streams,
+            stream_arguments=streams,
         )
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
+        self._written.take(events)
         for event in events:
             match event:
                 case TextDelta(text=text):
@@ -268,7 +280,7 @@ class _Choice:
                 case ReasoningDelta(text=text):
                     deltas.append({"reasoning_content": text})
                 case ContentWasReasoning():
-                    self.was_reasoning = self._content_size
+                    self.was_reasoning = sum(map(len, self._content))
                 case ToolCallDelta():
                     deltas += self._fragment(event)
                 case ToolCall() | InvalidToolCall() if again := self._mended(event):
@@ -304,7 +316,7 @@ class _Choice:
         return is_repeated
 
     def _text(self, text: str) -> list[JsonObject]:
-        self._content_size += len(text)
+        self._content.append(text)
         return [{"content": text}] if text else []
 
     def _is_allowed(self, name: str) -> bool:
@@ -319,21 +331,43 @@ class _Choice:
         if event.id != self._open:
             self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
-        index = len(self._calls) - 1
+        index = len(self._ids) - 1
         arguments = self._restoring.feed(event.arguments)
         return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
+        arguments = in_strings(restore, call.arguments)
+        self._calls.append((call.id, call.name, arguments))
+        format, tools = get_format(self._request.format), self._request.tools
+        self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
         if call.id == self._open:
             self._open = None
             return []
-        arguments = in_strings(restore, call.arguments)
         return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
+    def _native(self, calls: Json) -> list[JsonObject]:
+        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
+        handed_on: list[JsonObject] = []
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
+                continue
+            given = call.get("index")
+            index = given if isinstance(given, int) else position
+            arguments = function.get("arguments")
+            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
+            if index not in self._native_calls:
+                call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
+                handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
+                self._native_calls[index] = len(self._ids) - 1
+            else:
+                fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
+                handed_on.append({"tool_calls": [fragment]})
+        return handed_on
+
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
-        self._calls.append(call_id)
+        self._ids.append(call_id)
         function = {"name": name, "arguments": arguments}
-        call = {"index": len(self._calls) - 1, "id": call_id, "type": "function", "function": function}
+        call = {"index": len(self._ids) - 1, "id": call_id, "type": "function", "function": function}
         return {"tool_calls": [call]}
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
@@ -348,8 +382,17 @@ class _Choice:
 
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        self.finish_reason = "tool_calls" if self._calls and finish_reason == "stop" else finish_reason
+        self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
+        self._remember()
         return self.finish_reason
+
+    def _remember(self) -> None:
+        content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
+        is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
+        if self._request.is_native or is_one_of_several or not self._may_remember:
+            return
+        if written != content and (content or self._calls):
+            self._request.memory.remember(self._request.format, content, self._calls, written)
 
 
 def _object(value: Json) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -21,10 +21,12 @@ from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
 from adapter.replies import with_reply
 from adapter.schema_shapes import Choices
+from adapter.setups import Setup
 from adapter.tools import Tool, ToolSet
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
+from adapter.wire.memory import Memory
 from adapter.wire.messages import last_calls, plain_messages
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -94,7 +96,10 @@ class Options:
     far the model is held to valid calls (see `adapter.constraint`); None holds it where a request demands a call.
     ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
     conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
-    `adapter.grounding`)."""
+    `adapter.grounding`).
+    ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
+    read here. ``setup_of``: what is known to be best for the model that a request names.
+    ``memory``: of what the model wrote, for the calls that clients send back."""
 
     format: str | None = None
     template: str | None = None
@@ -114,6 +119,22 @@ class Options:
     """What the chat template puts before the model's answer: it may have opened reasoning. None: not known."""
     fields: Mapping[str, Json] = field(default_factory=dict)
     """What the server is told besides, unless the client says otherwise."""
+    native: bool = False
+    setup_of: Callable[[str], Setup | None] | None = None
+    memory: Memory = field(default_factory=Memory)
+
+    def for_model(self, model: str) -> Options:
+        """With what is known of the model, as far as nothing else was said."""
+        setup = self.setup_of(model) if self.setup_of else None
+        if setup is None:
+            return self
+        return replace(
+            self,
+            format=self.format or setup.format,
+            style=self.style or setup.style,
+            constraint=self.constraint or (setup.constraint if setup.constraint != "off" else None),
+            native=setup.native and self.format is None and self.constraint is None,
+        )
 
 
 def checked(options: Options) -> Options:
@@ -145,9 +166,12 @@ class Request:
     """Only some of the described tools may be called: calls of others are text."""
     reply: Tool | None = None
     """By which the model, held to calls, says something."""
+    is_native: bool = False
+    """The server reads calls, too: those are handed on."""
+    memory: Memory = field(default_factory=Memory)
+    format: str = DEFAULT_FORMAT
     constraint: Constraint = "off"
     enforce: Enforce | None = None
-    format: str = "hermes"
     choices: Choices = field(default_factory=dict)
     made: frozenset[str] = frozenset()
     """The calls, as `key_of` puts them, whose results end the conversation."""
@@ -193,20 +217,23 @@ def has_tools(body: Json) -> bool:
 
 
 def translate(body: JsonObject, options: Options) -> Request:
-    """The request without tools. Raises RequestError for one that OpenAI would refuse as well."""
+    """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
+    options = options.for_model(str(body.get("model") or ""))
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
     guessed = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
     format = get_format(guessed)
     parallel = body.get("parallel_tool_calls") is not False
+    if options.native:
+        return _native(body, described, allowed, options)
     constraint = _constraint(body, options, must_call) if allowed else "off"
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*described.values(), reply]) if reply else described
     system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
     order = _order(allowed, must_call, parallel, described)
-    messages = plain_messages(body.get("messages"), format, system, order, described)
+    messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain = {**options.fields, **plain, "messages": messages}
     if allowed and format.stops:
@@ -230,26 +257,51 @@ def translate(body: JsonObject, options: Options) -> Request:
     if options.enforce and opening and _is_plain(messages):
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
             plain |= lazy_fields(options.enforce(allowed, choices, format=format.name)["grammar"], opening)
-    stream_options = body.get("stream_options")
     is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
     return Request(
         body=plain,
         tools=allowed,
         parallel=parallel,
         stream=body.get("stream") is True,
-        wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
+        wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
         policy=policy,
-        turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
+        turn=_turn(messages),
         generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else options.generation_prompt,
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
+        memory=options.memory,
+        format=format.name,
         constraint=constraint if is_one else "off",
         enforce=options.enforce,
-        format=format.name,
         choices=choices,
         made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
     )
+
+
+def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
+    """The request as it came: the server describes the tools and reads the calls."""
+    return Request(
+        body=body,
+        tools=allowed,
+        parallel=body.get("parallel_tool_calls") is not False,
+        stream=body.get("stream") is True,
+        wants_usage=_wants_usage(body),
+        stream_arguments=options.stream_arguments,
+        policy=options.policy,
+        turn=_turn(body.get("messages")),
+        is_restricted=len(allowed) < len(described),
+        is_native=True,
+    )
+
+
+def _wants_usage(body: JsonObject) -> bool:
+    stream_options = body.get("stream_options")
+    return isinstance(stream_options, dict) and stream_options.get("include_usage") is True
+
+
+def _turn(messages: Json) -> str:
+    return hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest()
 
 
 def _is_plain(messages: list[JsonObject]) -> bool:
