@@ -227,30 +227,51 @@ def _heard(descriptor: int) -> bytes:
 
 def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
     """The living processes below ``ancestor``, each with its group. Lazily: a caller that kills while
-    it iterates catches up with processes that fork meanwhile, since they get ever higher ids."""
+    it iterates catches up with processes that fork meanwhile, since they mostly get higher ids."""
     for pid, group, _ in _family(ancestor):
         yield pid, group
 
 
 def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
     """`descendants`, each with its parent, too."""
-    family = {ancestor}
-    for pid, (state, parent, group, *_) in _processes():
-        if int(parent) in family:
+    family, others = {ancestor}, list[tuple[int, int, bytes]]()
+    for pid, status in _processes():
+        parent = int(_field(status, b"PPid"))
+        if parent in family:
             family.add(pid)
-            if state != b"Z":
-                yield pid, int(group), int(parent)
+            yield from _living(pid, parent, status)
+        else:
+            others.append((pid, parent, status))
+    # Ids start again from below when the highest was given: then a child may come before its parent.
+    while found := [other for other in others if other[1] in family and other[0] not in family]:
+        for pid, parent, status in found:
+            family.add(pid)
+            yield from _living(pid, parent, status)
 
 
-def _processes() -> Iterator[tuple[int, list[bytes]]]:
-    """Every process id, in ascending order, with its fields of /proc/PID/stat from the third (proc(5))."""
+def _living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, int]]:
+    if not _field(status, b"State").startswith(b"Z"):
+        with suppress(ProcessLookupError):
+            yield pid, os.getpgid(pid), parent
+
+
+def _processes() -> Iterator[tuple[int, bytes]]:
+    """Every process id, in ascending order, with its /proc/PID/status (proc_pid_status(5)).
+
+    Not /proc/PID/stat: reading that waits for a program that is just being started (exec_update_lock), and among
+    a thousand busy processes such a one may get no time for seconds.
+    """
     if not HAS_PROC:
         return
     with os.scandir("/proc") as entries:
         for entry in entries:
             if entry.name.isdigit():
-                with suppress(OSError), open(f"/proc/{entry.name}/stat", "rb") as file:  # noqa: PTH123
-                    yield int(entry.name), file.read().rpartition(b")")[2].split()
+                with suppress(OSError), open(f"/proc/{entry.name}/status", "rb", 0) as file:  # noqa: PTH123
+                    yield int(entry.name), file.read()
+
+
+def _field(status: bytes, name: bytes) -> bytes:
+    return status.partition(b"\n%s:\t" % name)[2].partition(b"\n")[0]
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
@@ -332,9 +353,9 @@ def _limit(processes: int) -> None:
 def _threads_of_user() -> int:
     """What RLIMIT_NPROC counts; where it cannot be seen, enough for a desktop."""
     threads = 0
-    for pid, fields in _processes():
+    for pid, status in _processes():
         with suppress(OSError):
-            threads += int(fields[17]) if os.stat(f"/proc/{pid}").st_uid == os.getuid() else 0
+            threads += int(_field(status, b"Threads")) if os.stat(f"/proc/{pid}").st_uid == os.getuid() else 0
     return threads or 4_096
 
 

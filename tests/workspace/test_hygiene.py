@@ -100,6 +100,30 @@ def test_a_fork_bomb_ends(root, monkeypatch, nap):
     assert "processes at a time" in run.notes[0]
 
 
+def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
+    """Counting processes does not wait for those that are being started: these run when all others have."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except OSError:
+        pytest.skip("the supervisor may not go before others here")
+    monkeypatch.setattr("adapter.workspace.command.MAX_PROCESSES", 500)
+    bomb = """
+        import os, sys
+        for generation in range(11):
+            if os.fork() == 0 and generation % 2:
+                os.setsid()
+        os.execvp("sleep", ["sleep", sys.argv[1]])
+    """
+    job = Job(["/bin/sh", "-c", f"{python(bomb)} {nap.split()[1]}"])
+    with root.open_directory(".") as (directory, _), Command(job, directory, len) as command:
+        assert command.wait(time.monotonic() + 60)
+    assert command.ending is not None
+    assert command.ending.reason == "multiplied"
+    assert command.ending.left < 1_800  # of 2,048
+    assert living(nap) == []
+
+
 HOST = """
     import sys
     from adapter.operations import RunCommand
@@ -186,15 +210,20 @@ def test_an_idle_command_is_stopped_and_a_busy_one_is_not(root):
     assert (idle.timed_out, idle.exit_code, idle.output) == (True, None, "one\n")
 
 
-def test_a_walk_sees_its_own_family_alone():
-    """Descendants and nobody else."""
+@pytest.mark.parametrize("order", ["ascending", "started again"])
+def test_a_walk_sees_its_own_family_alone(monkeypatch, order):
+    """Descendants and nobody else, also when ids began anew and a child has a lower one than its parent."""
+    if order == "started again":
+        ascending = supervisor._processes
+        monkeypatch.setattr(supervisor, "_processes", lambda: reversed(list(ascending())))
     child = subprocess.Popen(["sh", "-c", "sleep 30 & echo; wait"], stdout=subprocess.PIPE)
     try:
         assert child.stdout is not None
         child.stdout.readline()
         found = [pid for pid, _ in supervisor.descendants(os.getpid())]
         assert child.pid in found
-        assert len([pid for pid, _ in supervisor.descendants(child.pid)]) == 1
+        (below,) = [pid for pid, _ in supervisor.descendants(child.pid)]
+        assert below in found
         assert os.getpid() not in found
         assert os.getppid() not in found
     finally:
