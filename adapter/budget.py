@@ -20,6 +20,7 @@ Result: TypeAlias = tuple[str, str, str]
 ANSWER_SHARE = 0.25
 """Of the context, kept free for the answer, up to `MAX_ANSWER` tokens."""
 MAX_ANSWER = 4_096
+"""Tokens kept free for the answer, however large the context."""
 CUT_TO = 0.6
 """Of what may be filled: the next dozen turns then fit without another cut."""
 PER_MESSAGE = 6
