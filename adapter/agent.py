@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from adapter.calls import is_valid
 from adapter.constraint import Constraint, get_constraint
 from adapter.errors import TransportError, UsageError
 from adapter.events import Event, ReasoningDelta, ToolCall, ToolResult, Turn
@@ -20,7 +21,7 @@ from adapter.transport import ChatClient, constraint_fields
 
 if TYPE_CHECKING:
     from adapter.events import JsonObject
-    from adapter.transport import Chunk
+    from adapter.transport import Chunk, Usage
     from adapter.workspace import Workspace
 
 Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
@@ -64,7 +65,10 @@ class Agent:
             tools, self._reply = with_reply(tools)
         self.system = system or system_prompt(workspace.dialect, self.format.name, style, tools=tools)
         self.limits = limits or Limits()
-        self._chat = _constrained(chat, tools, get_constraint(constraint))
+        self._chat = chat
+        self._constraint = get_constraint(constraint)
+        self._held = _held(chat, workspace.tools, self._constraint, self.format.name, self._reply)
+        self._is_held = constraint in ("prefer", "required")
         self._observe = observe or (lambda _happening: None)
 
     def observe(self, observer: Callable[[Observed], None]) -> None:
@@ -83,9 +87,11 @@ class Agent:
             while not isinstance(step, Done):
                 self._observe(step)
                 if isinstance(step, Query):
-                    turn = self._ask(step)
+                    turn, usage = self._ask(step)
                     self._observe(turn)
-                    step = session.answered(turn)
+                    if self._constraint == "arguments":
+                        self._is_held = self._is_broken(turn)
+                    step = session.answered(turn, usage.prompt if usage else None)
                 else:
                     step = session.ran([self._run(call) for call in step.calls])
         except KeyboardInterrupt:
@@ -96,13 +102,17 @@ class Agent:
         self._observe(step)
         return step
 
+    def _is_broken(self, turn: Turn) -> bool:
+        """Whether the model tried to call and none of it can be run. Its next answer is then held to a call."""
+        return bool(turn.calls or turn.invalid) and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
+
     def _run(self, call: ToolCall) -> ToolResult:
         (result,) = self.workspace.run_calls(Run((call,)))
         self._observe(result)
         return result
 
-    def _ask(self, query: Query) -> Turn:
-        """The model's answer to one query, read as it comes."""
+    def _ask(self, query: Query) -> tuple[Turn, Usage | None]:
+        """The model's answer to one query, read as it comes, and what the server counted."""
         tools, turn = self.workspace.tools, str(query.number)
         parser = (
             ReplyParser(tools, self._reply, turn=turn)
@@ -110,14 +120,15 @@ class Agent:
             else Parser(None, tools, turn=turn, policy=APPROVED)
         )
         events: list[Event] = []
-        finish_reason = "incomplete"
+        finish_reason, usage = "incomplete", None
 
         def take(new: list[Event]) -> None:
             for event in new:
                 self._observe(event)
             events.extend(new)
 
-        chunks = self._chat.stream(query.messages, stop=self.format.stops)
+        chat = self._held if self._is_held else self._chat
+        chunks = chat.stream(query.messages, stop=self.format.stops)
         with closing(chunks):  # type: ignore[type-var]
             for chunk in chunks:
                 self._observe(chunk)
@@ -125,16 +136,18 @@ class Agent:
                     take([ReasoningDelta(chunk.reasoning, "")])
                 take(parser.feed(chunk.text))
                 finish_reason = chunk.finish_reason or finish_reason
+                usage = chunk.usage or usage
         take(parser.close(finish_reason))
-        return Turn.from_events(events)
+        return Turn.from_events(events), usage
 
 
-def _constrained(chat: Chat, tools: ToolSet, constraint: Constraint | None) -> Chat:
+def _held(chat: Chat, tools: ToolSet, constraint: Constraint | None, format: str, reply: Tool | None) -> Chat:
+    """The chat whose answers are held to calls."""
     if constraint in (None, "off"):
         return chat
     if not isinstance(chat, ChatClient):
         raise UsageError(f"constraint={constraint!r} takes a ChatClient, not a {type(chat).__name__}")
-    return _Enforcing(chat, constraint_fields(chat.endpoint.kind, tools) if constraint != "arguments" else {})
+    return _Enforcing(chat, constraint_fields(chat.endpoint.kind, tools, format=format, reply=reply))
 
 
 class _Enforcing:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from adapter import customary
 from adapter.customary import others
 from adapter.errors import FormatError, ToolError
-from adapter.events import Json, JsonObject
+from adapter.events import Json, JsonObject, ToolCall
 from adapter.formats.reading.shapes import as_object
 from adapter.schema import convert, types_of
 from adapter.tools import Arguments, Tool, ToolSet
@@ -89,6 +89,24 @@ def resolve(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> I
     notes += [f"{tool.name} has no argument {key!r}: it was left out" for key in unknown]
     final = {key: value for key, value in kept.items() if key not in unknown}
     return Invocation(tool, final, _validated(tool, final, unknown), tuple(notes))
+
+
+def is_valid(call: ToolCall, tools: ToolSet) -> bool:
+    """Whether the call names one of the tools and its arguments are what the schema asks for."""
+    from jsonschema import Draft202012Validator, SchemaError, ValidationError
+    from referencing.exceptions import Unresolvable
+
+    tool = tools.match(call.name)
+    if tool is None:
+        return False
+    try:
+        Draft202012Validator.check_schema(tool.parameters)
+        Draft202012Validator(tool.parameters).validate(call.arguments)
+    except (ValidationError, RecursionError):
+        return False
+    except (SchemaError, Unresolvable, re.error):
+        return True  # a schema that is none says nothing
+    return True
 
 
 def _as_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject:

@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | prompt | edit | undo | run | mcp | serve | replay | demo | setup | doctor ...``.
+"""The command line: ``adapter parse | prompt | edit | undo | run | mcp | serve | probe | replay | demo | setup ...``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -45,6 +45,11 @@ ExcludeTools = Annotated[list[str] | None, typer.Option(help="With promptly: no 
 
 ConstraintOption = Annotated[
     str, typer.Option(help="Hold the model to valid calls: off, arguments, prefer or required; auto decides.")
+]
+
+ProfileOption = Annotated[
+    str,
+    typer.Option(help="What `adapter probe` found: auto (the model's own profile), a profile's name or file, or none."),
 ]
 
 
@@ -224,11 +229,12 @@ def prompt(
 
 
 def _token_count(text: str, model: Path | None) -> str:
-    from adapter.tokens import approximate_tokens, count_tokens
+    from adapter.tokens import approximate_tokens
 
     if model is None:
         return f"about {approximate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
     from adapter.embedded import EmbeddedServer
+    from adapter.endpoints import count_tokens
 
     with EmbeddedServer(model) as server:
         return f"{count_tokens(text, server.endpoint)} tokens, by the tokenizer of {model.name}"
@@ -325,9 +331,12 @@ def run(
     images: Annotated[
         bool | None, typer.Option("--images/--no-images", help="The model sees images; by itself as the server says.")
     ] = None,
-    style: Annotated[str, typer.Option(help="The system prompt: compact, full or trained.")] = "compact",
+    style: Annotated[
+        str, typer.Option(help="The system prompt: compact, full or trained; auto: the profile's, or compact.")
+    ] = "auto",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
     constraint: ConstraintOption = "auto",
+    profile: ProfileOption = "auto",
     max_turns: Annotated[int, typer.Option(min=1, help="Answers asked of the model.")] = 25,
     record: Annotated[Path | None, typer.Option(help="Write a transcript to this .jsonl file.")] = None,
     config: Annotated[Path | None, typer.Option(help="A configuration instead of the user's config.toml.")] = None,
@@ -364,9 +373,10 @@ def run(
         dialect=_dialect(dialect, tools, include_tools, exclude_tools),
         format=None if format == "auto" else format,
         images=images,
-        style=style,
+        style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
         constraint=None if constraint == "auto" else constraint,
+        profile=profile,
         max_turns=max_turns,
         config=_config(workspace, config, skills, search_url, agent_model),
         record=record,
@@ -454,14 +464,18 @@ def serve(
         str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
     ] = "auto",
     style: Annotated[
-        str, typer.Option(help="How the prompt describes tools: trained, full, compact or small.")
-    ] = "trained",
+        str, typer.Option(help="How the prompt describes tools: trained, full, compact, small or bare; auto decides.")
+    ] = "auto",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
     policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
     stream_arguments: Annotated[
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
     ] = False,
     constraint: ConstraintOption = "auto",
+    grounded: Annotated[
+        bool, typer.Option("--grounded", help="Enforced calls take paths, patterns and commands from the conversation.")
+    ] = False,
+    profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
     api_key: Annotated[
@@ -475,6 +489,7 @@ def serve(
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraint import get_constraint
     from adapter.endpoints import api_url, find_endpoint
+    from adapter.profiles import check as check_profile
     from adapter.wire.request import Options, checked
 
     try:
@@ -485,14 +500,35 @@ def serve(
 
     options = Options(
         format=None if format == "auto" else format,
-        style=style,
+        style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
         policy=policy,
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
+        grounded=grounded,
     )
+    check_profile(profile)
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options)))
+    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile))
+
+
+@app.command()
+def probe(
+    base_url: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
+    model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
+    format: Annotated[
+        str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
+    ] = "auto",
+    output: Annotated[Path | None, typer.Option(help="Write the profile here; else where the others find it.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write the HTML page here; else beside the profile.")] = None,
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds after which what is known counts.")] = 600.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the profile as a JSON object.")] = False,
+) -> None:
+    """Find out how a model calls tools best, and keep it as a profile for run, serve and wrap."""
+    from adapter.probe_command import Settings, run_probe
+
+    chosen = None if format == "auto" else format
+    raise typer.Exit(run_probe(Settings(base_url, model, chosen, output, page, time_limit, as_json)))
 
 
 @app.command()

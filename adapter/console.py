@@ -20,7 +20,7 @@ from adapter.approval import NO_SANDBOX, Approval, Decision
 from adapter.errors import ToolError
 from adapter.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 from adapter.operations import Question
-from adapter.session import REASONS, Done
+from adapter.session import REASONS, Done, Query
 from adapter.visible import visible
 
 HINTS = {
@@ -48,6 +48,8 @@ class Console:
 
     def __call__(self, happening: Observed) -> None:
         match happening:
+            case Query(note=note) if note:
+                self.note(note)
             case TextDelta(text=text):
                 self._answer(text)
             case ReasoningDelta(text=text):

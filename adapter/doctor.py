@@ -19,7 +19,7 @@ from adapter.workspace.sandbox import Confinement, Level, Sandbox, missing
 from adapter.workspace.store import state_home
 from adapter.workspace.syscalls import LOCAL, socket_filter
 
-EXTRAS = ("embedded", "index", "pdf", "web", "server", "code")
+EXTRAS = ("embedded", "index", "pdf", "web", "server", "mcp", "code")
 """The extras that add abilities; the others are for developing this project."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")

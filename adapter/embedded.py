@@ -45,14 +45,26 @@ def is_gguf(name: str) -> bool:
 class EmbeddedServer:
     """A llama.cpp server for one GGUF file, from entering the ``with`` block to leaving it.
 
-    ``context_size``: tokens. ``threads``: one is the fastest on a busy machine, where more wait for each other.
+    ``context_size``: tokens. ``max_tokens``: of any answer; None is as many as fit.
+    ``threads``: one is the fastest on a busy machine, where more wait for each other.
+    ``chat_template``: in Jinja, instead of the model's own.
     Entering raises UsageError for what is no GGUF file, TransportError where llama.cpp is missing or cannot load it.
     """
 
-    def __init__(self, weights: Path | str, *, context_size: int = 4096, threads: int = 1) -> None:
+    def __init__(
+        self,
+        weights: Path | str,
+        *,
+        context_size: int = 4096,
+        max_tokens: int | None = None,
+        threads: int = 1,
+        chat_template: str | None = None,
+    ) -> None:
         self.weights = weights
         self._context_size = context_size
+        self._max_tokens = max_tokens
         self._threads = threads
+        self._chat_template = chat_template
         self._server: object | None = None
         self._endpoint: Endpoint | None = None
 
@@ -74,11 +86,15 @@ class EmbeddedServer:
         parameters.hostnames = ["127.0.0.1"]
         parameters.port = 0
         parameters.n_ctx = self._context_size
+        if self._max_tokens is not None:
+            parameters.n_predict = self._max_tokens
         parameters.n_parallel = 1
         parameters.cpuparams.n_threads = self._threads
         parameters.cpuparams_batch.n_threads = self._threads
         parameters.cache_ram_mib = 0
         parameters.offline = True
+        if self._chat_template is not None:
+            parameters.chat_template = self._chat_template
         parameters.ui = False
         parameters.verbosity = -1  # its log goes to the user's terminal
         try:

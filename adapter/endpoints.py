@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -200,36 +201,11 @@ def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
     return Answer(response.status, response.getheader("Server", ""), content)
 
 
-# -------------------------------------------------------------- context size
-
-
-def _props_size(body: Json) -> Json:
-    return body["default_generation_settings"]["n_ctx"]
-
-
-def _loaded_size(key: str, list_key: str) -> Callable[[Json], Json]:
-    return lambda body: next(entry[key] for entry in body[list_key] if entry.get(key))
-
-
-_CONTEXT_SIZE: dict[Kind, tuple[str, Callable[[Json], Json]]] = {
-    "llama.cpp": ("/props", _props_size),
-    "ollama": ("/api/ps", _loaded_size("context_length", "models")),
-    "lmstudio": ("/api/v0/models", _loaded_size("loaded_context_length", "data")),
-    "vllm": ("/v1/models", _loaded_size("max_model_len", "data")),
-}
-
-
-def context_size(endpoint: Endpoint, timeout_s: float = 2.0) -> int | None:
-    """Tokens that fit into the served model's context, where the server tells."""
-    if endpoint.kind not in _CONTEXT_SIZE:
-        return None
-    path, read = _CONTEXT_SIZE[endpoint.kind]
-    answer = get(endpoint.root + path, timeout_s)
-    try:
-        size = read(answer.body) if answer else None
-    except (KeyError, TypeError, AttributeError, StopIteration):
-        return None
-    return size if isinstance(size, int) else None
+def count_tokens(text: str, endpoint: Endpoint) -> int:
+    """The exact count, by the tokenizer of the model that a llama.cpp server at ``endpoint`` has loaded."""
+    with closing(http.client.HTTPConnection(urlsplit(endpoint.base_url).netloc, timeout=60)) as connection:
+        connection.request("POST", "/tokenize", json.dumps({"content": text}), {"Content-Type": "application/json"})
+        return len(json.load(connection.getresponse())["tokens"])
 
 
 # -------------------------------------------------------------------- images

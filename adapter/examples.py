@@ -83,7 +83,6 @@ AS_WELL: Mapping[str, JsonObject] = {"apply_edit": {"replace_all": True}}
 
 PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "read_file": ("ShowFileContents", {"path": "file"}),
-    "grep_search": ("SearchText", {"pattern": "pattern", "path": "path"}),
     "list_directory": ("ListFiles", {"path": "path"}),
 }
 """Promptly's programs that answer such a request, and what they call its arguments. What a program does is

@@ -47,7 +47,7 @@ _ROWS = (
     _Row(
         "...",
         r"does not support tools",
-        Failure("never", "Send no `tools` to this model: the adapter describes them in the prompt."),
+        Failure("never", "Send no `tools` to this model: the adapter describes them in the prompt (--profile none)."),
     ),
     _Row(
         "5..",

@@ -25,6 +25,7 @@ from typing import assert_never
 
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
+from adapter.frames import Frame, frame_of
 from adapter.schema_shapes import (
     MAX_ITEMS,
     AnyOf,
@@ -39,57 +40,112 @@ from adapter.schema_shapes import (
     Property,
     Reduction,
     Shape,
+    Shaping,
     String,
     Table,
     is_possible,
 )
-from adapter.tools import ToolSet
+from adapter.tools import Tool, ToolSet
 
 MAX_STRING = 1500
 """Characters. About what SmolLM2 writes in the 512 tokens that a call is usually given."""
+
+MAX_GRAMMAR = 300_000
+"""Characters. llama.cpp parses as much in a fraction of a second."""
+
+MAX_CALLS = 8
+"""In one answer. A small model that makes a list of calls does not end it by itself."""
 
 LONGEST_REPETITION = 1999
 """llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""
 
 
 def gbnf(
-    tools: ToolSet, *, choices: Choices | None = None, max_string: int | None = MAX_STRING, allow_text: bool = False
+    tools: ToolSet,
+    *,
+    format: str = "hermes",
+    choices: Choices | None = None,
+    max_string: int | None = MAX_STRING,
+    max_text: int | None = MAX_STRING,
+    allow_text: bool = False,
+    reply: Tool | None = None,
+    several: bool = False,
 ) -> str:
     """A grammar whose every text is one call of one of the tools with arguments of its schema.
 
+    ``format``: how the call is written, where that format puts arguments as JSON; else as Hermes does.
     ``max_string``: characters per string; None, or more than `LONGEST_REPETITION`, leaves them unbounded.
-    ``allow_text``: or any text that does not look like the start of a call.
-    Raises UsageError when no tool is left to call.
+    ``max_text``: the same for texts of any length, of which a piece would look whole (see `Reduction`).
+    ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
+    alone. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as models that have
+    called what they wanted go on to talk about it. Raises UsageError when no tool is left to call,
+    and for more than `MAX_GRAMMAR`.
     """
-    rules = _Rules()
-    calls = [
-        rules.add(name, f"{_quote(_head(name))} {rules.expression(shape, f'{name}-arguments')} {_quote('}')}")
-        for name, shape in _callable(tools, choices, max_string).items()
-    ]
-    call = rules.add("call", _alternatives(calls))
-    marked = f'"<tool_call>\\n" {call} "\\n</tool_call>"'
-    root = f"{marked} | text" if allow_text else marked
+    frame = frame_of(format)
+    grammar = _gbnf(tools, frame, Shaping(choices or {}, max_string, max_text), allow_text, reply, several)
+    if len(grammar) > MAX_GRAMMAR:
+        shallow = Shaping(choices or {}, max_string, max_text, max_depth=2)
+        grammar = _gbnf(tools, frame, shallow, allow_text, reply, several)
+    if len(grammar) > MAX_GRAMMAR:
+        raise UsageError(
+            f"a grammar for these {len(tools)} tools has {len(grammar)} characters, and more than {MAX_GRAMMAR} are "
+            "more than a server should be asked to read; offer fewer tools, or shorter lists of choices"
+        )
+    return grammar
+
+
+def _gbnf(tools: ToolSet, frame: Frame, shaping: Shaping, allow_text: bool, reply: Tool | None, several: bool) -> str:
+    rules = _Rules(frame)
+
+    def call_of(tools: ToolSet) -> str:
+        calls = []
+        for name, shape in _callable(tools, shaping).items():
+            head, arguments = _quote(_encode(name)[1:-1] + frame.middle), rules.expression(shape, f"{name}-arguments")
+            calls.append(rules.add(name, f"{head} {arguments}"))
+        return rules.add("call", f"{_quote(frame.head)} ({_alternatives(calls)}) {_quote(frame.tail)}")
+
+    if reply is not None and not _possible(tools, shaping):
+        tools, reply, several = ToolSet([reply]), None, False
+    root = call_of(tools)
+    if several and frame.between is not None:
+        end = f"({_quote(frame.between + frame.head + reply.name + frame.middle)})?" if reply else ""
+        root = f"{root} ({_quote(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
+    if reply is not None:
+        root = f"{call_of(ToolSet([reply]))} | {root}"
+    if allow_text:
+        root = f"{root} | text"
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
 
 
-def json_schema(tools: ToolSet, *, choices: Choices | None = None, max_string: int | None = MAX_STRING) -> JsonObject:
+def json_schema(
+    tools: ToolSet,
+    *,
+    choices: Choices | None = None,
+    max_string: int | None = MAX_STRING,
+    max_text: int | None = MAX_STRING,
+    reply: Tool | None = None,
+) -> JsonObject:
     """A JSON Schema for ``{"name": ..., "parameters": {...}}``: one alternative per tool, no ``$ref``, no type lists.
 
-    Raises UsageError when no tool is left to call.
+    ``reply``: one more tool. Raises UsageError when no tool is left to call.
     """
+    if reply is not None:
+        tools = ToolSet([*tools.values(), reply])
     calls = [
         _as_schema(Object((Property("name", Literals((name,)), True), Property("parameters", shape, True))))
-        for name, shape in _callable(tools, choices, max_string).items()
+        for name, shape in _callable(tools, Shaping(choices or {}, max_string, max_text)).items()
     ]
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
-def _callable(tools: ToolSet, choices: Choices | None, max_string: int | None) -> dict[str, Shape]:
+def _possible(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
     """The arguments' shape of each tool that can be called at all."""
-    if max_string is not None and max_string > LONGEST_REPETITION:
-        max_string = None
-    shapes = {name: Reduction(name, tool.parameters, choices or {}, max_string).shape() for name, tool in tools.items()}
-    possible = {name: shape for name, shape in shapes.items() if is_possible(shape)}
+    shapes = {name: Reduction(name, tool.parameters, shaping).shape() for name, tool in tools.items()}
+    return {name: shape for name, shape in shapes.items() if is_possible(shape)}
+
+
+def _callable(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
+    possible = _possible(tools, shaping)
     if not possible:
         given = ", ".join(tools) or "none"
         raise UsageError(
@@ -97,10 +153,6 @@ def _callable(tools: ToolSet, choices: Choices | None, max_string: int | None) -
             "have a choice left; pass more tools or fewer choices"
         )
     return possible
-
-
-def _head(name: str) -> str:
-    return f'{{"name": {_encode(name)}, "arguments": '
 
 
 # ------------------------------------------------------------------------ GBNF
@@ -128,8 +180,11 @@ _NUMBERS = {(True, True): "integer", (True, False): "natural", (False, True): "n
 class _Rules:
     """The rules of one grammar, each under a name of its own."""
 
-    def __init__(self) -> None:
-        self.bodies = dict(_SHARED)
+    def __init__(self, frame: Frame) -> None:
+        self._colon, self._comma = _quote(frame.colon), _quote(frame.comma)
+        self.bodies = {
+            name: body.replace('": "', self._colon).replace('", "', self._comma) for name, body in _SHARED.items()
+        }
 
     def add(self, hint: str, body: str) -> str:
         """The name under which ``body`` stands: like ``hint``, in the letters that GBNF allows in a name."""
@@ -160,11 +215,11 @@ class _Rules:
                 parts = [self.expression(each, f"{hint}-{number}") for number, each in enumerate(shapes, 1)]
                 return self.add(hint, _alternatives(parts))
             case Array(item, fewest, most):
-                items = _sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
+                items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
                 return self.add(hint, f'"[" {items} "]"')
             case Table(value):
-                pair = self.add(f"{hint}-pair", f'key ": " {self.expression(value, f"{hint}-value")}')
-                return self.add(hint, f'"{{" {_sequence(pair, 0, MAX_ITEMS)} "}}"')
+                pair = self.add(f"{hint}-pair", f"key {self._colon} {self.expression(value, f'{hint}-value')}")
+                return self.add(hint, f'"{{" {self._sequence(pair, 0, MAX_ITEMS)} "}}"')
             case Object(properties):
                 return self.add(hint, f'"{{" {self._pairs(properties, hint)} "}}"')
             case _:
@@ -178,22 +233,24 @@ class _Rules:
     def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
         """The required properties in order, then any of the optional ones in order."""
         pairs = [
-            f"{_quote(_encode(each.name) + ': ')} {self.expression(each.shape, f'{hint}-{each.name}')}"
+            f"{_quote(_encode(each.name))} {self._colon} {self.expression(each.shape, f'{hint}-{each.name}')}"
             for each in properties
         ]
         needed = sum(each.required for each in properties)
-        optional = [f'(", " {pair})?' for pair in pairs[needed:]]
+        optional = [f"({self._comma} {pair})?" for pair in pairs[needed:]]
         if needed or not pairs:
-            return " ".join([' ", " '.join(pairs[:needed]), *optional])
+            return " ".join([f" {self._comma} ".join(pairs[:needed]), *optional])
         # Without a required one, each optional property may be the one that needs no comma before it.
-        starts = [" ".join([pair, *optional[index + 1 :]]) for index, pair in enumerate(pairs)]
-        return f"({_alternatives(starts)})?"
+        # What follows it has a rule of its own, or the grammar would grow with the square of their number.
+        follow = [""]
+        for index, each in reversed(list(enumerate(optional))):
+            follow.insert(0, self.add(f"{hint}-from-{index}", f"{each} {follow[0]}".strip()))
+        return f"({_alternatives(f'{pair} {follow[index + 1]}'.strip() for index, pair in enumerate(pairs))})?"
 
-
-def _sequence(item: str, fewest: int, most: int) -> str:
-    fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)
-    items = f'{item} (", " {item}){{{max(fewest - 1, 0)},{most - 1}}}'
-    return items if fewest else f"({items})?"
+    def _sequence(self, item: str, fewest: int, most: int) -> str:
+        fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)
+        items = f"{item} ({self._comma} {item}){{{max(fewest - 1, 0)},{most - 1}}}"
+        return items if fewest else f"({items})?"
 
 
 def _alternatives(expressions: Iterable[str]) -> str:

@@ -19,6 +19,14 @@ The rule, for every request in every language:
 
 Of a parameter with no value left the grammar takes the tool out: text that is
 not in the file cannot be replaced, and what nobody named is not deleted.
+
+Tools of a client are grounded where it is asked for: by `conversational`, which goes by what
+the conversation mentions, or by a `Ground` of the client's own, which knows more::
+
+    def ground(tool, argument, messages):
+        return customer_numbers() if argument == "customer" else None
+
+    adapter.wrap(client, constraint="prefer", ground=ground)
 """
 
 from __future__ import annotations
@@ -28,6 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePosixPath
+from typing import Protocol
 
 from adapter.events import Json
 from adapter.mentions import LONGEST_RUN, directories, ends_with, mentioned, quoted, runs, spelled_paths
@@ -47,7 +56,7 @@ _CONTENTS = {"content", "contents", "file_text"}
 _COMMANDS = {"command", "cmd", "command_line"}
 _LOOKS_INSIDE = re.compile(r"(?i)list|dir|tree|find|glob|search|grep|run|shell|exec")
 """Tools whose path may be a directory."""
-_RISKY = re.compile(r"(?i)delete|remove|unlink|move|rename|run|shell|exec")
+_RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
 """Tools that get no fallback, also where a client's definition says nothing about their effect."""
 
 _PROSE = {"", ".txt", ".md", ".rst", ".log", ".csv"}
@@ -77,6 +86,61 @@ def choices_for(tools: ToolSet, evidence: Evidence) -> Choices:
             if values is not None:
                 choices[tool.name, name] = list(dict.fromkeys(values))[:MAX_CHOICES]
     return choices
+
+
+class Ground(Protocol):
+    """The values that an argument of a tool may take, as far as somebody knows: None leaves it free, none forbids it.
+
+    ``messages``: the conversation so far, in OpenAI's shape. It is asked for each argument with each request, and
+    must be quick. Arguments inside objects and lists are asked for by their own names.
+    """
+
+    def __call__(self, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]) -> Sequence[str] | None: ...
+
+
+def conversational(tools: ToolSet, messages: Sequence[Mapping[str, Json]], ground: Ground | None = None) -> Choices:
+    """The choices for a client's tools: those of ``ground``, or else what the conversation mentions.
+
+    With a ``ground`` the conversation decides only for what deletes, moves, overwrites or executes:
+    there nothing is offered that nobody named, whatever ``ground`` says.
+    """
+    evidence = _evidence_in(messages)
+    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    for key, values in choices_for(tools, evidence).items():
+        if isinstance(key, tuple) and (ground is None or _is_risky(tools[key[0]])):
+            choices[key] = values
+    if ground is None:
+        return choices
+    for tool in tools.values():
+        for name in _property_names(tool.parameters):
+            known = ground(tool.name, name, messages)
+            if known is None:
+                continue
+            mentioned_ones = choices.get((tool.name, name))
+            if mentioned_ones is not None:
+                known = [value for value in known if value in mentioned_ones or _is_named(value, evidence)]
+            choices[tool.name, name] = list(dict.fromkeys(known))[:MAX_CHOICES]
+    return choices
+
+
+def _is_named(value: str, evidence: Evidence) -> bool:
+    """Whether the request or a result has the value, word for word."""
+    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for text in (evidence.request, *evidence.results))
+
+
+def _evidence_in(messages: Sequence[Mapping[str, Json]]) -> Evidence:
+    """What the last request and the results say. Paths that results spell are known ones."""
+    requests = [text for message in messages if message.get("role") == "user" and (text := _text_of(message))]
+    results = [text for message in messages if message.get("role") == "tool" and (text := _text_of(message))]
+    known = dict.fromkeys(chain.from_iterable(spelled_paths(text) for text in reversed(results)))
+    return Evidence(requests[-1] if requests else "", tuple(known), tuple(results))
+
+
+def _text_of(message: Mapping[str, Json]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
 
 
 def offered(tools: ToolSet, evidence: Evidence) -> ToolSet:

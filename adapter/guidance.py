@@ -28,8 +28,8 @@ from adapter.transport import ChatClient, Chunk, constraint_fields
 MAX_STRING = 400
 """Characters of a string in a call: longer ones are runaways with such models."""
 
-MAX_CALL_TOKENS = 300
-"""Tokens of a call by a small model."""
+MAX_CALL_TOKENS = 600
+"""Enough for a string of `MAX_STRING` in which every character is a token."""
 
 
 def tools_for_small(tools: ToolSet, evidence: Evidence) -> ToolSet:
@@ -99,7 +99,7 @@ class GuidedChat:
         self._chat = chat
         self._tools = tools
         self._constraint = constraint_fields(
-            chat.endpoint.kind, tools, choices_for(tools, evidence), max_string=MAX_STRING
+            chat.endpoint.kind, tools, choices_for(tools, evidence), max_string=MAX_STRING, max_text=MAX_STRING
         )
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:

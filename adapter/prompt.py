@@ -24,9 +24,11 @@ from adapter.host import Host
 from adapter.schema import type_name, types_of
 from adapter.tools import Tool, ToolDefinitions, ToolSet
 
-Style = Literal["compact", "full", "trained", "small"]
+Style = Literal["compact", "full", "trained", "small", "bare", "native"]
 """compact: one line a tool; full: every parameter explained; trained: definitions as JSON, as templates put
-them; small: names and parameters only, for models of some hundred million parameters, which copy all else."""
+them; small: names and parameters only, for models of some hundred million parameters, which copy all else;
+bare: definitions as JSON without an example, whose values small models copy, for calls that the server enforces;
+native: none of them, for servers that describe the tools themselves."""
 
 
 def system_prompt(

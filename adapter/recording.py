@@ -146,6 +146,7 @@ class Recording:
                 media=tuple(sorted(workspace.host.media)),
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
+                context_tokens=agent.limits.context_tokens,
                 files=self._files,
                 workspace=workspace_hash(self._root, self._cleaned),
             )
@@ -190,7 +191,8 @@ class Recording:
             case Query():
                 self._recorder.request(happening)
             case Chunk():
-                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason)
+                tokens = happening.usage.prompt if happening.usage else None
+                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, tokens)
             case Turn():
                 self._recorder.turn(happening)
             case Run():

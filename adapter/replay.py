@@ -42,7 +42,7 @@ from adapter.transcript import (
     ResultLine,
     Transcript,
 )
-from adapter.transport import Chunk
+from adapter.transport import Chunk, Usage
 from adapter.workspace import Workspace
 from adapter.workspace.clock import Clock
 from adapter.workspace.workspace import READ_ONLY
@@ -74,7 +74,8 @@ class _RecordedChat:
         if not self._answers:
             raise TransportError("the conversation asks for one answer more than was recorded")
         for line in self._answers.pop(0):
-            yield Chunk(line.text, line.reasoning, line.finish_reason)
+            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens)
+            yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
         if self._end is not None and not self._answers:
             if self._end.reason == "interrupted":
                 raise KeyboardInterrupt
@@ -252,7 +253,7 @@ def run_again(transcript: Transcript) -> Transcript:
             _RecordedChat(transcript),
             format=header.format,
             system=header.system,
-            limits=Limits(turns=header.max_turns, call_turns=header.call_turns),
+            limits=Limits(turns=header.max_turns, call_turns=header.call_turns, context_tokens=header.context_tokens),
             observe=recording,
         )
         recording.begin(agent, header.task, approve=header.approve)

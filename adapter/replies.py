@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adapter.events import Event, InvalidToolCall, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
+from adapter.events import Event, InvalidToolCall, Markup, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
 from adapter.parser import Parser
 from adapter.policy import APPROVED
 from adapter.tools import Tool, ToolSet
@@ -40,6 +40,7 @@ class ReplyParser:
     """As `Parser`, for an answer that was held to calls of ``tools`` and of ``reply``: a call of that is text.
 
     ``stream_arguments``: of the other calls. Replies are always handed on while they are written.
+    What begins like a reply after other calls says that these were all.
     """
 
     def __init__(self, tools: ToolSet, reply: Tool, *, turn: str = "", stream_arguments: bool = False) -> None:
@@ -51,6 +52,7 @@ class ReplyParser:
         self._id = ""  # of the reply that is being written
         self._is_in_text = False
         self._said = ""
+        self._has_called = False
 
     def feed(self, text: str) -> list[Event]:
         return list(self._translated(self._parser.feed(text)))
@@ -61,6 +63,10 @@ class ReplyParser:
     def _translated(self, events: Sequence[Event]) -> Iterator[Event]:
         for event in events:
             match event:
+                case ToolCallDelta(name=self._reply) if self._has_called:
+                    pass
+                case ToolCall(name=self._reply) | InvalidToolCall() if self._has_called:
+                    yield Markup(event.raw)  # it only said that these were all, or was cut off
                 case ToolCallDelta(name=self._reply):
                     if said := self._more(event):
                         yield TextDelta(said, "")
@@ -72,6 +78,7 @@ class ReplyParser:
                 case ToolCallProgress(name=self._reply) | ToolCallDelta() if not self._streams_arguments:
                     pass
                 case _:
+                    self._has_called = self._has_called or isinstance(event, ToolCall)
                     yield event
 
     def _more(self, delta: ToolCallDelta) -> str:

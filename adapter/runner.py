@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from adapter import resources
+from adapter import profiles, resources
 from adapter.agent import Agent, Chat, Observed
 from adapter.approval import Approver, Rule
 from adapter.config import Config, ModelTable
@@ -31,11 +31,13 @@ from adapter.host import Host
 from adapter.mcp_tools import INSTALL as INSTALL_MCP
 from adapter.mcp_tools import McpTools, servers_of
 from adapter.mentions import mentioned
+from adapter.native import NativeChat
 from adapter.operations import FileText, Glob, Paths, ReadText
 from adapter.prompt import system_prompt
 from adapter.recording import Recording
 from adapter.secrets import Secrets
 from adapter.session import Limits, Message
+from adapter.setups import Setup
 from adapter.subagents import SubAgents
 from adapter.tools import Tool
 from adapter.transcript import Recorder
@@ -61,9 +63,11 @@ class Settings:
     approve: str = "ask"
     dialect: str | Dialect = "blade"
     format: str | None = None
-    style: str = "compact"
+    style: str | None = None
     prompts: str | None = None
     constraint: str | None = None
+    profile: str = "none"
+    """Which profile counts where the others say nothing; see `adapter.profiles.in_force`."""
     max_turns: int = 25
     images: bool | None = None
     """Whether the model sees images; by itself, as the server says."""
@@ -88,6 +92,7 @@ class Served:
 def run_task(task: str, settings: Settings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
     constraint = get_constraint(settings.constraint)
+    profiles.check(settings.profile)
     console = Console()
     plain = replace(_configured(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
     with ExitStack() as stack:
@@ -118,14 +123,22 @@ def run_task(task: str, settings: Settings) -> int:
             for observer in observers:
                 observer(happening)
 
-        is_guided = constraint == "required" or (constraint is None and served.is_small)
+        setup = _setup(settings, served, console)
+        if setup is not None and setup.constraint != "off":
+            constraint = constraint or setup.constraint
+        is_native = setup is not None and setup.native and settings.format is None and constraint is None
+        is_guided = constraint == "required" or (constraint is None and served.is_small and not is_native)
         evidence = gather(whole, task)
-        format = "hermes" if is_guided else settings.format or guess(served.chat.model) or "hermes"
+        known = setup.format if setup is not None and not setup.native else guess(served.chat.model)
+        format = "hermes" if is_guided else settings.format or known or "hermes"
         small = tools_for_small(whole.tools, evidence) if is_guided else None
+        context = served.chat.context()
+        if context.advice:
+            console.note(context.advice)
         host = replace(
             plain,
             questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
-            agents=_sub_agents(served.chat, format, settings.config, stack),
+            agents=_sub_agents(served.chat, format, settings.config, stack, Limits(context_tokens=context.tokens)),
             media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
         )
         if recording is not None:
@@ -148,14 +161,18 @@ def run_task(task: str, settings: Settings) -> int:
         if workspace.sandbox:
             console.note_sandbox(workspace.sandbox)
         offered = workspace.tools if small is None else small
-        chat: Chat = served.chat if small is None else GuidedChat(served.chat, small, evidence)
-        style = "small" if is_guided else settings.style
+        chat: Chat = served.chat
+        style = settings.style or (setup.style if setup else "compact")
+        if small is not None:
+            chat, style = GuidedChat(served.chat, small, evidence), "small"
+        elif is_native:
+            chat, style = NativeChat(served.chat, workspace.tools, format), "native"
         agent = Agent(
             workspace,
             chat,
             format=format,
             system=system_prompt(settings.dialect, format, style, tools=offered, prompts=settings.prompts),
-            limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None),
+            limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None, context_tokens=context.tokens),
             observe=observe,
             constraint=None if is_guided else constraint,
         )
@@ -181,6 +198,17 @@ def _mcp_tools(stack: ExitStack, settings: Settings) -> tuple[Tool, ...]:
         raise UsageError(f"tools of MCP servers need the SDK: {INSTALL_MCP}")
     servers = [server for text in settings.mcp for server in servers_of(text)]
     return stack.enter_context(McpTools(servers, get_dialect(settings.dialect).tools)).tools
+
+
+def _setup(settings: Settings, served: Served, console: Console) -> Setup | None:
+    """What the model's profile says; the built-in model has help of its own, so that only a named one counts."""
+    if settings.profile == "none" or (served.is_small and settings.profile == "auto"):
+        return None
+    model = profiles.model_of(served.chat.endpoint, served.chat.model)
+    profile, notes = profiles.in_force(settings.profile, model)
+    for note in notes:
+        console.note(note)
+    return profile.setup if profile else None
 
 
 def run_demo(keep: Path | None) -> int:
@@ -218,11 +246,11 @@ def _configured(config: Config) -> Host:
     )
 
 
-def _sub_agents(chat: ChatClient, format: str, config: Config, stack: ExitStack) -> SubAgents:
+def _sub_agents(chat: ChatClient, format: str, config: Config, stack: ExitStack, limits: Limits) -> SubAgents:
     """Sub-agents on ``chat``, and on the models of the configuration, each connected to when it is first used."""
     models = {name: stack.enter_context(_LaterChat(one, chat)) for name, one in config.models.items()}
     formats = {name: one.format or guess(one.model or "") or format for name, one in config.models.items()}
-    return SubAgents(chat, format=format, models=models, formats=formats)
+    return SubAgents(chat, format=format, models=models, formats=formats, limits=limits)
 
 
 class _LaterChat:

@@ -15,7 +15,7 @@ invalid: validation after decoding has the last word.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from adapter.events import Json, JsonObject
@@ -32,6 +32,17 @@ MAX_DEPTH = 8
 """Levels of nesting that are followed; deeper ones may hold anything."""
 MAX_ITEMS = 16
 """Of a list; a small model that starts one rarely ends it by itself."""
+MAX_SCHEMAS = 2000
+"""Inside one schema that are followed; references can make a short one grow without end."""
+TEXTS = frozenset(
+    {
+        "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
+        "prompt", "patch", "patches", "diff", "input", "html", "markdown", "document", "old_text", "new_text",
+        "old_string", "new_string", "old_str", "new_str", "search", "replace", "replacement", "command", "cmd",
+        "query", "sql", "url",
+    }
+)  # fmt: skip
+"""Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +134,37 @@ def is_possible(shape: Shape) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
-    """Reduces the schema of one tool. Never raises on a dict, however odd.
+class Shaping:
+    """How schemas are reduced.
 
-    ``max_string`` bounds the strings that the schema leaves longer or unbounded,
-    in characters; None leaves them.
+    ``max_string`` bounds the strings that a schema leaves longer or unbounded, in
+    characters; None leaves them. ``max_text``: the same for parameters whose name says
+    that they hold text of any length (`TEXTS`). ``max_depth``: levels that are followed.
     """
+
+    choices: Choices = field(default_factory=dict)
+    max_string: int | None = None
+    max_text: int | None = None
+    max_depth: int = MAX_DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Reduces the schema of one tool. Never raises on a dict, however odd or large."""
 
     tool: str
     schema: JsonObject
-    choices: Choices
-    max_string: int | None
+    shaping: Shaping
+    _visited: list[None] = field(default_factory=list)
 
     def shape(self) -> Shape:
         return self._reduce(self.schema, ())
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
         """``path`` holds one entry per level above, references included: it bounds the depth and shows cycles."""
-        if not isinstance(schema, Mapping) or len(path) >= MAX_DEPTH:
+        self._visited.append(None)
+        too_much = len(path) >= self.shaping.max_depth or len(self._visited) > MAX_SCHEMAS
+        if not isinstance(schema, Mapping) or too_much:
             return Anything()
         if isinstance(reference := schema.get("$ref"), str):
             return Anything() if reference in path else self._reduce(self._target(reference), (*path, reference))
@@ -160,7 +184,7 @@ class Reduction:
     def _of_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         match kind:
             case "string":
-                return self._string(schema)
+                return self._string(schema, is_text=_parameter(path) in TEXTS)
             case "integer" | "number":
                 lowest = schema.get("minimum", schema.get("exclusiveMinimum"))
                 return Number(integer=kind == "integer", negative=not isinstance(lowest, int | float) or lowest < 0)
@@ -178,16 +202,18 @@ class Reduction:
             case _:
                 return Anything()
 
-    def _string(self, schema: Mapping[str, Json]) -> String:
+    def _string(self, schema: Mapping[str, Json], is_text: bool) -> String:
         shortest = _count(schema, "minLength") or 0
-        bounds = [bound for bound in (_count(schema, "maxLength"), self.max_string) if bound is not None]
+        limit = self.shaping.max_text if is_text else self.shaping.max_string
+        bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
         return String(shortest, longest if longest is None else max(longest, shortest))
 
     def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
         if not isinstance(declared, Mapping) or not declared:
-            more = schema.get("additionalProperties", True)
+            # Who declares no properties means none, unless it is said that others may come.
+            more = schema.get("additionalProperties", not isinstance(declared, Mapping))
             return Object(()) if more is False else Table(self._reduce(more, (*path, "additionalProperties")))
         required = _list(schema, "required")
         properties = [
@@ -197,11 +223,11 @@ class Reduction:
         return Object(tuple(sorted(properties, key=lambda each: not each.required)))
 
     def _property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
-        shape = self._reduce(schema, path)
+        shape = self._reduce(schema, (*path[:-1], name))
         if not required and isinstance(shape, AnyOf):
             # An optional parameter is left out, never written as null: one way to say nothing is enough.
             shape = _any_of([each for each in shape.shapes if each != Null()])
-        allowed = self.choices.get((self.tool, name), self.choices.get(name))
+        allowed = self.shaping.choices.get((self.tool, name), self.shaping.choices.get(name))
         return Property(name, shape if allowed is None else _narrowed(shape, tuple(dict.fromkeys(allowed))), required)
 
     def _target(self, reference: str) -> Json:
@@ -215,6 +241,14 @@ class Reduction:
                 return {}
             node = node[step]
         return node
+
+
+def _parameter(path: tuple[str, ...]) -> str | None:
+    """The name of the property that a schema belongs to."""
+    return next((step for step in reversed(path) if step not in _KEYWORDS and not step.startswith("#")), None)
+
+
+_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "items", "additionalProperties"})
 
 
 def _narrowed(shape: Shape, allowed: tuple[str, ...]) -> Shape:

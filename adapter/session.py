@@ -21,9 +21,11 @@ from functools import reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from adapter.budget import Entry, fit, usable
 from adapter.contents import Content, image, joined
 from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
 from adapter.formats.base import Format
+from adapter.history import as_written
 from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
 
@@ -61,14 +63,17 @@ class Limits:
     """Turns in a row without one readable call where there was an attempt."""
     call_turns: int | None = None
     """Turns with calls before the conversation ends: one for models that cannot judge whether a task is done."""
+    context_tokens: int | None = None
+    """What the server holds of a conversation; None leaves it to the server what becomes of a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Ask the model. ``number`` counts from 1."""
+    """Ask the model. ``number`` counts from 1; ``note`` tells the user what was done to make the messages fit."""
 
     messages: tuple[Message, ...]
     number: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +101,32 @@ class Session:
     format: Format
     tools: ToolSet
     limits: Limits = field(default_factory=Limits)
-    _messages: list[Message] = field(default_factory=list)
+    _entries: list[Entry] = field(default_factory=list)
+    _dropped: int = 0  # turns
+    _tokens: int = 0  # of the last query, by estimate
+    _real_share: float = 1.0  # how many tokens the server counted for each that was estimated
     _queries: int = 0
     _content: str = ""
     _seen: dict[str, int] = field(default_factory=dict)  # calls since the last change, how often
     _waiting: list[ToolCall] = field(default_factory=list)  # the calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # of them, those not run, by id
     _complaints: tuple[InvalidToolCall, ...] = ()
+    _task: str = ""
     _unreadable_turns: int = 0
     _refused_turns: int = 0
     _call_turns: int = 0
 
     def start(self, task: str) -> Query:
-        self._messages = [{"role": "system", "content": self.system}, {"role": "user", "content": self._neutral(task)}]
+        self._task = task
+        self._entries = [Entry("system", self.system), Entry("user", self._neutral(task))]
         return self._query()
 
-    def answered(self, turn: Turn) -> Step:
-        """The model's answer, read."""
+    def answered(self, turn: Turn, prompt_tokens: int | None = None) -> Step:
+        """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
+        if prompt_tokens and self._tokens:
+            self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
-        self._messages.append({"role": "assistant", "content": self._as_history(turn)})
+        self._entries.append(Entry("assistant", self._as_history(turn)))
         if not turn.calls and not turn.invalid:
             return Done("answered", turn.content)
         self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
@@ -135,14 +147,11 @@ class Session:
         for call in self._waiting:
             if by_id[call.id].ok and call.name in self.tools and self.tools[call.name].effect != "read":
                 self._seen = {_key(call): self._seen.get(_key(call), 1)}  # the world has changed: look again freely
-        texts = [
-            self.format.encode_result(call.name, self._neutral(by_id[call.id].content), call.id)
-            for call in self._waiting
-        ]
-        texts += [self.format.encode_result("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
-        self._messages.append({"role": "user", "content": "\n".join(texts)})
-        for result in results:
-            self._messages += [{"role": "user", "content": said} for said in self._said_after(result)]
+        shown = [(call.name, self._neutral(by_id[call.id].content), call.id) for call in self._waiting]
+        shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
+        content = "\n".join(self.format.encode_result(*each) for each in shown)
+        self._entries.append(Entry("user", content, tuple(shown)))
+        self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
         self._waiting, self._refused, self._complaints = [], {}, ()
         if any(result.ends for result in results):
             return Done("exited", self._content)
@@ -153,18 +162,46 @@ class Session:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far."""
-        return tuple(self._messages)
+        """The conversation so far, as the model is shown it."""
+        return tuple({"role": entry.role, "content": entry.content} for entry in self._entries)
 
     def _query(self) -> Query:
         self._queries += 1
-        return Query(tuple(_alternating(self._messages)), self._queries)
+        note = self._fit() if self.limits.context_tokens is not None else ""
+        self._tokens = sum(entry.tokens for entry in self._entries)
+        return Query(tuple(_alternating(self.messages)), self._queries, note)
+
+    def _fit(self) -> str:
+        """Make the conversation fit, and tell the model in its words and the user in the note that comes back."""
+        context = self.limits.context_tokens or 0
+        fitted = fit(self._entries, usable(context) / self._real_share, self.format.encode_result)
+        self._entries = fitted.entries
+        if fitted.dropped:
+            self._dropped += fitted.dropped
+            left_out = f"[{self._dropped} turns after this message were left out: the conversation became too long.]"
+            self._entries[1] = Entry("user", f"{self._neutral(self._task)}\n\n{left_out}")
+        if fitted.shortened or fitted.dropped:
+            return (
+                f"the model's context of {context:,} tokens is full: {fitted.shortened} older results were shortened, "
+                f"{fitted.dropped} turns left out"
+            )
+        if self._queries > 1:
+            return ""
+        tokens = int(sum(entry.tokens for entry in self._entries) * self._real_share)
+        return (
+            ""
+            if tokens <= usable(context)
+            else f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
+        )
 
     def _as_history(self, turn: Turn) -> str:
-        """The turn as the model was trained to see it: reasoning left out, calls in its own format."""
-        calls = self.format.encode_calls([(call.name, in_strings(self._again, call.arguments)) for call in turn.calls])
+        """The turn as the model wrote it; where it holds what could act on a server, in its format and marked."""
+        content, arguments = self._again(turn.content), [in_strings(self._again, call.arguments) for call in turn.calls]
+        if content == turn.content and arguments == [call.arguments for call in turn.calls]:
+            return as_written(turn.events)
+        calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
         wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
-        return "\n".join(part for part in (self._again(turn.content.strip()), calls, wrong) if part)
+        return "\n".join(part for part in (content.strip(), calls, wrong) if part)
 
     def _again(self, text: str) -> str:
         """The model's own text, with the marks it has in results however the model wrote it."""

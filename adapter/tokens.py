@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import closing
-from http.client import HTTPConnection
-from urllib.parse import urlsplit
-
 import regex
-
-from adapter.endpoints import Endpoint
 
 _PIECE = regex.compile(
     r"'(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -34,11 +27,3 @@ def _tokens(piece: str) -> int:
         return 1
     size = len(piece) / _LETTERS if piece[-1].isalpha() else len(piece.encode()) / _BYTES
     return -int(-size // 1)
-
-
-def count_tokens(text: str, endpoint: Endpoint) -> int:
-    """The exact count, by the tokenizer of the model that a llama.cpp server at ``endpoint`` has loaded."""
-    with closing(HTTPConnection(urlsplit(endpoint.base_url).netloc, timeout=60)) as connection:
-        body = json.dumps({"content": text})
-        connection.request("POST", "/tokenize", body, {"Content-Type": "application/json"})
-        return len(json.load(connection.getresponse())["tokens"])

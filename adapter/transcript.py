@@ -69,6 +69,7 @@ class Header(_Line):
     server: str = ""
     max_turns: int = Limits().turns
     call_turns: int | None = None
+    context_tokens: int | None = None
     approve: str = "yolo"
     rules: tuple[str, ...] = ()
     """Standing decisions, as `Rule` writes them: ``allow run_command(git status)``."""
@@ -99,6 +100,8 @@ class ChunkLine(_Line):
     text: str = ""
     reasoning: str = ""
     finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    """How many the server counted in the request."""
 
 
 class CallLine(_Line):
@@ -237,8 +240,9 @@ class Recorder:
     def request(self, query: Query) -> None:
         self._line(RequestLine(number=query.number, messages=tuple(dict(message) for message in query.messages)))
 
-    def chunk(self, text: str, reasoning: str, finish_reason: str | None) -> None:
-        self._held.append(ChunkLine(text=text, reasoning=reasoning, finish_reason=finish_reason))
+    def chunk(self, text: str, reasoning: str, finish_reason: str | None, prompt_tokens: int | None = None) -> None:
+        line = ChunkLine(text=text, reasoning=reasoning, finish_reason=finish_reason, prompt_tokens=prompt_tokens)
+        self._held.append(line)
         self._release(is_end=False)
 
     def turn(self, turn: Turn) -> None:

@@ -19,7 +19,8 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, context_size, find_endpoint, sees_images
+from adapter.context import Context, context_of
+from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
 from adapter.failures import UNKNOWN, Failure, failure_of
@@ -27,14 +28,14 @@ from adapter.grammar import gbnf, json_schema
 from adapter.schema_shapes import Choices
 from adapter.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
 from adapter.secrets import Secrets
-from adapter.tools import ToolSet
+from adapter.tools import Tool, ToolSet
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
     from openai.types.chat import ChatCompletionChunk
     from tenacity import RetryCallState
 
-__all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "constraint_fields", "context_size", "find_endpoint"]
+__all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "constraint_fields", "find_endpoint"]
 
 Message: TypeAlias = Mapping[str, Json]
 _T = TypeVar("_T")
@@ -48,13 +49,24 @@ REFUSED_PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What the server counted, in tokens. ``reused``: of the prompt, those that it had read before; None: unsaid."""
+
+    prompt: int
+    written: int = 0
+    reused: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of an answer. The last one has the ``finish_reason``; ``raw`` is the server's own event."""
+    """A piece of an answer. The last ones have the ``finish_reason`` and, where the server counts, the ``usage``.
+    ``raw`` is the server's own event."""
 
     text: str
     reasoning: str = ""
     finish_reason: str | None = None
     raw: JsonObject | None = None
+    usage: Usage | None = None
 
 
 class ChatClient:
@@ -99,9 +111,9 @@ class ChatClient:
         """The names of the models that the server has."""
         return self._patiently(lambda: [model.id for model in self._client().models.list()])
 
-    def context_size(self) -> int | None:
-        """Tokens that fit into the model's context; None where the server does not tell."""
-        return context_size(self.endpoint)
+    def context(self) -> Context:
+        """How much of a conversation the server holds. Has Ollama load the model, which else tells nothing."""
+        return context_of(self.endpoint, self.model, load=True)
 
     def sees_images(self) -> bool | None:
         """Whether the model takes images; None where the server does not tell."""
@@ -123,7 +135,11 @@ class ChatClient:
         Raises TransportError, at the first ``next`` or later.
         """
         given = {"stop": list(stop) or None, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        body: JsonObject = {"model": self.model, "messages": [dict(message) for message in messages]}
+        body: JsonObject = {
+            "model": self.model,
+            "messages": [dict(message) for message in messages],
+            "stream_options": {"include_usage": True},
+        }
         body |= {name: value for name, value in given.items() if value is not None} | dict(extra or {})
         response, first = self._patiently(lambda: self._open(body))
         try:
@@ -260,7 +276,24 @@ def _read(event: ChatCompletionChunk) -> Chunk:
     delta = delta if isinstance(delta, dict) else {}
     # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
     reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-    return Chunk(_text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw)
+    return Chunk(_text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, _usage(raw))
+
+
+def _usage(raw: JsonObject) -> Usage | None:
+    usage, timings = raw.get("usage"), raw.get("timings")  # llama.cpp says timings without being asked
+    if isinstance(timings, dict) and isinstance(read := timings.get("prompt_n"), int):
+        reused = timings.get("cache_n")
+        reused = reused if isinstance(reused, int) else None
+        return Usage(read + (reused or 0), _count(timings.get("predicted_n")), reused)
+    if isinstance(usage, dict) and isinstance(prompt := usage.get("prompt_tokens"), int):
+        details = usage.get("prompt_tokens_details")
+        reused = details.get("cached_tokens") if isinstance(details, dict) else None
+        return Usage(prompt, _count(usage.get("completion_tokens")), reused if isinstance(reused, int) else None)
+    return None
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _text(value: Json) -> str:
@@ -273,15 +306,39 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 
-def constraint_fields(kind: Kind, tools: ToolSet, choices: Choices | None = None, **options: Json) -> JsonObject:
+MAX_VALUE = 200
+"""Characters of a string that is no text of any length. A small model that writes more has lost its way."""
+
+
+def constraint_fields(
+    kind: Kind,
+    tools: ToolSet,
+    choices: Choices | None = None,
+    *,
+    format: str = "hermes",
+    reply: Tool | None = None,
+    several: bool = False,
+    max_string: int | None = MAX_VALUE,
+    max_text: int | None = None,
+) -> JsonObject:
     """The request fields that make this kind of server write nothing but a call of one of the tools.
 
-    Empty for a server that is not known to enforce any. ``options`` are those of `gbnf` and `json_schema`.
-    With GBNF the call is in ``<tool_call>`` markers; with a JSON Schema it is bare, its arguments under ``parameters``.
+    Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
+    With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
+    ``parameters``.
     """
     if kind in _TAKES_GBNF:
-        return {_TAKES_GBNF[kind]: gbnf(tools, choices=choices, **options)}
+        grammar = gbnf(
+            tools,
+            format=format,
+            choices=choices,
+            reply=reply,
+            several=several,
+            max_string=max_string,
+            max_text=max_text,
+        )
+        return {_TAKES_GBNF[kind]: grammar}
     if kind in _TAKES_JSON_SCHEMA:
-        schema = json_schema(tools, choices=choices, **options)
+        schema = json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
     return {}

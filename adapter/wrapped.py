@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -18,13 +19,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraint import Constraint
-from adapter.endpoints import recognise
+from adapter.endpoints import Endpoint, recognise
 from adapter.errors import UsageError
 from adapter.events import JsonObject
+from adapter.grounding import Ground
+from adapter.profiles import check, setups
 from adapter.transport import constraint_fields
 from adapter.wire import responses
-from adapter.wire.errors import RequestError, refusal
-from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.errors import RequestError, refusal, relayed
+from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import as_json
 
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 else:
     Client = TypeVar("Client")
 
+_log = logging.getLogger("adapter")
+
 
 CHAT, RESPONSES = "/chat/completions", "/responses"
 
@@ -43,30 +48,45 @@ def wrap(
     client: Client,
     *,
     format: str | None = None,
-    style: str = "trained",
+    style: str | None = None,
     policy: str = "safe",
     stream_arguments: bool = False,
     constraint: Constraint | None = None,
+    grounded: bool = False,
+    ground: Ground | None = None,
+    profile: str = "none",
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
 
     ``format``: how the model writes calls; None goes by the model's name in each request. ``style``: how the prompt
-    describes the tools (see `system_prompt`). ``policy``: which text may become a call (see `Parser`).
+    describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
+    call (see `Parser`).
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
-    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`).
+    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`). ``grounded``: an
+    enforced call has only values that the conversation mentions, where an argument's name tells what it is;
+    ``ground``: values that you know (see `adapter.grounding`).
+    ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
+    that a request names, or a profile's name or file.
     The copy shares the connections of ``client``, which stays as it is.
-    Raises UsageError for an unknown format, style or policy, and for what is no such client.
+    Raises UsageError for an unknown format, style, policy or profile, and for what is no such client.
     """
     from openai import AsyncOpenAI, OpenAI
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {type(client).__name__}")
     options = Options(
-        format=format, style=style, policy=policy, stream_arguments=stream_arguments, constraint=constraint
+        format=format,
+        style=style,
+        policy=policy,
+        stream_arguments=stream_arguments,
+        constraint=constraint,
+        grounded=grounded,
+        ground=ground,
     )
     options = checked(options)
-    server = _Server(str(client.base_url).rstrip("/"), options)
+    check(profile)
+    server = _Server(str(client.base_url).rstrip("/"), options, profile)
     if isinstance(client, AsyncOpenAI):
         http = _library_of(client._client)
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
@@ -83,20 +103,27 @@ def _library_of(client: object) -> Any:
 class _Server:
     """What is behind the client. Asked once, before the first request that may need a constraint."""
 
-    def __init__(self, base_url: str, options: Options) -> None:
-        self._base_url, self._options = base_url, options
-        self._is_known = options.constraint == "off"
+    def __init__(self, base_url: str, options: Options, profile: str) -> None:
+        self._base_url, self._options, self._profile = base_url, options, profile
+        self._is_known = options.constraint == "off" and profile == "none"
 
-    def options(self) -> Options:
-        if not self._is_known:
+    def options(self, sent: Any) -> Options:
+        if not self._is_known and _is_chat(sent):
             if kind := recognise(self._base_url):
-                # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
-                self._options = replace(self._options, enforce=partial(constraint_fields, kind, max_string=None))
+                self._options = replace(self._options, enforce=partial(constraint_fields, kind))
+                setup_of, notes = setups(self._profile, Endpoint(self._base_url, kind))
+                self._options = replace(self._options, setup_of=setup_of)
+                for note in notes:
+                    _log.info(note)
             self._is_known = True
         return self._options
 
-    async def options_soon(self) -> Options:
-        return self._options if self._is_known else await asyncio.to_thread(self.options)
+    async def options_soon(self, sent: Any) -> Options:
+        return self._options if self._is_known else await asyncio.to_thread(self.options, sent)
+
+
+def _is_chat(sent: Any) -> bool:
+    return bool(sent.method == "POST" and sent.url.path.endswith((CHAT, RESPONSES)))
 
 
 class _Transport:
@@ -106,24 +133,40 @@ class _Transport:
         self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, self._server.options())
+        passage = _Passage(self._http, sent, self._server.options(sent))
         if passage.refused:
             return passage.refused
         response = self._client.send(passage.sent, stream=True)
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.iter_raw())
         if passage.request.stream:
-            return passage.stream(response, self._pieces(response, passage.streamed()))
-        return passage.whole(response, response.read())
+            return passage.stream(response, self._pieces(response, passage))
+        while True:
+            body = passage.whole(response, response.read())
+            if not isinstance(body, dict):
+                return body
+            response = self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                return passage.untouched(response, response.iter_raw())
 
-    def _pieces(self, response: Any, streamed: Streamed) -> Iterator[bytes]:
-        try:
-            for piece in response.iter_bytes():
-                yield streamed.feed(piece)
-                if streamed.is_done:
-                    break
-        except (self._http.NetworkError, self._http.RemoteProtocolError):
-            pass  # the end of the stream says what that means
+    def _pieces(self, response: Any, passage: _Passage) -> Iterator[bytes]:
+        streamed = passage.streamed()
+        while True:
+            try:
+                for piece in response.iter_bytes():
+                    yield streamed.feed(piece)
+                    if streamed.is_done:
+                        break
+            except (self._http.NetworkError, self._http.RemoteProtocolError):
+                pass  # the end of the stream says what that means
+            body = streamed.next_body()
+            if body is None:
+                break
+            response.close()
+            response = self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                yield streamed.fail(relayed(response.status_code, response.read()))
+                return
         yield streamed.close()
 
     def __enter__(self) -> _Transport:
@@ -143,24 +186,40 @@ class _AsyncTransport:
         self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, await self._server.options_soon())
+        passage = _Passage(self._http, sent, await self._server.options_soon(sent))
         if passage.refused:
             return passage.refused
         response = await self._client.send(passage.sent, stream=True)
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.aiter_raw())
         if passage.request.stream:
-            return passage.stream(response, self._pieces(response, passage.streamed()))
-        return passage.whole(response, await response.aread())
+            return passage.stream(response, self._pieces(response, passage))
+        while True:
+            body = passage.whole(response, await response.aread())
+            if not isinstance(body, dict):
+                return body
+            response = await self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                return passage.untouched(response, response.aiter_raw())
 
-    async def _pieces(self, response: Any, streamed: Streamed) -> AsyncIterator[bytes]:
-        try:
-            async for piece in response.aiter_bytes():
-                yield streamed.feed(piece)
-                if streamed.is_done:
-                    break
-        except (self._http.NetworkError, self._http.RemoteProtocolError):
-            pass  # the end of the stream says what that means
+    async def _pieces(self, response: Any, passage: _Passage) -> AsyncIterator[bytes]:
+        streamed = passage.streamed()
+        while True:
+            try:
+                async for piece in response.aiter_bytes():
+                    yield streamed.feed(piece)
+                    if streamed.is_done:
+                        break
+            except (self._http.NetworkError, self._http.RemoteProtocolError):
+                pass  # the end of the stream says what that means
+            body = streamed.next_body()
+            if body is None:
+                break
+            await response.aclose()
+            response = await self._client.send(passage.asking(body), stream=True)
+            if response.status_code != 200:
+                yield streamed.fail(relayed(response.status_code, await response.aread()))
+                return
         yield streamed.close()
 
     async def __aenter__(self) -> _AsyncTransport:
@@ -182,7 +241,7 @@ class _Passage:
         self.sent = sent
         self._http = http
         self._head: JsonObject | None = None  # of an answer to `responses`
-        if sent.method != "POST" or not sent.url.path.endswith((CHAT, RESPONSES)):
+        if not _is_chat(sent):
             return
         url = sent.url
         try:
@@ -196,14 +255,23 @@ class _Passage:
         except RequestError as error:
             self.refused = http.Response(error.status, json=refusal(error), request=sent)
         if self.request is not None:
-            headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
-            content = as_json(self.request.body)
-            self.sent = http.Request(sent.method, url, headers=headers, content=content, extensions=sent.extensions)
+            self._completed = Completed(self.request)
+            self.sent = self._asking(url, self.request.body)
 
     def streamed(self) -> Streamed:
         assert self.request is not None
         writer = None if self._head is None else responses.ResponsesWriter(self._head)
         return Streamed(self.request, int(time.time()), writer)
+
+    def asking(self, body: JsonObject) -> Any:
+        """One more request, for what is still wanted."""
+        return self._asking(self.sent.url, body)
+
+    def _asking(self, url: Any, body: JsonObject) -> Any:
+        """The HTTP request as it came, with another body, at another address."""
+        sent = self.sent
+        headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
+        return self._http.Request(sent.method, url, headers=headers, content=as_json(body), extensions=sent.extensions)
 
     def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
         return self._answered(response, response.headers, pieces)
@@ -212,11 +280,14 @@ class _Passage:
         return self._answered(response, _own_headers(response), pieces)
 
     def whole(self, response: Any, body: bytes) -> Any:
-        assert self.request is not None
-        status, answer = translated_body(body, self.request)
+        """The client's response, or the body of one more request to the server."""
+        answer = self._completed.feed(body)
+        if not isinstance(answer, tuple):
+            return answer
+        status, completion = answer
         if self._head is not None and status == 200:
-            answer = responses.as_answer(answer, self._head)
-        return self._http.Response(status, headers=_own_headers(response), json=answer, request=self.sent)
+            completion = responses.as_answer(completion, self._head)
+        return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
 
     def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
         return self._http.Response(

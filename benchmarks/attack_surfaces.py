@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from adapter.agent import Agent
 from adapter.approval import Rule
 from adapter.console import Console
+from adapter.errors import AdapterError
 from adapter.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
 from adapter.host import Host, WebAccess
+from adapter.runner import Settings, run_task
 from adapter.session import Limits, Message
 from adapter.transport import Chunk
 from adapter.workspace import Workspace
 from benchmarks import naive
+
+AFAR = "0.0.0.0"
+"""An address of this machine that does not look like one: a server there is sent the key."""
 
 Call = tuple[str, dict[str, Any]]
 Verbs = dict[str, Callable[..., Call]]
@@ -120,6 +127,8 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     """Do in ``ws`` what ``case`` says; what a model would be shown."""
     if "shows" in case:
         return _on_the_console(case["shows"], surface)
+    if "says" in case:
+        return _with_a_server(case, surface, ws)
     if "answers" in case:
         if surface == "naive":
             return naive.agent(case["answers"], case.get("task", "task"))
@@ -139,6 +148,25 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
                 verdict = "ok" if result.ok else "refused"
                 results.append(f"{verdict}: {result.content}\n{result.data or ''}\n{result.user_message}")
             return results
+
+
+def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
+    """The transcript, and the error if there is one."""
+    status, *answers = case["says"]
+    port, said = os.environ["ATTACK_PORT"], quote(json.dumps(answers), safe="")
+    url = f"http://{case.get('user', '')}{AFAR}:{port}/says/{status}/{said}/v1"
+    record = ws.parent / "state" / "record.jsonl"
+    error = ""
+    if surface == "naive":
+        error = naive.chat(url, case.get("task", "task"), str(record))
+    else:
+        settings = Settings(ws, url, "m", "yolo", format="hermes", record=record, state=ws.parent / "state")
+        try:
+            with Path(os.devnull).open("w", encoding="utf-8") as user, redirect_stdout(user), redirect_stderr(user):
+                run_task(case.get("task", "task"), settings)
+        except AdapterError as raised:
+            error = str(raised)
+    return [record.read_text(encoding="utf-8") if record.exists() else "", error]
 
 
 def _naively(call: Sequence[Any], case: dict[str, Any]) -> str:

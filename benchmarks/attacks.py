@@ -1,6 +1,6 @@
 """The attack suite: what a hostile model, file, page or client may try, run against this program and a naive one.
 
-    python -m benchmarks.attacks [GROUP ...] [--quick] [--verbose] [--json]
+    python -m benchmarks.attacks [GROUP ...] [--quick] [--verbose] [--json] [--write]
 
 The attacks are data, ``fixtures/attacks/GROUP.toml``. Each is done in a directory of its own by a process of its own,
 with limits on memory, time and file size, beside canaries: a sibling of the workspace, a folder outside, a home.
@@ -20,8 +20,10 @@ not run at all where there is none. No case may name the root of the file system
     id = {do = [["read", "a.txt"]], gives = "hello"}
 
 A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model, whose
-tools are Blade's), ``request`` (raw HTTP for `adapter serve`), ``shows`` (text for a terminal), ``may`` (paths that it
-may change), ``never`` (text in no output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes).
+tools are Blade's), ``says`` (of a model server: a status and its answers, in which ``{SENT}`` is the header with the
+key; judged is the transcript), ``request`` (raw HTTP for `adapter serve`), ``shows`` (text for a terminal), ``may``
+(paths that it may change), ``never`` (text in no output), ``most`` (characters of output), ``after`` (files as they
+must be), ``seconds``, ``fsize`` (bytes).
 """
 
 from __future__ import annotations
@@ -48,12 +50,16 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from benchmarks import naive
-from benchmarks.attack_surfaces import SURFACES, run_case
+from benchmarks.attack_surfaces import AFAR, SURFACES, run_case
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "attacks"
+TABLE = FOLDER.parents[1] / "docs" / "attacks.md"
 CANARY = "CANARY-4f1d"
+KEY = f"{CANARY}-key"
+"""What OPENAI_API_KEY is."""
 SECONDS = 15.0
 """Of CPU time for a case that does not say so itself, and four times as long by the clock, on machines with other work;
 the naive tools get one by the clock, so that what hangs does not hold up all."""
@@ -186,7 +192,7 @@ def filled(value: Any, base: Path) -> Any:
         case str():
             for name, place in {"WS": "ws", "OUT": "outside", "HOME": "home", "EVIL": "ws-evil"}.items():
                 value = value.replace(f"{{{name}}}", str(base / place))
-            return value.replace("{PID}", str(os.getpid()))
+            return value.replace("{PID}", str(os.getpid())).replace("{KEY}", KEY)
         case list():
             return [filled(item, base) for item in value]
         case {"times": int(times), **rest}:
@@ -232,8 +238,11 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
     printed = (base / "printed").read_bytes().decode("utf-8", "replace") if (base / "printed").exists() else ""
     if status == "hung":
         return "did not come back"
-    if status or (shown.startswith("CRASH") and (surface != "naive" or "answers" in data)):
+    is_crash = shown.startswith("CRASH") and (surface != "naive" or "answers" in data or "MemoryError" in shown[:30])
+    if status or is_crash:
         return f"{status} {shown[:200]}"
+    if len(shown) > data.get("most", sys.maxsize):
+        return f"{len(shown):,} characters for the model"
     if left:
         return f"{len(left)} processes left"
     if grown > MAX_GROWTH:
@@ -247,7 +256,8 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
         if after[place] != before[place]:
             return f"{place} changed: {sorted(set(before[place].items()) ^ set(after[place].items()))[:2]}"
     if CANARY in shown + printed:
-        return f"the canary came out: {shown[:200]!r}"
+        start = (shown + printed).index(CANARY)
+        return f"the canary came out: {(shown + printed)[max(start - 200, 0) : start + 50]!r}"
     changed = {name for name, _ in set(before["ws"].items()) ^ set(after["ws"].items())}
     allowed = data.get("may", [])
     if any(name not in allowed for name in changed):
@@ -285,7 +295,7 @@ def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tup
             os.environ.update(
                 HOME=str(base / "home"),
                 ATTACK_PORT=str(port),
-                OPENAI_API_KEY=f"{CANARY}-key",
+                OPENAI_API_KEY=KEY,
                 MY_TOKEN=f"{CANARY}-token",
             )
             resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
@@ -359,15 +369,50 @@ class Waiting(BaseHTTPRequestHandler):
                 for _ in range(600):
                     self.wfile.write(b"x")
                     time.sleep(0.1)
+        elif path.startswith("/says/"):
+            status = int(path.split("/")[2])
+            self._answer(status, b'{"data": [{"id": "m"}]}' if status == 200 else self._said(path)[0].encode())
         else:
             self._hit()
             self._answer(200, CANARY.encode())
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._hit()
+        if self.path.startswith("/says/"):
+            self._say(int(self.path.split("/")[2]), self._said(self.path), body)
+            return
+        if b"SAY THE KEY" in body:
+            self._answer(401 if b"401" in body else 200, self.headers.get("Authorization", "no key").encode())
+            return
         choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
         self._answer(200, json.dumps({"id": "x", "choices": [choice]}).encode())
+
+    def _said(self, path: str) -> list[str]:
+        """The answers in an address like ``/says/STATUS/ANSWERS/v1/models``."""
+        answers = json.loads(unquote(path.split("/")[3]))
+        return [answer.replace("{SENT}", self.headers.get("Authorization", "")) for answer in answers]
+
+    def _say(self, status: int, answers: list[str], body: bytes) -> None:
+        """The next answer, in pieces of three characters if it is to be streamed."""
+        if status != 200:
+            self._answer(status, answers[0].encode())
+            return
+        asked = json.loads(body)
+        number = sum(message["role"] == "assistant" for message in asked["messages"])
+        text = answers[number] if number < len(answers) else "Done."
+        if not asked.get("stream"):
+            self._answer(200, json.dumps({"choices": [{"message": {"content": text}}]}).encode())
+            return
+        pieces = [text[start : start + 3] for start in range(0, len(text), 3)]
+        choices: list[Any] = [{"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces]
+        choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+        events = [
+            {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
+            for choice in choices
+        ]
+        stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+        self._answer(200, stream.encode(), **{"Content-Type": "text/event-stream"})
 
     def _hit(self) -> None:
         with self.hits.open("a") as file:
@@ -375,7 +420,8 @@ class Waiting(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json" if self.command == "POST" else "text/plain")
+        if "Content-Type" not in headers:
+            self.send_header("Content-Type", "application/json" if self.command == "POST" else "text/plain")
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name, value)
@@ -461,14 +507,20 @@ def confine() -> None:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise SystemExit("the attacks run in a sandbox alone: install bubblewrap")
-    with tempfile.TemporaryDirectory(prefix="adapter-attacks-") as folder:
+    with tempfile.TemporaryDirectory(prefix=naive.FOLDER_PREFIX) as folder:
         box = [
             *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder),
             *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL"),
             *("--die-with-parent", "--new-session", "--setenv", "TMPDIR", folder, "--chdir", str(FOLDER.parents[1])),
         ]
         command = [bwrap, *box, sys.executable, "-m", "benchmarks.attacks", *sys.argv[1:]]
-        raise SystemExit(subprocess.run(command, check=False).returncode)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    print(done.stdout, end="")
+    if "--write" in sys.argv and done.returncode == 0:
+        text = TABLE.read_text(encoding="utf-8")
+        rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+        TABLE.write_text(text[: text.index("| group |")] + "\n".join(rows) + "\n", encoding="utf-8")
+    raise SystemExit(done.returncode)
 
 
 def run_all(
@@ -478,7 +530,7 @@ def run_all(
     naive.check_confined()
     tallies: dict[str, Tally] = {}
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-attacks-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=naive.FOLDER_PREFIX)))
         Waiting.hits = hits = folder / "hits"
         waiting = ThreadingHTTPServer(("127.0.0.1", 0), Waiting)
         port = waiting.server_port
@@ -530,8 +582,9 @@ def _force(remove: Any, path: str, _: object) -> None:
 
 @contextmanager
 def _own_proxy(upstream: int) -> Iterator[int]:
-    command = [sys.executable, "-m", "adapter", "serve", "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "adapter", "serve", "--upstream", f"http://{AFAR}:{upstream}/v1", "--port", "0"]
+    environment = {**os.environ, "OPENAI_API_KEY": KEY}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         found = re.search(r":(\d+)/v1, from", process.stderr.readline())
         assert found
@@ -543,7 +596,7 @@ def _own_proxy(upstream: int) -> Iterator[int]:
 
 @contextmanager
 def _naive_proxy(upstream: int) -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), naive.proxy(f"http://127.0.0.1:{upstream}/v1"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), naive.proxy(f"http://127.0.0.1:{upstream}/v1", KEY))
     with forked(server):
         yield server.server_port
 
@@ -572,6 +625,7 @@ def main() -> None:
     options.add_argument("--every", type=int, default=1, help="one case of so many")
     options.add_argument("--verbose", action="store_true")
     options.add_argument("--own", action="store_true", help="not the naive tools")
+    options.add_argument("--write", action="store_true", help="put the table into docs/attacks.md if nothing was lost")
     options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
     chosen = options.parse_args()
     confine()

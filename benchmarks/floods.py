@@ -309,9 +309,7 @@ CASES: dict[str, Case] = {
     "one line: edit": Case(lay_line("big"), maki("edit", {"path": "big", "old_string": "a", "new_string": "b"})),
     "one line: index": Case(lay_line("big.py"), maki("index", {"path": "big.py"})),
     "one line: copy_file": Case(lay_line("big"), blade("copy_file", {"source": "big", "destination": "copy"})),
-    "one line: SearchText (grep)": Case(
-        lay_line("big"), promptly("SearchText", {"pattern": "needle", "path": "."}), is_program=True
-    ),
+    "one line: SearchText": Case(lay_line("big"), promptly("SearchText", {"pattern": "needle", "path": "."})),
     "entries: list_directory": Case(lay_entries, blade("list_directory", {"path": "many"})),
     "entries: get_workspace_structure": Case(lay_entries, blade("get_workspace_structure", {"depth": 3})),
     "entries: find_files": Case(lay_entries, blade("find_files", {"pattern": "f0000500"})),

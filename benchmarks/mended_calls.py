@@ -144,7 +144,9 @@ def judge(text: str, right: Call, tools: ToolSet) -> str:
 
 def answer(client: ChatClient, messages: Sequence[Message], tools: ToolSet, seed: int, *, grammar: bool) -> str:
     """Seed 0 is the likeliest answer, others are drawn at temperature 0.8."""
-    constraint = constraint_fields(client.endpoint.kind, tools, max_string=MAX_STRING) if grammar else {}
+    constraint = (
+        constraint_fields(client.endpoint.kind, tools, max_string=MAX_STRING, max_text=MAX_STRING) if grammar else {}
+    )
     chunks = client.stream(
         messages, max_tokens=MAX_TOKENS, temperature=0.8 if seed else 0.0, seed=seed, extra=constraint
     )

@@ -12,16 +12,35 @@ import os
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+FOLDER_PREFIX = "adapter-attacks-"
+"""Of the names of the folders that a run may write in."""
+
 
 def is_confined() -> bool:
-    """Whether the file system is read-only here, and so are the places where people keep things."""
-    places = ("/", "/etc", "/usr", os.path.expanduser("~root"), os.path.dirname(__file__))
-    return all(os.statvfs(place).f_flag & os.ST_RDONLY for place in places if os.path.exists(place))
+    """Whether bubblewrap holds this process, with nothing to write but its own /dev and /proc and a folder of the
+    suite's that TMPDIR names."""
+    folder = os.environ.get("TMPDIR", "")
+    if not os.path.basename(folder).startswith(FOLDER_PREFIX) or _first_line("/proc/1/comm") != "bwrap":
+        return False
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        mounts = [line.split(" ") for line in file]
+    writable = {place for _, place, _, options, *_ in mounts if "ro" not in options.split(",")}
+    read_only = ("/", os.path.dirname(folder), os.path.dirname(__file__))
+    return all(place == folder or re.match("/(dev|proc)(/|$)", place) for place in writable) and all(
+        os.statvfs(place).f_flag & os.ST_RDONLY for place in read_only
+    )
+
+
+def _first_line(path: str) -> str:
+    with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+        return file.readline().rstrip("\n")
+    return ""
 
 
 def check_confined() -> None:
@@ -204,20 +223,47 @@ def agent(answers: Sequence[str], task: str) -> list[str]:
     return prompts
 
 
+def chat(url: str, task: str, record: str) -> str:
+    """Let the model at ``url`` work, with everything that was said in the file ``record``; the error."""
+    check_confined()
+    messages = [{"role": "user", "content": task}]
+    headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
+    try:
+        for _ in range(3):
+            body = json.dumps({"model": "m", "messages": messages}).encode()
+            request = urllib.request.Request(f"{url}/chat/completions", body, headers)
+            with urllib.request.urlopen(request, timeout=5) as response:
+                answer = json.load(response)["choices"][0]["message"]["content"]
+            results = [TOOLS[name](**arguments) for name, arguments in calls_in(answer)]
+            messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": "\n".join(results)}]
+    except urllib.error.HTTPError as error:
+        return f"{url}: {error.read().decode()}"
+    except Exception as error:  # noqa: BLE001  # as naive as the rest
+        return f"{url}: {error}"
+    finally:
+        with open(record, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(message, ensure_ascii=False) + "\n" for message in messages)
+    return ""
+
+
 def show(text: str) -> None:
     print(text)
 
 
-def proxy(upstream: str) -> type[BaseHTTPRequestHandler]:
-    """Hands on whatever comes to ``upstream``."""
+def proxy(upstream: str, key: str) -> type[BaseHTTPRequestHandler]:
+    """Hands on whatever comes to ``upstream``, with the key that it wants, and what it says."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            request = urllib.request.Request(f"{upstream}/chat/completions", body, dict(self.headers))
-            with urllib.request.urlopen(request) as response:
+            headers = {**dict(self.headers), "Authorization": f"Bearer {key}"}
+            try:
+                response = urllib.request.urlopen(urllib.request.Request(f"{upstream}/chat/completions", body, headers))
+            except urllib.error.HTTPError as error:
+                response = error
+            with response:
                 answer = response.read()
-            self.send_response(200)
+            self.send_response(response.status)
             self.send_header("Access-Control-Allow-Origin", "*")
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()

@@ -162,7 +162,7 @@ def _real_second(
         {"role": "user", "content": f"<tool_response>\n{BARE if bare else message}\n</tool_response>"},
     ]
     choices: Choices = choices_for(tools, evidence) if grounded else {}
-    constraint = constraint_fields(client.endpoint.kind, tools, choices, max_string=MAX_STRING)
+    constraint = constraint_fields(client.endpoint.kind, tools, choices, max_string=MAX_STRING, max_text=MAX_STRING)
     answer = client.stream(messages, temperature=0.0, seed=1, max_tokens=MAX_TOKENS, extra=constraint)
     return _judged("".join(chunk.text for chunk in answer), row, text)
 

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.agent import Agent
 from adapter.endpoints import find_endpoint
-from adapter.errors import TransportError
+from adapter.errors import TransportError, UsageError
 from adapter.events import TextDelta, ToolCall, ToolResult
 from adapter.host import Host
 from adapter.session import Done, Limits
@@ -181,3 +181,31 @@ def test_random_weights_through_real_llama_cpp_do_no_harm(random_engine, root):
         done = Agent(workspace, Short(), style="small", limits=Limits(turns=2)).run("Read a.txt")
     assert done.reason in ("answered", "turns", "unreadable")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+@pytest.fixture
+def llama_cpp(server):
+    return server.on("/props", as_json(200, {"default_generation_settings": {}}))
+
+
+def test_with_the_constraint_arguments_only_a_broken_call_is_enforced(llama_cpp, root):
+    """The first answer is free, the one after a call that came to nothing is not, the next one is free again."""
+    llama_cpp.on(CHAT, in_pieces(EDIT.replace('"arguments"', '"arguments" {')), in_pieces(EDIT), in_pieces("Done."))
+    assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert ["grammar" in body for body in llama_cpp.bodies()] == [False, True, False]
+
+
+def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, root):
+    """It is told of the tool by which it replies; what it says there is the answer."""
+    reply = '<tool_call>\n{"name": "reply", "arguments": {"text": "All done."}}\n</tool_call>'
+    llama_cpp.on(CHAT, in_pieces(EDIT), in_pieces(reply))
+    assert run(llama_cpp, root, constraint="prefer") == Done("answered", "All done.")
+    first, second = llama_cpp.bodies()
+    assert "reply" in first["messages"][0]["content"]
+    assert "apply_edit" in first["grammar"] == second["grammar"]
+
+
+def test_a_constraint_takes_a_chat_that_knows_its_server(root):
+    with Workspace(root) as workspace, pytest.raises(UsageError, match="takes a ChatClient, not a object"):
+        Agent(workspace, object(), constraint="prefer")  # type: ignore[arg-type]

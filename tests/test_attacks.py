@@ -11,9 +11,8 @@ import sys
 import pytest
 
 from benchmarks import naive
-from benchmarks.attacks import FOLDER, cases, run_all
+from benchmarks.attacks import FOLDER, TABLE, cases, run_all
 
-TABLE = FOLDER.parents[1] / "docs" / "attacks.md"
 TAKES_AWAY = ("delete", "move")
 
 
@@ -33,6 +32,7 @@ def test_nothing_of_it_runs_outside_the_sandbox(tmp_path):
         lambda: naive.run(f"rm {victim}"),
         lambda: naive.code("open('made', 'w')"),
         lambda: naive.agent(["x"], "task"),
+        lambda: naive.chat("http://127.0.0.1:9/v1", "task", str(victim)),
         lambda: run_all(["links"]),
     ]
     for call in calls:
@@ -65,12 +65,13 @@ def test_the_table_is_about_these_cases():
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the attacks run in a bubblewrap sandbox alone")
 def test_no_attack_succeeds_and_no_work_is_refused():
-    """Of four cases one, with one dialect that has the tools; the naive tools lose attacks of every group."""
-    command = [sys.executable, "-m", "benchmarks.attacks", "--quick", "--every", "4", "--json"]
+    """Of ten cases one, with one dialect that has the tools; the naive tools lose more attacks than they hold."""
+    command = [sys.executable, "-m", "benchmarks.attacks", "--quick", "--every", "10", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False, cwd=FOLDER.parents[1])
     if "bwrap:" in done.stderr:
         pytest.skip(f"bubblewrap does not work here: {done.stderr.strip()}")
     sides = json.loads(done.stdout)
     for group, tally in sides["own"].items():
         assert tally["succeeded"] == tally["refused"] == [], group
-        assert sides["naive"][group]["succeeded"], group
+    naively = sides["naive"].values()
+    assert sum(len(tally["succeeded"]) for tally in naively) > sum(tally["attacks"] for tally in naively) / 2

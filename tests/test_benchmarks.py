@@ -10,7 +10,7 @@ import pytest
 
 from adapter.formats import FORMATS
 from adapter.parser import parse
-from benchmarks import bench_serve, fuzz_parse
+from benchmarks import bench_serve, fuzz_parse, prompt_cache
 from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
 
@@ -58,3 +58,15 @@ def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
     missed = asyncio.run(bench_serve.measure([8], rate=100, seconds=0.2, burst=24))
     assert [line for line in missed if "lost or crossed" in line] == []
     assert len(capsys.readouterr().out.splitlines()) == 1 + 3 * 2
+
+
+def test_a_server_reuses_what_it_wrote(random_gguf):
+    """Over four turns on a real llama.cpp: calls shown as they were written are not read again, nor are the tools."""
+    pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
+    ours, encoded, first, anew = (
+        prompt_cache.measure(random_gguf, 4, way, prompt_cache.DENSE) for way in prompt_cache.WAYS
+    )
+    assert ours.calls == anew.calls == 4
+    assert ours.later < encoded.later
+    assert ours.later < first.later
+    assert ours.later < anew.later / 3

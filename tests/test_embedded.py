@@ -26,7 +26,7 @@ def test_it_is_a_llama_cpp_server_on_loopback(random_engine):
     assert recognise(endpoint.base_url) == "llama.cpp"
     with ChatClient(endpoint) as client:
         assert client.models() == ["random"]
-        assert client.context_size() == 4096
+        assert client.context().tokens == 4096
 
 
 def test_it_stops_when_the_block_ends(random_gguf, random_engine):

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from adapter.endpoints import Endpoint, api_url, context_size, find_endpoint, ollama_url, sees_images
+from adapter.endpoints import Endpoint, api_url, find_endpoint, ollama_url, sees_images
 from adapter.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 
@@ -126,23 +126,6 @@ def test_no_server_at_all_says_which_ports_were_asked(free_port):
 def test_a_dead_address_from_the_environment_is_blamed_on_it(free_port):
     with pytest.raises(TransportError, match=r"\(from OPENAI_BASE_URL\)"):
         find_endpoint(environ={"OPENAI_BASE_URL": f"127.0.0.1:{free_port}"})
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "body", "size"),
-    [
-        ("llama.cpp", "/props", {"default_generation_settings": {"n_ctx": 4096}}, 4096),
-        ("ollama", "/api/ps", {"models": [{"context_length": 8192}]}, 8192),
-        ("ollama", "/api/ps", {"models": []}, None),
-        ("vllm", "/v1/models", {"data": [{"id": "x", "max_model_len": 32768}]}, 32768),
-        ("lmstudio", "/api/v0/models", {"data": [{"id": "a"}, {"loaded_context_length": 2048}]}, 2048),
-        ("llama.cpp", "/props", ["odd"], None),
-        ("openai", "/v1/models", {}, None),
-    ],
-)
-def test_the_context_size_is_read_where_a_server_tells(scripted, kind, path, body, size):
-    scripted.on(path, as_json(200, body))
-    assert context_size(Endpoint(f"{scripted.url}/v1", kind)) == size
 
 
 @pytest.mark.parametrize(

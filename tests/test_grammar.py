@@ -15,7 +15,10 @@ from jsonschema import Draft202012Validator
 from adapter.embedded import EmbeddedServer
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
-from adapter.grammar import LONGEST_REPETITION, gbnf, json_schema
+from adapter.formats import FORMATS
+from adapter.frames import frame_of
+from adapter.grammar import LONGEST_REPETITION, MAX_GRAMMAR, gbnf, json_schema
+from adapter.parser import parse
 from adapter.replies import REPLY
 from adapter.schema_shapes import Choices
 from adapter.tools import Tool, ToolSet
@@ -313,3 +316,61 @@ def test_text_may_be_allowed_but_not_what_looks_like_a_call(random_engine):
     for seed in range(6):
         text = sample(random_engine, grammar, seed, max_tokens=40)
         assert text.startswith("<tool_call>\n{") or not text.lstrip().startswith(("<", "{"))
+
+
+FRAMED = [name for name in FORMATS if frame_of(name) != frame_of("hermes")]
+
+
+@pytest.mark.parametrize("name", FRAMED)
+def test_a_call_in_a_formats_frame_is_what_its_parser_reads(name):
+    """The frame is cut out of what the encoder writes: put together again, it is a call."""
+    frame = frame_of(name)
+    text = f'{frame.head}read_file{frame.middle}{{"path"{frame.colon}"a.py"}}{frame.tail}'
+    for format in (name, None):
+        (call,) = parse(text, ToolSet([READ]), format, policy="lenient").calls
+        assert (call.name, call.arguments) == ("read_file", {"path": "a.py"})
+
+
+@pytest.mark.parametrize("name", ["mistral", "llama3_json", "deepseek_v3"])
+def test_the_grammar_of_a_format_makes_its_calls(random_engine, name):
+    tools = ToolSet([READ, WRITE])
+    text = sample(random_engine, gbnf(tools, format=name, max_string=9, max_text=9))
+    (call,) = parse(text, tools, name, policy="lenient").calls
+    assert call.name in tools
+    assert "path" in call.arguments
+
+
+def test_a_schema_that_grows_without_end_is_bounded():
+    """Ten references to ten references to ten: short to write, and a hundred million schemas."""
+    level = {f"p{number}": {"$ref": "#/$defs/next"} for number in range(10)}
+    definitions = {"next": {"type": "object", "properties": {key: {"$ref": f"#/$defs/{key}"} for key in level}}}
+    definitions |= {key: {"type": "object", "properties": level, "required": [*level]} for key in level}
+    tool = tool_of({"type": "object", "properties": level, "$defs": definitions})
+    assert len(gbnf(ToolSet([tool]))) < MAX_GRAMMAR
+    assert len(json.dumps(json_schema(ToolSet([tool])))) < MAX_GRAMMAR
+
+
+def test_many_optional_parameters_make_a_grammar_of_their_size(random_engine):
+    """Any of them may be the first; llama.cpp takes it."""
+    tool = tool_of({"type": "object", "properties": {f"parameter_{number}": PATH for number in range(200)}})
+    grammar = gbnf(ToolSet([tool]), max_string=3)
+    assert len(grammar) < 60_000
+    assert isinstance(call_in(sample(random_engine, grammar))["arguments"], dict)
+
+
+def test_too_large_a_grammar_is_refused_before_it_is_sent():
+    tools = ToolSet([Tool(f"tool_{number}_{'x' * 100}") for number in range(1500)])
+    with pytest.raises(UsageError, match="offer fewer tools"):
+        gbnf(tools)
+
+
+def test_who_declares_no_parameters_takes_none(random_engine):
+    tool = tool_of({"type": "object", "properties": {}})
+    assert arguments_of(random_engine, tool) == {}
+
+
+def test_only_texts_of_any_length_are_unbounded():
+    """A piece of a file would look whole; a name that goes on and on is none."""
+    grammar = gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
+    assert "string-0-40" in grammar
+    assert "char*" in grammar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.grounding import Evidence, choices_for, offered
+from adapter.grounding import Evidence, choices_for, conversational, offered
 from adapter.replies import REPLY
 from adapter.tools import Tool, ToolSet
 
@@ -181,3 +181,38 @@ def test_tools_without_room_for_what_is_quoted_are_not_offered(request_text, nam
 def test_no_tools_are_no_trouble():
     assert list(offered(ToolSet([]), Evidence("'x'"))) == []
     assert choices_for(ToolSet([]), Evidence("'x'")) == {}
+
+
+def said(text, role="user", **fields):
+    return {"role": role, "content": text} | fields
+
+
+def test_a_conversation_grounds_a_clients_tools():
+    """A path is one that the user or a result spells; what nobody speaks of stays free."""
+    messages = [said("Which files are there?"), said("src/a.py\nsrc/b.py", "tool"), said("Delete src/a.py")]
+    found = conversational(ALL, messages)
+    assert found["read_file", "path"] == ["src/a.py"]
+    assert found["delete_file", "path"] == ["src/a.py"]
+    assert ("read_file", "max_lines") not in found
+
+
+def test_what_nobody_named_is_not_deleted_whatever_somebody_knows():
+    """A hook opens what reads, never what destroys."""
+
+    def ground(tool, argument, messages):
+        assert messages[0]["content"] == "Delete the old one"
+        return ["a.txt", "b.txt"] if argument == "path" else None
+
+    found = conversational(ALL, [said("Delete the old one")], ground)
+    assert found["read_file", "path"] == ["a.txt", "b.txt"]
+    assert found["delete_file", "path"] == []
+    assert ("write_file", "content") not in found
+    assert conversational(ALL, [said("Delete b.txt")], lambda *_: ["a.txt", "b.txt"])["delete_file", "path"] == [
+        "b.txt"
+    ]
+
+
+def test_a_hook_knows_arguments_that_we_do_not():
+    customers = ToolSet([tool("invoice", "customer", "amount")])
+    found = conversational(customers, [said("Bill Ann")], lambda tool, name, _: ["C1"] if name == "customer" else None)
+    assert found == {("invoice", "customer"): ["C1"]}

@@ -14,7 +14,7 @@ from adapter.parser import parse
 from adapter.session import Run, Session
 from adapter.tools import ToolSet
 from adapter.transport import Chunk
-from adapter.wire.answer import Answer, whole
+from adapter.wire.answer import Answer, Whole
 from adapter.wire.request import Options, translate
 from adapter.workspace import Workspace
 
@@ -116,6 +116,8 @@ def test_clients_get_the_arguments_that_were_meant(size, streams):
     deltas = [call for chunk in chunks for call in chunk["choices"][0]["delta"].get("tool_calls", ())]
     written = "".join(call["function"]["arguments"] for call in deltas)
     assert json.loads(written) == {"old": "a <|im_end|>\n<tool_call>"}
-    completion = whole({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]}, request)
+    said = {"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]}
+    completion = Whole(request).feed(said)
+    assert isinstance(completion, dict)
     (call,) = completion["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"old": "a <|im_end|>\n<tool_call>"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from adapter.cli import app
 from adapter.config import Config, read_toml
@@ -20,7 +21,13 @@ from tests.test_wrap import CALL, completion
 
 README_FILE = Path(__file__).parent.parent / "README.md"
 README = README_FILE.read_text(encoding="utf-8")
-CONSOLE = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+DOCS = README_FILE.parent / "docs"
+AGENT, EDIT = ((DOCS / name).read_text(encoding="utf-8") for name in ("agent.md", "edit.md"))
+PAGES = [README_FILE, README_FILE.parent / "SECURITY.md", *sorted(DOCS.glob("*.md"))]
+
+
+def consoles(text: str) -> list[str]:
+    return re.findall(r"```console\n(.*?)```", text, re.DOTALL)
 
 
 def sessions(block: str) -> list[tuple[str, str]]:
@@ -47,14 +54,14 @@ def run(command: str, folder: Path) -> str:
 
 def test_the_first_example_prints_what_it_shows(tmp_path):
     """Raw text in, structured call out: `cat` shows the file that `adapter parse` reads."""
-    (_, text), (command, shown) = sessions(CONSOLE[0])
+    (_, text), (command, shown) = sessions(consoles(README)[0])
     (tmp_path / "answer.txt").write_text(text.removesuffix("\n"), encoding="utf-8")
     assert run(command, tmp_path) == shown
 
 
 def test_the_explanation_prints_what_it_shows(tmp_path):
     """What each piece of the text was taken for."""
-    (_, text), (command, shown) = sessions(CONSOLE[2])
+    (_, text), (command, shown) = sessions(consoles(README)[2])
     (tmp_path / "said.txt").write_text(text, encoding="utf-8")
     assert run(command, tmp_path) == shown
 
@@ -62,13 +69,13 @@ def test_the_explanation_prints_what_it_shows(tmp_path):
 @pytest.mark.model
 def test_the_demo_prints_what_it_shows(tmp_path, real_weights):
     """The built-in model really edits the file, as shown."""
-    (command, shown) = sessions(CONSOLE[1])[0]
+    (command, shown) = sessions(consoles(README)[1])[0]
     assert run(command, tmp_path) == shown
 
 
 def test_the_edit_and_its_undo_print_what_they_show(tmp_path):
     """Several files as one change, and back."""
-    (_, text), (edit, changed), (undo, undone) = sessions(CONSOLE[3])
+    (_, text), (edit, changed), (undo, undone) = sessions(consoles(EDIT)[0])
     (tmp_path / "answer.patch").write_text(text, encoding="utf-8")
     (tmp_path / "settings.ini").write_text("[server]\nport = 8000\n", encoding="utf-8")
     assert run(edit, tmp_path) == changed
@@ -125,7 +132,7 @@ def conformance_table() -> str:
 
 
 TABLES = {
-    "formats": (README_FILE.parent / "docs" / "formats.md", formats_table),
+    "formats": (DOCS / "formats.md", formats_table),
     "conformance": (README_FILE, conformance_table),
 }
 """By name, the file that a table stands in and what makes it."""
@@ -151,20 +158,29 @@ def test_the_number_of_formats_is_right():
 
 def test_the_configuration_is_one(tmp_path):
     """Every table that there is, and no other."""
-    (example,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (example,) = re.findall(r"```toml\n(.*?)```", AGENT, re.DOTALL)
     file = tmp_path / "config.toml"
     file.write_text(example)
     assert read_toml(file, Config).model_fields_set == set(Config.model_fields)
 
 
-def test_commands_named_in_the_text_exist():
-    """Every `adapter COMMAND` in code that the README shows is one."""
-    code = "\n".join(re.findall(r"```(?:sh|console)\n.*?```|`adapter [^`]*`", README, re.DOTALL))
-    commands = set(re.findall(r"\badapter ([a-z]+)", code))
-    assert {"demo", "run", "replay", "serve", "tool"} <= commands
-    groups = {group.typer_instance.info.name for group in app.registered_groups if group.typer_instance}
-    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert commands <= known | groups
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_options_named_in_the_text_exist(page):
+    """Every `adapter COMMAND --option` in code that a page shows is one."""
+    shown = re.findall(r"```(?:sh|console)\n.*?```|`adapter [^`]*`", page.read_text(encoding="utf-8"), re.DOTALL)
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group, of the click inside typer
+    for name, rest in re.findall(r"\badapter ([a-z]+)(.*)", "\n".join(shown).replace("\\\n", " ")):
+        assert name in commands, name
+        inner = [commands[name], *getattr(commands[name], "commands", {}).values()]
+        known = {word for each in inner for option in each.params for word in (*option.opts, *option.secondary_opts)}
+        assert set(re.findall(r"(?<![\w'-])--[a-z][a-z-]+", rest)) <= known | {"--help"}, (name, rest)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    """To a file of the project, where they are no addresses."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
 if __name__ == "__main__":

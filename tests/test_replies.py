@@ -70,3 +70,14 @@ def test_the_name_of_a_tool_is_not_taken_twice():
     tools, reply = with_reply(ToolSet([{"name": "Reply"}]))
     assert list(tools) == ["Reply", reply.name]
     assert reply.name != "reply"
+
+
+@pytest.mark.parametrize("size", [None, 1])
+def test_a_reply_that_begins_after_calls_only_ends_them(size):
+    """What a model would say before it has the results is nothing that it knows."""
+    call = encode_call("read_file", {"path": "a"})
+    turn = read(f'{call}\n<tool_call>\n{{"name": "reply", "arguments": ', size)
+    assert [each.name for each in turn.calls] == ["read_file"]
+    assert not turn.invalid
+    assert turn.content == ""
+    assert read(f"{call}\n{in_markers('It says b.')}", size).content == ""

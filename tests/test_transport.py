@@ -13,7 +13,7 @@ import pytest
 from adapter.endpoints import Endpoint
 from adapter.errors import TransportError
 from adapter.tools import ToolSet
-from adapter.transport import ChatClient, Chunk, constraint_fields
+from adapter.transport import ChatClient, Chunk, Usage, constraint_fields
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 
 HELLO = as_stream(delta(role="assistant", content=None), delta("Hel"), delta("lo"), delta(finish_reason="stop"))
@@ -62,6 +62,7 @@ def test_the_request_holds_what_was_given_and_no_tools(scripted):
         "temperature": 0.0,
         "seed": 3,
         "grammar": 'root ::= "a"',
+        "stream_options": {"include_usage": True},
     }
 
 
@@ -253,3 +254,22 @@ def test_the_constraint_is_put_as_the_server_takes_it(kind, field):
 def test_importing_transport_imports_no_sdk():
     code = "import sys, adapter.transport, adapter.embedded; print({'openai', 'httpx2', 'xllamacpp'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "usage"),
+    [
+        ({"timings": {"cache_n": 90, "prompt_n": 10, "predicted_n": 5}}, Usage(100, 5, 90)),
+        ({"usage": {"prompt_tokens": 100, "completion_tokens": 5}}, Usage(100, 5)),
+        (
+            {"usage": {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 8}}},
+            Usage(9, 5, 8),
+        ),
+        ({"usage": None}, None),
+    ],
+    ids=["llama.cpp", "ollama", "openai", "none"],
+)
+def test_what_the_server_counted_comes_with_a_chunk(scripted, event, usage):
+    """The tokens of the prompt, those written, and of the prompt those that it had read before."""
+    scripted.on(CHAT, as_stream(delta("Hi"), {**delta(finish_reason="stop"), **event}))
+    assert [chunk.usage for chunk in ask(scripted) if chunk.usage] == ([usage] if usage else [])

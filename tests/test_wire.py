@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
 from adapter.parser import parse
+from adapter.setups import Setup
 from adapter.tools import ToolSet
 from adapter.wire import anthropic, ollama
-from adapter.wire.answer import Answer, whole
+from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import RequestError, refusal, relayed
-from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
@@ -47,6 +49,12 @@ def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
         calls += [call["function"] for call in choice["delta"].get("tool_calls") or ()]
         finish_reason = choice["finish_reason"] or finish_reason
     return content, reasoning, calls, finish_reason
+
+
+def whole(completion: dict[str, Any], request: Request) -> dict[str, Any]:
+    answer = Whole(request).feed(completion)
+    assert isinstance(answer, dict)
+    return answer
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
@@ -113,6 +121,107 @@ def test_history_is_in_the_models_own_format(name):
     assert "x = 1" in made.body["messages"][3]["content"]
 
 
+ODD = 'I look.\n\n<tool_call>{\'name\': \'ReadFile\', "arguments": {"file": "a.py",}}</tool_call>'
+
+
+def asked_again(options: Options, message: Any, result: Any = None) -> Any:
+    """The messages that the model's server gets when a client goes on after ``message``."""
+    result = result or {"role": "tool", "tool_call_id": message["tool_calls"][0].get("id"), "content": "text"}
+    return translate({"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options).body["messages"]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
+    """To the byte, repaired or not, so that the prompt begins with what the server has read and written."""
+    options = Options()
+    first = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    if is_streamed:
+        streamed = Streamed(first, 0)
+        content, _, (function,), _ = joined(streamed.feed(stream_of("<think>Hm.</think>" + ODD)) + streamed.close())
+        message: Any = {"role": "assistant", "content": content, "tool_calls": [{"id": "", "function": function}]}
+        message["tool_calls"][0]["id"] = parse(ODD, ToolSet(TOOLS), turn=first.turn).calls[0].id
+    else:
+        message = whole(completion("<think>Hm.</think>" + ODD), first)["choices"][0]["message"]
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"path": "a.py"}
+    again = asked_again(options, message)
+    assert again[: len(first.body["messages"])] == first.body["messages"]
+    assert again[2] == {"role": "assistant", "content": ODD}
+    without_id = {**message, "tool_calls": [{"function": message["tool_calls"][0]["function"]}]}
+    assert asked_again(options, without_id)[2]["content"] == ODD, "Ollama's clients"
+
+
+@pytest.mark.parametrize(
+    ("changed", "value"), [("content", "I do not look."), ("tool_calls", []), ("arguments", '{"path": "b.py"}')]
+)
+def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
+    """Memory never speaks against the client."""
+    options = Options()
+    first = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    message = whole(completion(ODD), first)["choices"][0]["message"]
+    if changed == "arguments":
+        message["tool_calls"][0]["function"]["arguments"] = value
+    else:
+        message[changed] = value
+    shown = asked_again(options, message, {"role": "user", "content": "Go on."})[2]["content"]
+    assert shown != ODD
+    assert "a.py" not in shown or changed == "content"
+
+
+NATIVE = Options(native=True)
+
+
+def test_the_servers_own_calls_are_handed_on():
+    """With `native` the request goes as it came; the calls come back, as does one that was left in the text."""
+    asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
+    first = translate(asked, NATIVE)
+    assert first.body == asked
+    own = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "b.py"}'}}
+    answer = completion(CALL)
+    answer["choices"][0]["message"]["tool_calls"] = [own]
+    (choice,) = whole(answer, first)["choices"]
+    assert [call["function"]["name"] for call in choice["message"]["tool_calls"]] == ["read_file"] * 2
+    assert choice["message"]["tool_calls"][1] == own
+    assert (choice["message"]["content"], choice["finish_reason"]) == (None, "tool_calls")
+
+
+def test_the_servers_own_calls_stream_under_our_numbers():
+    """One call in the text, then two of the server's in pieces: the numbers are dense, the pieces join."""
+    header = {"index": 0, "id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"pa'}}
+    other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
+    rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
+    events = [delta(CALL), *(delta(tool_calls=[each]) for each in (header, rest, other)), delta(finish_reason="stop")]
+    answer = Answer(translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE))
+    chunks = [chunk for event in events for chunk in answer.feed(event)] + answer.close()
+    calls: dict[int, str] = {}
+    for chunk in chunks:
+        for call in chunk["choices"][0]["delta"].get("tool_calls", ()):
+            calls[call["index"]] = calls.get(call["index"], "") + call["function"]["arguments"]
+    assert [json.loads(calls[index]) for index in range(3)] == [{"path": "a.py"}, {"path": "b.py"}, {}]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_what_is_known_of_a_model_counts_for_it_alone():
+    """A server with several models: each request is translated as is best for the model that it names."""
+    known = {"qwen3": Setup(native=True), "phi": Setup(format="mistral", style="compact")}
+    options = Options(setup_of=known.get)
+    asked = {"messages": ASK, "tools": TOOLS}
+    assert translate({**asked, "model": "qwen3"}, options).is_native
+    assert translate({**asked, "model": "phi"}, options).format == "mistral"
+    assert "[TOOL_CALLS]" in str(translate({**asked, "model": "phi"}, options).body)
+    assert translate({**asked, "model": "other"}, options).format == "hermes"
+
+
+def test_memory_has_an_end():
+    """The oldest answers are forgotten; what is left is counted right when an answer is remembered anew."""
+    memory, calls = Memory(max_characters=1_000), [[("", "read_file", {"path": str(number)})] for number in range(50)]
+    for call in [*calls, *calls]:
+        memory.remember("hermes", "", call, "x" * 100)
+    known = [memory.recall("hermes", "", call) is not None for call in calls]
+    assert known == sorted(known)
+    assert 1 < sum(known) < 10
+    assert memory.recall("mistral", "", calls[-1]) is None
+
+
 def test_the_beginning_of_the_prompt_stays_the_same():
     """Byte for byte over the turns of a conversation and whatever is demanded of one: a server's cache needs it."""
     first = request().body["messages"]
@@ -134,7 +243,7 @@ def test_the_template_decides_over_the_name():
 
 def test_a_required_call_is_enforced_where_the_server_can():
     """With the named tool alone; a grammar of the client's own stays."""
-    options = Options(enforce=lambda tools: {"grammar": ",".join(tools)})
+    options = Options(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
     body = {"messages": ASK, "tools": [*TOOLS, {"name": "other"}]}
     named = {"type": "function", "function": {"name": "read_file"}}
     assert translate({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
@@ -146,7 +255,7 @@ def test_a_required_call_is_enforced_where_the_server_can():
 
 def test_an_enforced_call_is_read_under_any_policy():
     """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
-    options = Options(policy="strict", enforce=lambda _: {"response_format": {"type": "json_schema"}})
+    options = Options(policy="strict", enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}})
     made = translate({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
     (choice,) = whole(completion('{"name": "read_file", "parameters": {"path": "a.py"}}'), made)["choices"]
     assert choice["finish_reason"] == "tool_calls"
@@ -355,7 +464,9 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
     """Every JSON value in a stream or as a whole answer, in each client's shape."""
     if not stream:
         for chunk in chunks:
-            status, completion_ = translated_body(json.dumps(chunk).encode(), request())
+            answer = Completed(request()).feed(json.dumps(chunk).encode())
+            assert isinstance(answer, tuple)
+            status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
                 anthropic.as_answer(completion_, "m", "msg")

@@ -37,7 +37,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from rapidfuzz import fuzz, process
 
-from adapter.customary import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, SOURCE
+from adapter.customary import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArguments, expect
 from adapter.errors import ToolError, UsageError
@@ -46,6 +46,8 @@ from adapter.operations import (
     Copy,
     Delete,
     Done,
+    Grep,
+    GrepHits,
     MakeDirectory,
     Move,
     Operation,
@@ -394,7 +396,22 @@ class CopyFiles(ToolArguments):
         return wording.copied_text(expect(outcome, Done)), None
 
 
-BUILT_IN = (WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles)
+class SearchText(ToolArguments):
+    """Find the lines that match a regular expression, as path:line:text."""
+
+    # No entry for grep: of a pattern like .{1,32000}x GNU's makes gigabytes.
+    naming = Naming("SearchText", example={"pattern": "TODO|FIXME", "path": "src"})
+    pattern: Annotated[str, Field(description="Regular expression"), Aliases(*PATTERN)]
+    path: Annotated[str, Field(description="File or directory to search"), Aliases(*PATH, *DIRECTORY)]
+
+    def operation(self) -> Operation:
+        return Grep(self.pattern, self.path)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return wording.grep_text(expect(outcome, GrepHits), self.pattern), None
+
+
+BUILT_IN = (WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles, SearchText)
 
 # --------------------------------------------------------------------- the dialect
 

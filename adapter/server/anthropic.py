@@ -15,8 +15,8 @@ from adapter.server.relay import StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.wire import anthropic
 from adapter.wire.errors import RequestError, refusal
-from adapter.wire.exchange import Streamed, translated_body
-from adapter.wire.request import Request, translate
+from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.request import translate
 
 CHAT = "/v1/chat/completions"
 
@@ -36,11 +36,16 @@ async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) 
     if request.stream:
         streamed = Streamed(request, 0, anthropic.AnthropicWriter(model, message_id))
         return StreamedAnswer(upstream, CHAT, request, streamed, anthropic.as_error, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, partial(_whole, request, model, message_id), anthropic.as_error)
+    return WholeAnswer(
+        upstream, CHAT, request, partial(_whole, Completed(request), model, message_id), anthropic.as_error
+    )
 
 
-def _whole(request: Request, model: str, message_id: str, body: bytes) -> tuple[int, JsonObject]:
-    status, completion = translated_body(body, request)
+def _whole(completed: Completed, model: str, message_id: str, body: bytes) -> tuple[int, JsonObject] | JsonObject:
+    answer = completed.feed(body)
+    if not isinstance(answer, tuple):
+        return answer
+    status, completion = answer
     if status != 200:
         return status, anthropic.as_error(completion, status)
     return status, anthropic.as_answer(completion, model, message_id)

@@ -27,7 +27,7 @@ from adapter.server.intake import content_of, json_of
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
 from adapter.wire.errors import RequestError, error_object, refusal
-from adapter.wire.exchange import Streamed, translated_body
+from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.request import Options, has_tools, translate
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Settings:
     patience_s: float = SILENCE_S
     api_key: str | None = None
     options: Options = field(default_factory=Options)
+    profile: str = "none"
 
 
 def serve(settings: Settings) -> None:
@@ -97,7 +98,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
-    upstream = Upstream(settings.upstream, settings.options, settings.patience_s)
+    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -135,7 +136,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, partial(translated_body, request=request), as_it_is)
+    return WholeAnswer(upstream, CHAT, request, Completed(request).feed, as_it_is)
 
 
 async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:

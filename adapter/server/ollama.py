@@ -18,8 +18,8 @@ from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed
-from adapter.wire.exchange import Streamed, translated_body
-from adapter.wire.request import Request, has_tools, translate
+from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.request import has_tools, translate
 from adapter.wire.sse import LineReader
 
 CHAT = "/api/chat"
@@ -41,25 +41,32 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
             return PassedThrough(upstream, "POST", CHAT, content, http.headers)
         options = await upstream.options_for(body)
         request = replace(translate(ollama.as_openai(body), options), stream_arguments=False)
+        if known.kind == "ollama" and request.is_native:
+            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
     is_native = known.kind == "ollama"
     path = CHAT if is_native else "/v1/chat/completions"
-    if is_native:
-        request = replace(request, body=ollama.for_ollama(request.body, body))
+    as_body = partial(ollama.for_ollama, body=body) if is_native else None
+    sent = replace(request, body=as_body(request.body)) if as_body else request
     model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
     if request.stream:
         writer = ollama.OllamaWriter(model, created_at)
         streamed = (
-            Streamed(request, 0, writer, LineReader(), ollama.as_chunk) if is_native else Streamed(request, 0, writer)
+            Streamed(request, 0, writer, LineReader(), ollama.as_chunk, as_body)
+            if is_native
+            else Streamed(request, 0, writer)
         )
-        return StreamedAnswer(upstream, path, request, streamed, ollama.as_error, keep_alive_s)
-    whole = partial(_whole, request, is_native, model, created_at)
-    return WholeAnswer(upstream, path, request, whole, ollama.as_error)
+        return StreamedAnswer(upstream, path, sent, streamed, ollama.as_error, keep_alive_s)
+    completed = Completed(request, ollama.as_completion if is_native else None, as_body)
+    return WholeAnswer(upstream, path, sent, partial(_whole, completed, model, created_at), ollama.as_error)
 
 
-def _whole(request: Request, is_native: bool, model: str, created_at: str, body: bytes) -> tuple[int, JsonObject]:
-    status, completion = translated_body(body, request, ollama.as_completion if is_native else None)
+def _whole(completed: Completed, model: str, created_at: str, body: bytes) -> tuple[int, JsonObject] | JsonObject:
+    answer = completed.feed(body)
+    if not isinstance(answer, tuple):
+        return answer
+    status, completion = answer
     if status != 200:
         return status, ollama.as_error(completion)
     return status, ollama.as_answer(completion, model, created_at)

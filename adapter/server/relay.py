@@ -28,8 +28,8 @@ PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
 """What a client says to us alone."""
 
 
-Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject]]
-"""From the body of a server's 200 to the status and body for the client."""
+Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject] | JsonObject]
+"""From the body of a server's 200 to the status and body for the client, or to the body of one more request."""
 
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
 """From OpenAI's shape of an error, and its status, to the shape of the client's dialect."""
@@ -71,16 +71,20 @@ class StreamedAnswer(Answering):
 
     async def run(self, send: Send) -> None:
         pinging = asyncio.create_task(self._ping(send))
+        body: JsonObject | None = self._request.body
         try:
-            response = await self._upstream.ask(self._path, self._request.body)
-            try:
-                if response.status == 200:
+            while body is not None:
+                response = await self._upstream.ask(self._path, body)
+                try:
+                    if response.status != 200:
+                        error = await self._upstream.body_of(response)
+                        await self._fail(send, response.status, relayed(response.status, error))
+                        return
                     await self._relay(send, response)
-                else:
-                    body = await self._upstream.body_of(response)
-                    await self._fail(send, response.status, relayed(response.status, body))
-            finally:
-                response.close()
+                finally:
+                    response.close()
+                body = self._streamed.next_body()
+            await self._write(send, self._streamed.close(), more=False)
         except UpstreamError as error:
             await self._fail(send, error.status, error_object(str(error), "upstream_error"))
         finally:
@@ -99,13 +103,12 @@ class StreamedAnswer(Answering):
                 break
             if out := streamed.feed(piece):
                 await self._write(send, out)
-        await self._write(send, streamed.close(), more=False)
 
     async def _ping(self, send: Send) -> None:
         """A sign of life whenever nothing was written for so long. A task of its own: a timer per chunk costs more."""
         loop = asyncio.get_running_loop()
         self._written_at = loop.time()
-        while not self._streamed.is_done:
+        while True:  # until it is cancelled
             silence = loop.time() - self._written_at
             if silence >= self._keep_alive_s:
                 await self._write(send, self._streamed.ping)
@@ -126,7 +129,7 @@ class StreamedAnswer(Answering):
             self._has_begun = True
 
     async def _fail(self, send: Send, status: int, error: JsonObject) -> None:
-        event = self._streamed.fail(error)  # from here on there are no more pings
+        event = self._streamed.fail(error)
         if self._has_begun:
             await self._write(send, event, more=False)
         else:
@@ -140,20 +143,24 @@ class WholeAnswer(Answering):
 
     async def run(self, send: Send) -> None:
         try:
-            response = await self._upstream.ask(self._path, self._request.body)
+            await send_json(send, *await self._answer(self._request.body))
+        except UpstreamError as error:
+            wrong = self._as_error(error_object(str(error), "upstream_error"), error.status)
+            await send_json(send, error.status, wrong)
+
+    async def _answer(self, asked: JsonObject) -> tuple[int, JsonObject]:
+        while True:
+            response = await self._upstream.ask(self._path, asked)
             try:
                 body = await self._upstream.body_of(response)
             finally:
                 response.close()
-        except UpstreamError as error:
-            await send_json(
-                send, error.status, self._as_error(error_object(str(error), "upstream_error"), error.status)
-            )
-            return
-        if response.status == 200:
-            await send_json(send, *self._whole(body))
-        else:
-            await send_json(send, response.status, self._as_error(relayed(response.status, body), response.status))
+            if response.status != 200:
+                return response.status, self._as_error(relayed(response.status, body), response.status)
+            answer = self._whole(body)
+            if isinstance(answer, tuple):
+                return answer
+            asked = answer
 
 
 class PassedThrough(Answering):

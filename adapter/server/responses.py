@@ -16,8 +16,8 @@ from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import Upstream
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal
-from adapter.wire.exchange import Streamed, translated_body
-from adapter.wire.request import Request, translate
+from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.request import translate
 
 CHAT = "/v1/chat/completions"
 
@@ -37,9 +37,12 @@ async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest)
     if request.stream:
         streamed = Streamed(request, 0, responses.ResponsesWriter(head))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, partial(_whole, request, head), as_it_is)
+    return WholeAnswer(upstream, CHAT, request, partial(_whole, Completed(request), head), as_it_is)
 
 
-def _whole(request: Request, head: JsonObject, body: bytes) -> tuple[int, JsonObject]:
-    status, completion = translated_body(body, request)
+def _whole(completed: Completed, head: JsonObject, body: bytes) -> tuple[int, JsonObject] | JsonObject:
+    answer = completed.feed(body)
+    if not isinstance(answer, tuple):
+        return answer
+    status, completion = answer
     return (status, completion) if status != 200 else (200, responses.as_answer(completion, head))

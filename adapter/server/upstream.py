@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,12 +15,15 @@ from functools import partial
 import aiohttp
 import yarl
 
+from adapter.context import context_of
 from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
+from adapter.profiles import setups
 from adapter.secrets import REDACTED
 from adapter.transport import constraint_fields
 from adapter.wire.answer import DIED
+from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json, read_json
 
@@ -26,7 +31,7 @@ SILENCE_S = 600.0
 """How long a model server may stay silent; reading a long prompt takes a slow machine minutes."""
 
 KNOWN_FOR_S = 60.0
-"""How long what llama.cpp said about its model holds."""
+"""How long what llama.cpp or Ollama said about its models holds."""
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Of an answer that has to be whole before it is translated."""
@@ -57,15 +62,17 @@ class UpstreamError(TransportError):
 
 class Upstream:
     """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
-    long it may say nothing.
+    long it may say nothing. ``profile``: of `in_force`.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
 
-    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S) -> None:
+    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S, profile: str = "none") -> None:
         self.endpoint = Endpoint(base_url)
         self.patience_s = patience_s
         self._options = options
+        self._profile = profile
+        self._told: list[str] = []
         self._known: Known | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
@@ -98,22 +105,37 @@ class Upstream:
 
     async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not."""
+        if is_lazy(body):
+            prompt = await self._prompt(body)
+            path, body = ("/completion", completion_request(body, prompt)) if prompt else (path, without_grammar(body))
         content = as_json(body)
         return await self.send(
             "POST", path, content, {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         )
 
+    async def _prompt(self, body: JsonObject) -> str | None:
+        """What llama.cpp's template makes of the messages; None where it cannot say."""
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        response = await self.send("POST", "/apply-template", as_json(template_request(body)), headers)
+        try:
+            answer = json.loads(await response.read()) if response.status == 200 else None
+        except (ValueError, aiohttp.ClientError):
+            return None
+        finally:
+            response.close()
+        prompt = answer.get("prompt") if isinstance(answer, dict) else None
+        return prompt if isinstance(prompt, str) else None
+
     async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Raises UpstreamError where nothing answers."""
-        assert self._session is not None
         try:
-            return await self._session.request(
-                method,
-                yarl.URL(self.url(path), encoded=True),
-                data=content or None,
-                headers={**headers, **self._own_headers},
-                allow_redirects=False,
-            )
+            try:
+                return await self._request(method, path, content, headers)
+            except aiohttp.ClientOSError as error:
+                if isinstance(error, aiohttp.ClientConnectorError):
+                    raise
+                # llama.cpp closes a connection after its hundredth request, without a word.
+                return await self._request(method, path, content, headers)
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 
@@ -164,6 +186,18 @@ class Upstream:
                     self._prompts[content] = prompt.rpartition(_QUESTION)[2]
         return self._prompts[content]
 
+    async def _request(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        assert self._session is not None
+        return await self._session.request(
+            method,
+            yarl.URL(self.url(path), encoded=True),
+            data=content or None,
+            headers={**headers, **self._own_headers},
+            allow_redirects=False,
+        )
+
     async def known(self) -> Known:
         """What the server is and how its model writes calls. Asks it, but not each time."""
         async with self._asking:
@@ -178,19 +212,34 @@ class Upstream:
         kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
         options = self._options
         if kind is not None:
-            # Unbounded strings: a value that ends at a limit would look whole. The token limit ends runaways.
-            options = replace(options, enforce=partial(constraint_fields, kind, max_string=None))
+            options = replace(options, enforce=partial(constraint_fields, kind))
+        options = replace(options, waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             options = _with_props(options, answer)
+        if kind is not None:
+            endpoint = Endpoint(self.endpoint.base_url, kind)
+            setup_of, notes = setups(self._profile, endpoint)
+            options = replace(options, setup_of=setup_of)
+            advice = context_of(endpoint).advice
+            self._tell([*notes, advice] if advice else notes)
         return Known(kind, options)
+
+    def _tell(self, notes: list[str]) -> None:
+        """What is new among ``notes``, on stderr."""
+        for note in notes:
+            if note not in self._told:
+                print(note, file=sys.stderr, flush=True)
+        self._told = notes
 
     def _holds_for_s(self, known: Known) -> float:
         """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
         if known.kind == "llama.cpp":
             return KNOWN_FOR_S if known.options.template else 0.0
+        if known.kind == "ollama":
+            return KNOWN_FOR_S  # which model it has loaded, and with what context, changes
         return math.inf if known.kind else 0.0
 
 

@@ -5,7 +5,7 @@
     request = translate(body, Options())     an OpenAI request with tools -> one without
     answer = Answer(request)                 the model's text -> OpenAI's answer with tool_calls
     answer.feed(chunk), answer.close()       as it streams
-    whole(completion, request)               in one piece
+    Whole(request).feed(completion)          in one piece
 
 `adapter.server` puts this behind HTTP, `adapter.wrapped` inside an OpenAI client.
 """

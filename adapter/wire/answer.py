@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from adapter.calls import is_valid
 from adapter.events import (
     ContentWasReasoning,
     Event,
@@ -21,11 +22,14 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.formats import get_format
+from adapter.history import Written, is_tame
 from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
 from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object
-from adapter.wire.request import Request
+from adapter.wire.memory import Call
+from adapter.wire.request import Request, key_of
 
 INCOMPLETE = "incomplete"
 
@@ -79,9 +83,21 @@ class Answer:
                 return chunks + self._failed(choice.error)
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
             chunks[-1]["usage"] = chunk["usage"]
-        if not self._request.parallel and not self._request.wants_usage:
+        if not self._request.parallel and not self._request.wants_usage and not self.awaits_more:
             self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
+
+    def next_request(self) -> Request | None:
+        """What to ask the server next, where its answer was not the last word: once only, and only then."""
+        for choice in self._choices.values():
+            if again := choice.take_next():
+                return again
+        return None
+
+    @property
+    def awaits_more(self) -> bool:
+        """Whether the rest of the server's answer is of no use."""
+        return any(choice.again for choice in self._choices.values())
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
         """An error where the server stopped in the middle: a client must not take that for an end.
@@ -123,28 +139,34 @@ class Answer:
         return {**self._head, "choices": [{"index": choice.index, "delta": delta, "finish_reason": None}]}
 
 
-def whole(completion: JsonObject, request: Request) -> JsonObject:
-    """A completion that came in one piece, with the calls in it as ``tool_calls``."""
-    return {
-        **completion,
-        "choices": [
-            _whole_choice(given, request) for given in completion.get("choices") or () if isinstance(given, dict)
-        ],
-    }
+class Whole:
+    """The answer to one request, from completions that come in one piece: the last with the calls as ``tool_calls``."""
 
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._choices: dict[int, tuple[_Choice, list[JsonObject | str]]] = {}
 
-def _whole_choice(given: JsonObject, request: Request) -> JsonObject:
-    message = _object(given.get("message"))
-    index = given.get("index")
-    choice = _Choice(request, index if isinstance(index, int) else 0, stream_arguments=False)
-    # A server that does not say why it ended has answered all the same.
-    deltas = choice.feed(message, given.get("finish_reason") or "stop")
-    kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
-    return {
-        **{key: value for key, value in given.items() if key != "logprobs"},
-        "message": {**kept, **_folded(deltas, choice.was_reasoning)},
-        "finish_reason": choice.finish_reason,
-    }
+    def feed(self, completion: JsonObject) -> JsonObject | Request:
+        """The completion for the client, or what to ask the server first."""
+        choices = [self._choice(given) for given in completion.get("choices") or () if isinstance(given, dict)]
+        for choice, _ in self._choices.values():
+            if again := choice.take_next():
+                return again
+        return {**completion, "choices": choices}
+
+    def _choice(self, given: JsonObject) -> JsonObject:
+        message = _object(given.get("message"))
+        index = given.get("index")
+        index = index if isinstance(index, int) else 0
+        choice, deltas = self._choices.setdefault(index, (_Choice(self._request, index, is_whole=True), []))
+        # A server that does not say why it ended has answered all the same.
+        deltas += choice.feed(message, given.get("finish_reason") or "stop")
+        kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
+        return {
+            **{key: value for key, value in given.items() if key != "logprobs"},
+            "message": {**kept, **_folded(deltas, choice.was_reasoning)},
+            "finish_reason": choice.finish_reason,
+        }
 
 
 def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObject:
@@ -169,23 +191,41 @@ def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObjec
 class _Choice:
     """One of the ``n`` answers: its parser, and what of it the client has seen."""
 
-    def __init__(self, request: Request, index: int, *, stream_arguments: bool | None = None) -> None:
+    def __init__(self, request: Request, index: int, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
-        self._request = request
-        self._stream_arguments = request.stream_arguments if stream_arguments is None else stream_arguments
-        self._parser: Parser | ReplyParser | None = None
+        self.again: Request | None = None
+        self._is_whole = is_whole
+        self._begin(request)
         self._has_role = False
-        self._content_size = 0
-        self._calls: list[str] = []  # ids, in order
+        self._written = Written()
+        self._content: list[str] = []  # what the client has of it
+        self._ids: list[str] = []  # of the calls that the client has the beginning of
+        self._calls: list[Call] = []  # those that it has whole
+        self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
+        self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
 
+    def _begin(self, request: Request) -> None:
+        self._request = request
+        self._parser: Parser | ReplyParser | None = None
+        self._keys: set[str] = set()  # of the calls in this answer
+        self._has_repeated = False
+
+    def take_next(self) -> Request | None:
+        """The request whose answer goes on where this one ended."""
+        again, self.again = self.again, None
+        if again is not None:
+            self._begin(again)
+            self._may_remember = False
+        return again
+
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason."""
-        if self.finish_reason:
+        if self.finish_reason or self.again:
             return []
         deltas: list[JsonObject | str] = []
         if not self._has_role:
@@ -198,9 +238,13 @@ class _Choice:
             deltas.append({"reasoning_content": reasoning})
         if isinstance(text := delta.get("content"), str) and text:
             deltas += self._deltas(self._reading().feed(text))
+        if self._request.is_native:
+            deltas += self._native(delta.get("tool_calls"))
         if isinstance(finish_reason, str) and not self.finish_reason:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
-            if not self.finish_reason and not self.error:
+            if self._has_repeated and not self._calls and not self.again:
+                self.again = self._request.replying()
+            if not self.finish_reason and not self.error and not self.again:
                 deltas.append(self._finish(finish_reason))
         return deltas
 
@@ -215,18 +259,20 @@ class _Choice:
 
     def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
         request, turn = self._request, f"{self._request.turn}{self.index or ''}"
+        streams = request.stream_arguments and not self._is_whole
         if request.reply is not None:
-            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=self._stream_arguments)
+            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
         return Parser(
             tools=request.tools,
             generation_prompt=generation_prompt,
             turn=turn,
             policy=request.policy,
-            stream_arguments=self._stream_arguments,
+            stream_arguments=streams,
         )
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
+        self._written.take(events)
         for event in events:
             match event:
                 case TextDelta(text=text):
@@ -234,9 +280,14 @@ class _Choice:
                 case ReasoningDelta(text=text):
                     deltas.append({"reasoning_content": text})
                 case ContentWasReasoning():
-                    self.was_reasoning = self._content_size
+                    self.was_reasoning = sum(map(len, self._content))
                 case ToolCallDelta():
                     deltas += self._fragment(event)
+                case ToolCall() | InvalidToolCall() if again := self._mended(event):
+                    self.again = again
+                    return deltas
+                case ToolCall() if self._is_repeated(event):
+                    self._has_repeated = True
                 case ToolCall() if self._is_allowed(event.name):
                     deltas += self._call(event)
                     if not self._request.parallel:
@@ -249,8 +300,23 @@ class _Choice:
                     pass  # markup and progress are not for the client
         return deltas
 
+    def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
+        """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
+        if self._open is not None or (isinstance(event, ToolCall) and is_valid(event, self._request.tools)):
+            return None
+        return self._request.mended(event.name)
+
+    def _is_repeated(self, call: ToolCall) -> bool:
+        """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
+        if self._request.reply is None:
+            return False
+        key = key_of(call.name, in_strings(restore, call.arguments))
+        is_repeated = key in self._keys or key in self._request.made
+        self._keys.add(key)
+        return is_repeated
+
     def _text(self, text: str) -> list[JsonObject]:
-        self._content_size += len(text)
+        self._content.append(text)
         return [{"content": text}] if text else []
 
     def _is_allowed(self, name: str) -> bool:
@@ -265,25 +331,49 @@ class _Choice:
         if event.id != self._open:
             self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
-        index = len(self._calls) - 1
+        index = len(self._ids) - 1
         arguments = self._restoring.feed(event.arguments)
         return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
+        arguments = in_strings(restore, call.arguments)
+        self._calls.append((call.id, call.name, arguments))
+        format, tools = get_format(self._request.format), self._request.tools
+        self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
         if call.id == self._open:
             self._open = None
             return []
-        arguments = in_strings(restore, call.arguments)
         return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
+    def _native(self, calls: Json) -> list[JsonObject]:
+        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
+        handed_on: list[JsonObject] = []
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
+                continue
+            given = call.get("index")
+            index = given if isinstance(given, int) else position
+            arguments = function.get("arguments")
+            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
+            if index not in self._native_calls:
+                call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
+                handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
+                self._native_calls[index] = len(self._ids) - 1
+            else:
+                fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
+                handed_on.append({"tool_calls": [fragment]})
+        return handed_on
+
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
-        self._calls.append(call_id)
+        self._ids.append(call_id)
         function = {"name": name, "arguments": arguments}
-        call = {"index": len(self._calls) - 1, "id": call_id, "type": "function", "function": function}
+        call = {"index": len(self._ids) - 1, "id": call_id, "type": "function", "function": function}
         return {"tool_calls": [call]}
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
         """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
+        if self._request.reply is not None and finish_reason == "length":
+            return []  # what the server made the model write is not meant for anybody's eyes
         if self._open is None:
             return self._text(wrong.raw)
         if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too
@@ -292,8 +382,17 @@ class _Choice:
 
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        self.finish_reason = "tool_calls" if self._calls and finish_reason == "stop" else finish_reason
+        self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
+        self._remember()
         return self.finish_reason
+
+    def _remember(self) -> None:
+        content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
+        is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
+        if self._request.is_native or is_one_of_several or not self._may_remember:
+            return
+        if written != content and (content or self._calls):
+            self._request.memory.remember(self._request.format, content, self._calls, written)
 
 
 def _object(value: Json) -> JsonObject:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from adapter.events import Json, JsonObject
-from adapter.wire.answer import Answer, whole
+from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import error_object, is_error
+from adapter.wire.llama_cpp import as_chat
 from adapter.wire.request import Request
 from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, read_json
 
@@ -40,7 +41,8 @@ class Streamed:
     """A streamed exchange: `feed` takes the server's bytes in any pieces, `close` ends it.
 
     ``writer``: the client's side. ``reader`` and ``as_chunk``: the server's, where that is not OpenAI's.
-    ``is_done``: no more is needed of the server.
+    ``is_done``: no more is needed of the server's answer. Then `next_body` may have one more request;
+    what comes of that is fed like what came before. ``as_body``: a request as that server takes it.
     """
 
     def __init__(
@@ -50,18 +52,28 @@ class Streamed:
         writer: Writer | None = None,
         reader: EventReader | LineReader | None = None,
         as_chunk: Callable[[Json], Json] | None = None,
+        as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._answer = Answer(request, created)
         self._writer = writer or OpenAIWriter()
         self._reader = reader or EventReader()
-        self._as_chunk = as_chunk or _as_it_is
+        self._as_chunk = as_chunk or as_chat
+        self._as_body = as_body or _as_it_is
         self._has_failed = False
         self._is_over = False
         self.content_type, self.ping = self._writer.content_type, self._writer.ping
 
     @property
     def is_done(self) -> bool:
-        return self._is_over or self._answer.is_done
+        return self._is_over or self._answer.is_done or self._answer.awaits_more
+
+    def next_body(self) -> JsonObject | None:
+        request = self._answer.next_request()
+        if request is None:
+            return None
+        self._is_over = False
+        self._reader = type(self._reader)()
+        return self._as_body(request.body)
 
     def feed(self, piece: bytes) -> bytes:
         written = self._translated(self._reader.feed(piece))
@@ -94,17 +106,32 @@ class Streamed:
         return self._writer.write(chunks)
 
 
-def translated_body(
-    body: bytes, request: Request, as_completion: Callable[[Json], Json] | None = None
-) -> tuple[int, JsonObject]:
-    """The status and the completion for a client, from the body of a server's 200."""
-    completion = (as_completion or _as_it_is)(_read(body))
-    if is_error(completion):
-        return 502, completion
-    if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
-        shown = body[:80].decode("utf-8", "replace")
-        return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
-    return 200, whole(completion, request)
+class Completed:
+    """An exchange in one piece: `feed` takes the body of a server's 200.
+
+    ``as_completion`` and ``as_body``: the server's side, where that is not OpenAI's.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        as_completion: Callable[[Json], Json] | None = None,
+        as_body: Callable[[JsonObject], JsonObject] | None = None,
+    ) -> None:
+        self._whole = Whole(request)
+        self._as_completion = as_completion or as_chat
+        self._as_body = as_body or _as_it_is
+
+    def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
+        """The status and the completion for a client, or the body of one more request to the server."""
+        completion = self._as_completion(_read(body))
+        if is_error(completion):
+            return 502, completion
+        if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
+            shown = body[:80].decode("utf-8", "replace")
+            return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
+        answer = self._whole.feed(completion)
+        return self._as_body(answer.body) if isinstance(answer, Request) else (200, answer)
 
 
 def _read(data: bytes) -> Json:

@@ -18,23 +18,27 @@ from adapter.formats.base import Format
 from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
 from adapter.wire.errors import RequestError
+from adapter.wire.memory import Call, Memory
 
 
-def plain_messages(messages: Json, format: Format, system: str, closing: str, tools: ToolSet) -> list[JsonObject]:
+def plain_messages(
+    messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: Memory | None = None
+) -> list[JsonObject]:
     """``messages`` for a model that reads plain text.
 
     ``tools``: those of the request. ``system`` follows the conversation's own system message, ``closing`` its last
-    words. Raises RequestError for what is no conversation.
+    words. Calls that ``memory`` has are shown as the model wrote them, others in its format.
+    Raises RequestError for what is no conversation.
     """
     if not isinstance(messages, list) or not messages:
         raise RequestError(f"'messages' must be a list with at least one message, got {_short(messages)}", "messages")
-    plain = _with_system(list(_plain(messages, format, tools)), system)
+    plain = _with_system(list(_plain(messages, format, tools, memory or Memory())), system)
     if closing:
         plain.append({"role": "user", "content": closing})
     return list(_joined(plain))
 
 
-def _plain(messages: Sequence[Json], format: Format, tools: ToolSet) -> Iterator[JsonObject]:
+def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Memory) -> Iterator[JsonObject]:
     names: dict[str, str] = {}
 
     def neutral(text: str) -> str:
@@ -51,8 +55,9 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet) -> Iterator
         if role == "assistant" and message.get("tool_calls"):
             calls = _calls(message["tool_calls"], f"{place}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
+            written = memory.recall(format.name, content, calls) if isinstance(content, str) else None
             encoded = format.encode_calls([(name, in_strings(again, arguments)) for _, name, arguments in calls])
-            yield {"role": "assistant", "content": joined(content, encoded, "\n")}
+            yield {"role": "assistant", "content": written or joined(content, encoded, "\n")}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
@@ -62,9 +67,22 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet) -> Iterator
         else:
             # A field such as `name` goes along; past reasoning does not: no template shows it to the model.
             kept = {key: value for key, value in message.items() if key not in _DROPPED}
+            if role == "assistant" and isinstance(content, str):
+                content = memory.recall(format.name, content, []) or content
             if role == "user":
                 content = _with_texts(neutral, content)
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
+
+
+def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
+    """(name, arguments) of the calls whose results end the conversation; none where something else does."""
+    for index in reversed(range(len(messages))):
+        message = messages[index]
+        if message["role"] not in ("tool", "function"):
+            has_results = index < len(messages) - 1 and message.get("tool_calls")
+            calls = _calls(message["tool_calls"], f"messages[{index}].tool_calls") if has_results else []
+            return [(name, arguments) for _, name, arguments in calls]
+    return []
 
 
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
@@ -98,8 +116,7 @@ def _with_texts(change: Callable[[str], str], content: Content) -> Content:
     return [{**part, "text": change(part["text"])} if isinstance(part.get("text"), str) else part for part in content]
 
 
-def _calls(calls: Json, place: str) -> list[tuple[str, str, JsonObject]]:
-    """(id, name, arguments) of each."""
+def _calls(calls: Json, place: str) -> list[Call]:
     found = []
     for index, call in enumerate(calls if isinstance(calls, list) else [calls]):
         function = call.get("function") if isinstance(call, dict) else None

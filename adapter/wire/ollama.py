@@ -84,8 +84,10 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 
 def for_ollama(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
-    """A translated request for another Ollama: the fields of ``body`` with the plain messages."""
+    """A translated request for another Ollama: the fields of ``body`` with the plain messages and their constraint."""
     native: JsonObject = {key: body[key] for key in ("model", "stream", *NATIVE) if key in body}
+    if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
+        native["format"] = plain["response_format"]["json_schema"]["schema"]
     native["messages"] = [_native_message(message) for message in plain["messages"]]
     if plain.get("stop"):
         native["options"] = {**(body.get("options") or {}), "stop": plain["stop"]}

@@ -5,20 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Protocol
 
 from adapter.constraint import Constraint, get_constraint
 from adapter.dialects import Dialect
+from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
+from adapter.frames import opening_of
+from adapter.grounding import Ground, conversational
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
 from adapter.replies import with_reply
+from adapter.schema_shapes import Choices
+from adapter.setups import Setup
 from adapter.tools import Tool, ToolSet
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
-from adapter.wire.messages import plain_messages
+from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
+from adapter.wire.memory import Memory
+from adapter.wire.messages import last_calls, plain_messages
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -62,28 +71,70 @@ def read_body(content: bytes) -> JsonObject:
     return body
 
 
+class Enforce(Protocol):
+    """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
+
+    ``format``: how it is written. ``several``: more than one call may be made.
+    """
+
+    def __call__(
+        self,
+        tools: ToolSet,
+        choices: Choices | None = None,
+        *,
+        format: str = "hermes",
+        reply: Tool | None = None,
+        several: bool = False,
+    ) -> JsonObject: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name.
-    ``style`` and ``prompts``: of `system_prompt`. ``policy``: of `Parser`. ``stream_arguments``: hand on
-    arguments while they are written. ``constraint``: how far the model is held to valid calls (see
-    `adapter.constraint`); None holds it where a request demands a call. ``enforce``: the fields by which
-    the server enforces a call of one of some tools; none where it cannot."""
+    ``style`` and ``prompts``: of `system_prompt`; None is ``bare`` where calls are enforced, else ``trained``.
+    ``policy``: of `Parser`. ``stream_arguments``: hand on arguments while they are written. ``constraint``: how
+    far the model is held to valid calls (see `adapter.constraint`); None holds it where a request demands a call.
+    ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
+    conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
+    `adapter.grounding`).
+    ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
+    read here. ``setup_of``: what is known to be best for the model that a request names.
+    ``memory``: of what the model wrote, for the calls that clients send back."""
 
     format: str | None = None
     template: str | None = None
     model: str | None = None
     """What the model is really called, where requests may name it as they like."""
-    style: str = "trained"
+    style: str | None = None
     prompts: str | None = None
     policy: str = "safe"
     stream_arguments: bool = False
     constraint: Constraint | None = None
-    enforce: Callable[[ToolSet], JsonObject] | None = None
+    enforce: Enforce | None = None
+    waits_for_calls: bool = False
+    """The server is a llama.cpp, whose grammars can wait for a call to begin."""
+    grounded: bool = False
+    ground: Ground | None = None
     generation_prompt: str | None = None
     """What the chat template puts before the model's answer: it may have opened reasoning. None: not known."""
     fields: Mapping[str, Json] = field(default_factory=dict)
     """What the server is told besides, unless the client says otherwise."""
+    native: bool = False
+    setup_of: Callable[[str], Setup | None] | None = None
+    memory: Memory = field(default_factory=Memory)
+
+    def for_model(self, model: str) -> Options:
+        """With what is known of the model, as far as nothing else was said."""
+        setup = self.setup_of(model) if self.setup_of else None
+        if setup is None:
+            return self
+        return replace(
+            self,
+            format=self.format or setup.format,
+            style=self.style or setup.style,
+            constraint=self.constraint or (setup.constraint if setup.constraint != "off" else None),
+            native=setup.native and self.format is None and self.constraint is None,
+        )
 
 
 def checked(options: Options) -> Options:
@@ -91,7 +142,7 @@ def checked(options: Options) -> Options:
     get_policy(options.policy)
     get_constraint(options.constraint)
     format = get_format(options.format or DEFAULT_FORMAT).name
-    system_prompt(CLIENTS_TOOLS, format, options.style, tools=[{"name": "any"}], prompts=options.prompts)
+    system_prompt(CLIENTS_TOOLS, format, _style(options), tools=[{"name": "any"}], prompts=options.prompts)
     return replace(options, format=format) if options.format else options
 
 
@@ -115,6 +166,43 @@ class Request:
     """Only some of the described tools may be called: calls of others are text."""
     reply: Tool | None = None
     """By which the model, held to calls, says something."""
+    is_native: bool = False
+    """The server reads calls, too: those are handed on."""
+    memory: Memory = field(default_factory=Memory)
+    format: str = DEFAULT_FORMAT
+    constraint: Constraint = "off"
+    enforce: Enforce | None = None
+    choices: Choices = field(default_factory=dict)
+    made: frozenset[str] = frozenset()
+    """The calls, as `key_of` puts them, whose results end the conversation."""
+
+    def mended(self, name: str | None) -> Request | None:
+        """What to ask when a call was broken: the same, held to a call of the tool it named, or of any.
+
+        None where that cannot be enforced.
+        """
+        tools = ToolSet([self.tools[name]]) if name and name in self.tools else self.tools
+        return self._held(tools) if self.constraint == "arguments" else None
+
+    def replying(self) -> Request | None:
+        """What to ask when the model only repeated the calls whose results it has: the same, held to a reply."""
+        return self._held(ToolSet([self.reply])) if self.reply else None
+
+    def _held(self, tools: ToolSet) -> Request | None:
+        try:
+            fields = self.enforce(tools, self.choices, format=self.format) if self.enforce else {}
+        except UsageError:  # too large, or nothing left to choose
+            fields = {}
+        if not fields:
+            return None
+        body = without_grammar(self.body) | fields
+        turn = f"{self.turn}+"  # its calls need ids of their own
+        return replace(self, body=body, turn=turn, policy=APPROVED.name, constraint="required", generation_prompt="")
+
+
+def key_of(name: str, arguments: JsonObject) -> str:
+    """Equal for calls that ask for the same thing."""
+    return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
 def has_tools(body: Json) -> bool:
@@ -129,44 +217,100 @@ def has_tools(body: Json) -> bool:
 
 
 def translate(body: JsonObject, options: Options) -> Request:
-    """The request without tools. Raises RequestError for one that OpenAI would refuse as well."""
+    """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
+    options = options.for_model(str(body.get("model") or ""))
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
     guessed = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
     format = get_format(guessed)
     parallel = body.get("parallel_tool_calls") is not False
+    if options.native:
+        return _native(body, described, allowed, options)
     constraint = _constraint(body, options, must_call) if allowed else "off"
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*described.values(), reply]) if reply else described
-    system = _prompt(_frozen(shown), format.name, options.style, options.prompts) if allowed else ""
+    system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
     order = _order(allowed, must_call, parallel, described)
-    messages = plain_messages(body.get("messages"), format, system, order, described)
+    messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
     plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
     plain = {**options.fields, **plain, "messages": messages}
     if allowed and format.stops:
         plain["stop"] = _stops(body.get("stop"), format.stops)
     policy = options.policy
     may_reply = reply is not None and constraint == "prefer"
+    choices: Choices = {}
+    if constraint != "off" and (options.grounded or options.ground):
+        choices = conversational(allowed, body.get("messages") or [], options.ground)
     if options.enforce and constraint in ("prefer", "required"):
-        enforced = options.enforce(ToolSet([*allowed.values(), reply]) if may_reply and reply else allowed)
+        # One call an answer is enough for a loop; small models that may make several do not stop.
+        several = may_reply and body.get("parallel_tool_calls") is True
+        may_say = reply if may_reply else None
+        try:
+            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several)
+        except UsageError as error:
+            raise RequestError(str(error), "tools") from error
         plain |= enforced
         policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
-    stream_options = body.get("stream_options")
+    opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
+    if options.enforce and opening and _is_plain(messages):
+        with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+            plain |= lazy_fields(options.enforce(allowed, choices, format=format.name)["grammar"], opening)
+    is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
     return Request(
         body=plain,
         tools=allowed,
         parallel=parallel,
         stream=body.get("stream") is True,
-        wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
+        wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
         policy=policy,
-        turn=hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest(),
-        generation_prompt="" if plain.keys() & CONSTRAINTS else options.generation_prompt,
+        turn=_turn(messages),
+        generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else options.generation_prompt,
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
+        memory=options.memory,
+        format=format.name,
+        constraint=constraint if is_one else "off",
+        enforce=options.enforce,
+        choices=choices,
+        made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
     )
+
+
+def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
+    """The request as it came: the server describes the tools and reads the calls."""
+    return Request(
+        body=body,
+        tools=allowed,
+        parallel=body.get("parallel_tool_calls") is not False,
+        stream=body.get("stream") is True,
+        wants_usage=_wants_usage(body),
+        stream_arguments=options.stream_arguments,
+        policy=options.policy,
+        turn=_turn(body.get("messages")),
+        is_restricted=len(allowed) < len(described),
+        is_native=True,
+    )
+
+
+def _wants_usage(body: JsonObject) -> bool:
+    stream_options = body.get("stream_options")
+    return isinstance(stream_options, dict) and stream_options.get("include_usage") is True
+
+
+def _turn(messages: Json) -> str:
+    return hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest()
+
+
+def _is_plain(messages: list[JsonObject]) -> bool:
+    """Whether a template can be filled with the messages as text: no images."""
+    return all(isinstance(message["content"], str) for message in messages)
+
+
+def _style(options: Options) -> str:
+    return options.style or ("bare" if options.enforce and options.constraint in ("prefer", "required") else "trained")
 
 
 def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constraint:

@@ -2,10 +2,10 @@
 
 A path is resolved by the path gate, links included, and given to the program as
 ``./`` and its place below the workspace root, where the program runs: it can be
-no option and no absolute path. Right before the program starts the paths are
-resolved again and must come out the same. What remains is the moment until the
-program itself opens them: another process that swaps a directory for a link in
-that moment can lead it elsewhere.
+no option and no absolute path, and no device, pipe or socket. Right before the
+program starts the paths are resolved again and must come out the same. What
+remains is the moment until the program itself opens them: another process that
+swaps a directory for a link in that moment can lead it elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from adapter.workspace.slicing import LogSlice
 
 def prepare(root: Root, operation: RunProgram) -> list[str]:
     """The program and its arguments as they will be run. Raises ToolError for a path outside the
-    workspace, a value that no program can take, and a program that is not there."""
+    workspace or of a device, pipe or socket, a value that no program can take, and a program that is not there."""
     return [_found(root, operation.program), *(_argument(root, word) for word in operation.arguments)]
 
 
@@ -88,6 +88,11 @@ def _argument(root: Root, word: Word) -> str:
 
 def _resolved(root: Root, value: PathValue) -> str:
     with root.locate(value.path, parents="imagine") as place:
+        if place.status is not None and not (place.is_file or place.is_directory):
+            raise ToolError(
+                f"{place.shown} is neither a regular file nor a directory (a device, pipe or socket): "
+                "a program that opens it may wait for ever, so nothing was run. Give another path"
+            )
         return _below_root(place.parts)
 
 

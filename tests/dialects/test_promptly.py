@@ -276,7 +276,7 @@ def test_opt_in_tools_wait_for_a_matching_include():
     assert chosen(entries, ["Read"]) == ["ReadOne", "ReadTwo"]
     assert chosen(entries, ["Two", "Other"]) == ["ReadTwo", "Other"]
     assert chosen(entries, ["Read"], ["Two"]) == ["ReadOne"]
-    assert chosen(entries, [], ["Read", "File", "Make"]) == ["SearchAndReplace", "Other"]
+    assert chosen(entries, [], ["Read", "File", "Make"]) == ["SearchAndReplace", "SearchText", "Other"]
     assert chosen(entries, [], ["read"]) == [*built_in, "ReadOne", "Other"]
 
 
@@ -364,7 +364,7 @@ def test_the_default_tools_work(tmp_path):
         assert run("ShowFileContents", file="a/b.txt", startLine=3) == "f0ur"
         assert run("ShowFileContents", file="a/b.txt", lineCount=1) == "0ne"
         assert run("LineCount", file="a/b.txt") == "4 ./a/b.txt"
-        assert run("SearchText", pattern="-t|f", path=".") == "./a/b.txt:3:-three\n./a/b.txt:4:f0ur"
+        assert run("SearchText", pattern="-t|f", path=".") == "a/b.txt:3:-three\na/b.txt:4:f0ur"
         run("TouchFile", file="-c")
         run("MakeDirectory", dir="x/y")
         run("MoveFiles", source="-c", destination="x/y/-c")

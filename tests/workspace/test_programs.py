@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -62,6 +63,17 @@ def test_a_path_outside_is_refused(root, directory, path):
     for given in (path, f"{directory}-evil/file"):
         with pytest.raises(ToolError):
             prepare(root, RunProgram("cat", words(PathValue(given))))
+
+
+def test_a_path_of_what_is_no_file_is_refused(root, directory):
+    """A program that opens a pipe which nobody writes to does not come back; also not through a link."""
+    os.mkfifo(directory / "pipe")
+    (directory / "link").symlink_to("pipe")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(directory / "socket"))
+    for path in ("pipe", "link", "socket"):
+        with pytest.raises(ToolError, match=r"neither a regular file nor a directory.*nothing was run"):
+            prepare(root, RunProgram("cat", words(PathValue(path))))
 
 
 def test_a_path_that_was_swapped_after_the_approval_is_not_run(desk, directory):

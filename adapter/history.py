@@ -1,0 +1,84 @@
+"""What a model is shown of its own earlier answers: what it wrote, byte for byte.
+
+A server keeps the state of the prompt it has read, and of the answer it wrote, and
+reuses it as far as the next prompt begins with the same bytes. A call that is encoded
+anew (other spacing, a repair, a name put right) ends that: the rest is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from adapter.events import (
+    ContentWasReasoning,
+    Event,
+    InvalidToolCall,
+    JsonObject,
+    Markup,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+)
+from adapter.formats import FORMATS
+from adapter.formats.base import Format
+from adapter.formats.reading.tables import Tables, tables_for
+from adapter.neutral import in_strings, neutralise, restore
+from adapter.tools import ToolSet
+
+
+def as_written(events: Iterable[Event]) -> str:
+    """An answer as it was written, without what is not to be shown again; see `Written`."""
+    written = Written()
+    written.take(events)
+    return written.text()
+
+
+class Written:
+    """Takes the events of an answer as they come, and gives its text.
+
+    Left out are reasoning, which templates leave out too, the tokens that end a turn,
+    which templates put there themselves, and what the model went on to say as somebody else.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._waiting: list[str] = []  # markup that counts only if more of the answer follows
+        self._after_reasoning = False
+
+    def take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            match event:
+                case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
+                    self._kept += [*self._waiting, raw]
+                    self._waiting, self._after_reasoning = [], False
+                case ContentWasReasoning():
+                    self._kept, self._waiting, self._after_reasoning = [], [], True
+                case ReasoningDelta():
+                    self._waiting, self._after_reasoning = [], True
+                case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
+                    self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
+                case Markup(raw=raw) if not self._after_reasoning:
+                    self._waiting.append(raw)
+                case _:
+                    pass  # progress of a call, which has an event of its own
+
+    def text(self) -> str:
+        return "".join(self._kept) + _own_end("".join(self._waiting))
+
+
+def _own_end(markup: str) -> str:
+    """Of the markup after the last call what closes it: up to where the turn ends or somebody else's begins."""
+    tables, lowered = _tables(), markup.lower()
+    others = (*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning)
+    return markup[: min((at for marker in others if (at := lowered.find(marker)) >= 0), default=len(markup))]
+
+
+@cache
+def _tables() -> Tables:
+    return tables_for(tuple(FORMATS.values()), ())
+
+
+def is_tame(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
+    """Whether a model may be shown its call as it wrote it: whatever could act bears the mark of `neutralise`."""
+    return bool(in_strings(lambda text: neutralise(restore(text), format, tools), arguments) == arguments)

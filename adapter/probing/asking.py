@@ -1,0 +1,108 @@
+"""One task in one setup on a real server: what `adapter serve` would have made of the answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from adapter.events import Json, JsonObject
+from adapter.probing.tasks import TOOLS, Call, Task, is_valid
+from adapter.setups import Setup
+from adapter.transport import ChatClient, Chunk, Usage, constraint_fields
+from adapter.wire.answer import Answer
+from adapter.wire.errors import is_error
+from adapter.wire.request import Options, Request, translate
+
+MAX_TOKENS = 250
+"""Of an answer: the longest right one takes about a hundred, in the wordiest format."""
+
+
+MAX_STRING = 120
+"""Characters of a string in a call that is held to its schema: without a bound small models never end one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read."""
+
+    task: Task
+    valid: bool
+    right: bool
+    answer: str
+    """What the client would have got, for people."""
+    usage: Usage
+    seconds: float
+
+
+class Asker:
+    """Asks the tasks of ``client``."""
+
+    def __init__(self, client: ChatClient, max_tokens: int = MAX_TOKENS) -> None:
+        self._client, self._max_tokens = client, max_tokens
+
+    def ask(self, task: Task, setup: Setup) -> Outcome:
+        """Raises TransportError where the server does not take the request, or fails."""
+        kind = self._client.endpoint.kind
+        enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
+        options = Options(
+            format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native, enforce=enforce
+        )
+        body: JsonObject = {"messages": list(task.messages), "tools": TOOLS, "parallel_tool_calls": True}
+        first = translate(body, options)
+        request: Request | None = first
+        answer, usage, chunks = Answer(first), Usage(0), list[JsonObject]()
+        began = time.monotonic()
+        while request is not None:
+            for chunk in self._stream(request):
+                usage = chunk.usage or usage
+                if chunk.raw is not None:
+                    chunks += answer.feed(chunk.raw)
+            request = answer.next_request()
+        chunks += answer.close()
+        seconds = time.monotonic() - began
+        content, calls, is_read = _folded(chunks)
+        is_read = is_read and not any(map(is_error, chunks))
+        valid = is_read and all(map(is_valid, calls)) and not _holds_attempt(content)
+        shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
+        return Outcome(task, valid, valid and task.is_right(calls, content), shown, usage, seconds)
+
+    def _stream(self, request: Request) -> Iterator[Chunk]:
+        further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
+        return self._client.stream(
+            request.body["messages"], stop=request.body.get("stop", ()),
+            max_tokens=self._max_tokens, temperature=0.0, seed=1, extra=further,
+        )  # fmt: skip
+
+
+def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[Call], bool]:
+    """The content, the calls, and whether all arguments were JSON objects."""
+    content = ""
+    names: dict[int, str] = {}
+    arguments: dict[int, str] = {}
+    for chunk in chunks:
+        for choice in chunk.get("choices") or ():
+            delta = choice.get("delta") or {}
+            content += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                index, function = call["index"], call["function"]
+                names.setdefault(index, function.get("name", ""))
+                arguments[index] = arguments.get(index, "") + (function.get("arguments") or "")
+    decoded = [_decoded(arguments[index]) for index in names]
+    calls = [Call(name, each) for name, each in zip(names.values(), decoded, strict=True) if each is not None]
+    return content, calls, None not in decoded
+
+
+def _decoded(arguments: str) -> JsonObject | None:
+    try:
+        value: Json = json.loads(arguments or "{}")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _holds_attempt(content: str) -> bool:
+    """Whether the text names a tool next to what looks like its arguments: a call that did not come to be one."""
+    return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in TOOLS)

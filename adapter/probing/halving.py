@@ -1,0 +1,161 @@
+"""Which setups get how many tasks: all get a few, the better ones more, until the best have done all.
+
+Successive halving (Jamieson and Talwalkar 2016): most of the time goes to what may still win. The server's
+own tool calling always does all tasks, for it is what the others are measured by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from adapter.constraint import Constraint
+from adapter.errors import TransportError
+from adapter.probing.asking import Asker, Outcome
+from adapter.probing.tasks import TASKS, Task
+from adapter.profiles import Score
+from adapter.setups import Setup
+
+RUNGS = ((4, 5), (8, 3), (len(TASKS), 1))
+"""(tasks done, setups that go on) after each round."""
+
+NATIVE = Setup(native=True)
+
+STOPPED = "it was stopped"
+
+
+@dataclass(slots=True)
+class Trial:
+    """A setup and what came of it. ``refusal``: why the server does not take it."""
+
+    setup: Setup
+    outcomes: list[Outcome] = field(default_factory=list)
+    refusal: str = ""
+
+    @property
+    def score(self) -> Score:
+        return self.score_of(len(self.outcomes))
+
+    def score_of(self, tasks: int) -> Score:
+        """Of its first ``tasks`` answers."""
+        done = self.outcomes[:tasks]
+        return Score(
+            tasks=len(done),
+            valid=sum(outcome.valid for outcome in done),
+            right=sum(outcome.right for outcome in done),
+            prompt_tokens=sum(outcome.usage.prompt for outcome in done),
+            written_tokens=sum(outcome.usage.written for outcome in done),
+            seconds=round(sum(outcome.seconds for outcome in done), 2),
+        )
+
+    @property
+    def has_right_call(self) -> bool:
+        return any(outcome.right and outcome.task.expected for outcome in self.outcomes)
+
+    def rank(self, tasks: int) -> tuple[float, ...]:
+        """By its first ``tasks`` answers, the higher the better: right ones, valid ones, as few tokens as can be.
+
+        One that cannot both call and answer comes after those that can: who never calls is right whenever no call
+        is wanted, and who always calls can never say that the work is done.
+        """
+        done = self.outcomes[:tasks]
+        abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
+        tokens = sum(outcome.usage.prompt + 2 * outcome.usage.written for outcome in done)
+        return abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
+
+
+@dataclass(slots=True)
+class Probe:
+    """``trials`` in the order in which they were begun. ``ended``: why it ended early; "" where it did not."""
+
+    trials: list[Trial]
+    ended: str = ""
+
+    @property
+    def before(self) -> Trial:
+        """The server's own tool calling."""
+        return next(trial for trial in self.trials if trial.setup.native)
+
+    @property
+    def best(self) -> Trial | None:
+        """Of the setups that were tried most the best; the server's own if that is better on the same tasks.
+        None where no call came out right: nothing is known then."""
+        tried = [trial for trial in self.trials if trial.outcomes]
+        ours = [trial for trial in tried if not trial.setup.native]
+        tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
+        whole = [trial for trial in tried if len(trial.outcomes) >= tasks and trial.has_right_call]
+        return max(whole, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
+
+
+def candidates(format: str, *, can_constrain: bool) -> list[Setup]:
+    """The setups worth trying for a model that is thought to write ``format``, the likeliest first."""
+    formats = [format, *(other for other in ("hermes", "llama3_json") if other != format)]
+    modes: tuple[Constraint, ...] = ("arguments", "prefer", "required") if can_constrain else ()
+    free = [Setup(format, style) for style in ("trained", "compact", "small")]
+    held = [Setup(format, style, mode) for mode in modes for style in ("compact", "small")]
+    others = [Setup(other, "compact") for other in formats[1:]]
+    return [NATIVE, *free, *held, *others]
+
+
+def probe(
+    asker: Asker,
+    setups: Sequence[Setup],
+    *,
+    tasks: Sequence[Task] = TASKS,
+    rungs: Sequence[tuple[int, int]] = RUNGS,
+    time_limit_s: float = 600.0,
+    observe: Callable[[Trial, int, int], None] = lambda _trial, _done, _planned: None,
+) -> Probe:
+    """Try ``setups``. ``observe`` gets the trial after each answer, how many there are and how many are planned.
+
+    Ctrl-C and the time limit end it, and what is known by then counts. Raises TransportError where the
+    server fails altogether: with every setup.
+    """
+    found = Probe([Trial(setup) for setup in setups])
+    began, done = time.monotonic(), 0
+    going = list(found.trials)
+    try:
+        for rung, (upto, keep) in enumerate(rungs):
+            for trial in going:
+                for task in tasks[len(trial.outcomes) : upto]:
+                    if time.monotonic() - began > time_limit_s:
+                        found.ended = f"the time limit of {time_limit_s:g} s was reached"
+                        return found
+                    if not _try(asker, trial, task):
+                        break
+                    done += 1
+                    observe(trial, done, done + _left(going, rungs[rung:], tasks))
+            if not any(trial.outcomes for trial in found.trials):
+                raise TransportError(going[0].refusal)
+            if all(trial.refusal for trial in going):
+                found.ended = going[0].refusal
+                return found
+            native, ours = [trial for trial in going if trial.setup.native], [t for t in going if not t.setup.native]
+            ours.sort(key=lambda trial: (not trial.refusal, trial.rank(upto)), reverse=True)
+            going = [trial for trial in (*native, *ours[:keep]) if not trial.refusal]
+    except KeyboardInterrupt:
+        found.ended = STOPPED
+    return found
+
+
+def _try(asker: Asker, trial: Trial, task: Task) -> bool:
+    """Whether the server took it. One refusal of a setup is enough: it would refuse the next as well."""
+    try:
+        trial.outcomes.append(asker.ask(task, trial.setup))
+    except TransportError as error:
+        trial.refusal = str(error)
+        return False
+    return True
+
+
+def _left(going: Sequence[Trial], rungs: Sequence[tuple[int, int]], tasks: Sequence[Task]) -> int:
+    """About how many answers are still to come."""
+    (upto, _), *later = rungs
+    upto = min(upto, len(tasks))
+    left = sum(max(0, upto - len(trial.outcomes)) for trial in going if not trial.refusal)
+    keep = rungs[0][1]
+    for next_upto, next_keep in later:
+        left += (min(next_upto, len(tasks)) - upto) * min(keep + 1, len(going))
+        upto, keep = min(next_upto, len(tasks)), next_keep
+    return left

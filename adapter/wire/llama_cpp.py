@@ -1,0 +1,62 @@
+"""llama.cpp's own completions in place of its chat: only there a grammar may wait for a call to begin.
+
+On the chat endpoint ``grammar_lazy`` is ignored and the grammar strict from the first token. So the messages go through
+``/apply-template`` and the prompt to ``/completion``. Recorded from llama.cpp b11549.
+"""
+
+from __future__ import annotations
+
+from adapter.events import Json, JsonObject
+
+WORD = 1
+"""llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD: the grammar holds from where this text begins."""
+
+_CHAT_ONLY = frozenset(
+    {"messages", "model", "max_tokens", "max_completion_tokens", "stream_options", "chat_template_kwargs", "n", "user"}
+)
+
+
+def is_lazy(body: JsonObject) -> bool:
+    """Whether a chat request has a grammar that waits."""
+    return body.get("grammar_lazy") is True
+
+
+def lazy_fields(grammar: str, word: str) -> JsonObject:
+    """What makes a grammar wait for ``word``, with which its texts begin."""
+    return {"grammar": grammar, "grammar_lazy": True, "grammar_triggers": [{"type": WORD, "value": word}]}
+
+
+def template_request(body: JsonObject) -> JsonObject:
+    """The request to ``/apply-template`` for a chat request."""
+    return {key: body[key] for key in ("messages", "chat_template_kwargs") if key in body}
+
+
+def completion_request(body: JsonObject, prompt: str) -> JsonObject:
+    """The request to ``/completion`` for a chat request and its prompt."""
+    limit = body.get("max_completion_tokens") or body.get("max_tokens")
+    request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
+    return {**request, "prompt": prompt, **({"n_predict": limit} if limit else {})}
+
+
+def without_grammar(body: JsonObject) -> JsonObject:
+    """The chat request, free."""
+    return {key: value for key, value in body.items() if not key.startswith("grammar")}
+
+
+def as_chat(answer: Json) -> Json:
+    """An event or the whole of ``/completion`` as that of the chat; anything else as it is."""
+    if not isinstance(answer, dict) or "choices" in answer or not isinstance(answer.get("content"), str):
+        return answer
+    text = {"role": "assistant", "content": answer["content"]}
+    reason = None
+    if answer.get("stop"):
+        reason = "length" if answer.get("stop_type") == "limit" or answer.get("truncated") else "stop"
+    made: JsonObject = {
+        "model": answer.get("model"),
+        "choices": [{"index": 0, "delta": text, "message": text, "finish_reason": reason}],
+    }
+    if reason:
+        read, written = answer.get("tokens_evaluated") or 0, answer.get("tokens_predicted") or 0
+        made["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+        made |= {"timings": answer["timings"]} if "timings" in answer else {}
+    return made
