@@ -165,7 +165,7 @@ class Rule:
 
 @lru_cache(maxsize=256)
 def _spec(pattern: str) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines([pattern])
+    return GitIgnoreSpec.from_lines([pattern], backend="simple")
 
 
 def _is_named(pattern: str, path: str) -> bool:

@@ -49,9 +49,13 @@ def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
     shown = {path for path in sources if not _is_in(path, view.workspace) or view.workspace == "/"}
     sources[view.workspace] = ["--bind", view.workspace, view.workspace]
     words = [BINARY, "--unshare-all", *(["--share-net"] if view.network else [])]
-    for path in outermost(shown | {view.workspace}):
-        words += sources[path]
+    order = list(outermost(shown | {view.workspace}))
+    below_devices = [path for path in order if _is_in(path, "/dev")]  # a workspace in /dev/shm
+    for path in order:
+        words += sources[path] if path not in below_devices else []
     words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var/tmp"]
+    for path in below_devices:
+        words += sources[path]
     for path, _ in view.frozen:
         words += ["--ro-bind-try", path, path]
     for path in filter(os.path.lexists, view.hidden):

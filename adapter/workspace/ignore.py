@@ -45,15 +45,18 @@ class IgnoreFile:
 
 
 def parse_ignore_file(text: str, base: str) -> IgnoreFile:
-    """Lines that are no pattern are left out, as git does; one must not disable the others."""
+    """Lines that are no pattern are left out, as git does; one must not disable the others.
+
+    ``simple``: the faster backends refuse some patterns, and whether they are installed must not matter.
+    """
     patterns: list[GitIgnoreSpecPattern] = []
     for line in text.split("\n"):
         try:
-            patterns += GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns
+            patterns += GitIgnoreSpec.from_lines([line.removesuffix("\r")], backend="simple").patterns
         except (ValueError, re.error):
             continue
     kept = [pattern for pattern in patterns if pattern.include is False]
-    return IgnoreFile(base, GitIgnoreSpec(patterns), _any_of(patterns), _any_of(kept))
+    return IgnoreFile(base, GitIgnoreSpec(patterns, backend="simple"), _any_of(patterns), _any_of(kept))
 
 
 def _any_of(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -595,3 +596,14 @@ def test_tools_are_found_and_the_home_folder_is_none(home, tmp_path):
     )
     assert f"{home}/.local/bin" in found
     assert not {str(home), str(tmp_path), "/"} & set(found)
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder in memory here")
+def test_a_workspace_may_be_among_the_devices(level):
+    """The devices of the sandbox do not cover it."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, Root(folder) as root:
+        confinement = Confinement(Sandbox(level), root.path)
+        run = run_command(root, RunCommand("echo new > made && cat made && ls /dev/null"), confinement)
+        confinement.close()
+        assert (run.output, run.exit_code) == ("new\n/dev/null\n", 0)
+        assert Path(folder, "made").read_text() == "new\n"

@@ -324,6 +324,15 @@ def test_ignore_files_decide_as_their_rules_one_by_one(rules, path, is_directory
     )
 
 
+@pytest.mark.parametrize("rule", ["\0" * 90_000, "x" * 90_000])
+def test_a_monstrous_ignore_line_hurts_nobody(root, directory, rule):
+    """re2, which pathspec takes where it is installed, refuses such a pattern."""
+    (directory / ".gitignore").write_text(f"{rule}\n*.log\n", encoding="utf-8")
+    (directory / "a.txt").write_text("needle\n", encoding="utf-8")
+    (directory / "a.log").write_text("needle\n", encoding="utf-8")
+    assert [hit.path for hit in grep(root, Grep("needle")).hits] == ["a.txt"]
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
 def test_grep_takes_nothing_out_of_a_pipe(root, directory):
     """A pipe in the tree belongs to others; it is neither waited for nor read."""
