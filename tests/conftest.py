@@ -12,6 +12,7 @@ import pytest
 from adapter.embedded import EmbeddedServer, fetch_weights
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
+from tests.serving import serving
 
 # Tests are never timed: a machine may be busy.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -48,6 +49,26 @@ def real_weights() -> Path:
 def scripted() -> Iterator[ScriptedServer]:
     with ScriptedServer() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[ScriptedServer, str]]:
+    """A scripted model server, and `adapter serve` in front of it, for the tests of a module."""
+    with ScriptedServer() as upstream, serving(upstream.url) as url:
+        yield upstream, url
+
+
+@pytest.fixture
+def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
+    server, _ = shared
+    server.replies.clear()
+    server.requests.clear()
+    return server
+
+
+@pytest.fixture
+def url(shared: tuple[ScriptedServer, str]) -> str:
+    return shared[1]
 
 
 @pytest.fixture(autouse=True)

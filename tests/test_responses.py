@@ -20,7 +20,6 @@ from adapter.wire.exchange import Streamed
 from adapter.wire.request import Options, translate
 from adapter.wire.sse import as_event
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
-from tests.serving import serving
 from tests.test_serve import scripted_answer
 from tests.test_wire import PIECES, VALUES
 from tests.test_wrap import CALL
@@ -37,20 +36,6 @@ TOOLS: list[Any] = [
     },
     {"type": "web_search"},
 ]
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[ScriptedServer, str]]:
-    with ScriptedServer() as upstream, serving(upstream.url) as url:
-        yield upstream, url
-
-
-@pytest.fixture
-def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
-    server, _ = shared
-    server.replies.clear()
-    server.requests.clear()
-    return server
 
 
 @pytest.fixture(params=["served", "wrapped"])

@@ -37,19 +37,6 @@ def shared() -> Iterator[tuple[ScriptedServer, str]]:
 
 
 @pytest.fixture
-def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
-    server, _ = shared
-    server.replies.clear()
-    server.requests.clear()
-    return server
-
-
-@pytest.fixture
-def url(shared: tuple[ScriptedServer, str]) -> str:
-    return shared[1]
-
-
-@pytest.fixture
 def client(url: str) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=url, api_key="client-key", max_retries=0) as client:
         yield client

@@ -32,14 +32,6 @@ def shared() -> Iterator[tuple[ScriptedServer, str]]:
 
 
 @pytest.fixture
-def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
-    server, _ = shared
-    server.replies.clear()
-    server.requests.clear()
-    return server
-
-
-@pytest.fixture
 def client(shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
     with anthropic.Anthropic(base_url=shared[1].removesuffix("/v1"), api_key="k", max_retries=0) as client:
         yield client

@@ -36,19 +36,6 @@ def shared() -> Iterator[tuple[ScriptedServer, str]]:
         yield upstream, url
 
 
-@pytest.fixture
-def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
-    server, _ = shared
-    server.replies.clear()
-    server.requests.clear()
-    return server
-
-
-@pytest.fixture
-def url(shared: tuple[ScriptedServer, str]) -> str:
-    return shared[1]
-
-
 @contextmanager
 def connected(url: str) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
-from tests.serving import serving
+from tests.scripted_server import CHAT, Reply, as_json, as_stream, delta
 from tests.test_wrap import completion
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -49,25 +48,6 @@ class Forecast(BaseModel):
 
     city: str
     rain: bool
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[ScriptedServer, str]]:
-    with ScriptedServer() as upstream, serving(upstream.url) as url:
-        yield upstream, url
-
-
-@pytest.fixture
-def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
-    server, _ = shared
-    server.replies.clear()
-    server.requests.clear()
-    return server
-
-
-@pytest.fixture
-def url(shared: tuple[ScriptedServer, str]) -> str:
-    return shared[1]
 
 
 def whole(text: str) -> Reply:
