@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +22,7 @@ from rich.table import Table
 
 from adapter.constraint import CONSTRAINTS
 from adapter.embedded import EmbeddedServer, fetch_weights
+from tests.serving import serving
 
 HERE = Path(__file__).parent
 MAX_TOKENS = 256
@@ -46,21 +44,6 @@ def _scenario(row: Mapping[str, Any], known: Mapping[str, Any]) -> Scenario:
     extra = {"parallel_tool_calls": True} if len(row["calls"]) > 1 else {}
     choice = row.get("tool_choice", "auto")
     return Scenario(row["id"], "", tuple(row["messages"]), tools, expect, choice, extra)
-
-
-@contextmanager
-def served(upstream: str, mode: str) -> Iterator[str]:
-    """`adapter serve` in front of ``upstream``."""
-    command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", "--constraint", mode]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            line = process.stderr.readline()
-            match = re.match(r"serving (\S+), from ", line)
-            assert match, line + process.stderr.read()
-            yield match[1]
-        finally:
-            process.terminate()
 
 
 def score(report: ProbeReport) -> str:
@@ -96,7 +79,7 @@ def main() -> None:
             upstream = stack.enter_context(engine).endpoint.base_url
         for mode in options.mode or ["alone", *CONSTRAINTS]:
             with ExitStack() as inner:
-                url = upstream if mode == "alone" else inner.enter_context(served(upstream, mode))
+                url = upstream if mode == "alone" else inner.enter_context(serving(upstream, "--constraint", mode))
                 reports = {name: measure(url, scenarios) for name, scenarios in sets.items()}
             table.add_row(mode, *map(score, reports.values()))
             for name, report in reports.items() if options.details else ():
