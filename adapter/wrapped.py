@@ -11,19 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraint import Constraint
 from adapter.endpoints import Endpoint, recognise
 from adapter.errors import UsageError
 from adapter.events import JsonObject
+from adapter.exchanges import ExchangeLog
 from adapter.grounding import Ground
 from adapter.profiles import check, setups
+from adapter.secrets import Secrets
 from adapter.transport import constraint_fields
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal, relayed
@@ -55,6 +59,7 @@ def wrap(
     grounded: bool = False,
     ground: Ground | None = None,
     profile: str = "none",
+    record: str | Path | None = None,
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
@@ -67,9 +72,11 @@ def wrap(
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
     ``ground``: values that you know (see `adapter.grounding`).
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
-    that a request names, or a profile's name or file.
+    that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
+    `adapter.wire.recorded`), without credentials.
     The copy shares the connections of ``client``, which stays as it is.
-    Raises UsageError for an unknown format, style, policy or profile, and for what is no such client.
+    Raises UsageError for an unknown format, style, policy or profile, for a record that cannot be written, and for
+    what is no such client.
     """
     from openai import AsyncOpenAI, OpenAI
 
@@ -83,6 +90,7 @@ def wrap(
         constraint=constraint,
         grounded=grounded,
         ground=ground,
+        observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
     )
     options = checked(options)
     check(profile)
