@@ -13,7 +13,7 @@ from adapter.errors import UsageError
 from adapter.replies import with_reply
 from adapter.secrets import Secrets
 from adapter.tools import ToolSet
-from adapter.wire.answer import INCOMPLETE, Answer
+from adapter.wire.answer import ABANDONED, INCOMPLETE, Answer
 from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.request import Request
 
@@ -74,7 +74,7 @@ def calls_today(exchange: Exchange) -> tuple[RecordedCall, ...]:
     )
     answer = Answer(request)
     said = {"reasoning_content": exchange.reasoning, "content": exchange.text}
-    reason = None if exchange.finish_reason == INCOMPLETE else exchange.finish_reason
+    reason = None if exchange.finish_reason in (INCOMPLETE, ABANDONED) else exchange.finish_reason
     answer.feed({"choices": [{"delta": said, "finish_reason": reason}]})
     answer.close()
     return heard[0].calls if heard else ()

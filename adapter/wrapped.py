@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -249,6 +249,7 @@ class _Passage:
         self.sent = sent
         self._http = http
         self._head: JsonObject | None = None  # of an answer to `responses`
+        self._streamed: Streamed | None = None
         if not _is_chat(sent):
             return
         url = sent.url
@@ -269,7 +270,8 @@ class _Passage:
     def streamed(self) -> Streamed:
         assert self.request is not None
         writer = None if self._head is None else responses.ResponsesWriter(self._head)
-        return Streamed(self.request, int(time.time()), writer)
+        self._streamed = Streamed(self.request, int(time.time()), writer)
+        return self._streamed
 
     def asking(self, body: JsonObject) -> Any:
         """One more request, for what is still wanted."""
@@ -301,9 +303,13 @@ class _Passage:
         return self._http.Response(
             response.status_code,
             headers=headers,
-            stream=_byte_stream(self._http, response, pieces),
+            stream=_byte_stream(self._http, response, pieces, self._leave),
             extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
         )
+
+    def _leave(self) -> None:
+        if self._streamed is not None:
+            self._streamed.leave()
 
 
 def _own_headers(response: Any) -> dict[str, str]:
@@ -312,15 +318,19 @@ def _own_headers(response: Any) -> dict[str, str]:
     return {name: value for name, value in response.headers.items() if name not in gone}
 
 
-def _byte_stream(http: Any, response: Any, pieces: Any) -> Any:
+def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:
     """``pieces`` as the HTTP library wants them; closing it closes ``response``, which stops the model."""
     if isinstance(pieces, AsyncIterator):
 
         async def aclose(_: object) -> None:
+            leave()
             await response.aclose()
 
         members: dict[str, Any] = {"__aiter__": lambda _: pieces, "aclose": aclose}
         return type("_AsyncStream", (http.AsyncByteStream,), members)()
-    return type(
-        "_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": lambda _: response.close()}
-    )()
+
+    def close(_: object) -> None:
+        leave()
+        response.close()
+
+    return type("_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": close})()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import stat
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from adapter.exchanges import calls_today, difference
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.recorded import Exchange, read_exchanges
 from adapter.wire.request import Options, Request, translate
+from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving
 from tests.test_passes import BROKEN, GOOD, enforce
@@ -126,6 +129,31 @@ def test_an_answer_that_broke_off_is_recorded_as_such():
     assert [(each.text, each.finish_reason, each.calls) for each in heard] == [(CALL[:40], "incomplete", ())]
     assert calls_today(heard[0]) == ()
     assert not heard[0].turn().calls
+
+
+@pytest.mark.parametrize("by", ["serve", "wrap"])
+def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
+    """A client that loses its patience is why people look at all."""
+    file = tmp_path / "said.jsonl"
+
+    def answer(_: Any) -> Iterator[dict[str, Any]]:
+        yield delta("I look.")
+        while True:
+            yield delta(reasoning_content=" ")
+
+    with contextlib.ExitStack() as stack:
+        upstream = stack.enter_context(LiveUpstream(answer))
+        client = stack.enter_context(openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k"))
+        if by == "serve":
+            client.base_url = stack.enter_context(serving(upstream.url, "--record", str(file)))
+        else:
+            client = wrap(client, record=file)
+        with client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True) as stream:
+            assert any(chunk.choices[0].delta.content == "I look." for chunk in stream)
+        assert upstream.hung_up.wait(10)
+    (exchange,) = written(file)
+    assert (exchange.text, exchange.finish_reason, exchange.calls) == ("I look.", "abandoned", ())
+    assert difference(exchange) == ""
 
 
 def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():

@@ -32,7 +32,8 @@ from adapter.wire.memory import Call
 from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.request import Request, key_of
 
-INCOMPLETE = "incomplete"
+INCOMPLETE, ABANDONED = "incomplete", "abandoned"
+"""Finish reasons of our own: the server broke off, the client did not wait."""
 
 DIED = (
     "the model server closed the connection in the middle of its answer; "
@@ -116,6 +117,11 @@ class Answer:
             return chunks + self._failed(error_object(DIED, "upstream_error"))
         self.is_done = True
         return chunks
+
+    def leave(self) -> None:
+        """The client has gone, or has what it wanted: nobody reads on."""
+        for choice in self._choices.values():
+            choice.leave()
 
     def _failed(self, error: JsonObject) -> list[JsonObject]:
         self.is_done = True
@@ -217,6 +223,7 @@ class _Choice:
         self._has_repeated = False
         self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
         self._calls_before = len(self._calls)
+        self._is_observed = False
 
     def take_next(self) -> Request | None:
         """The request whose answer goes on where this one ended."""
@@ -261,6 +268,11 @@ class _Choice:
         deltas = self._deltas(self._reading().close(INCOMPLETE), "length")
         self._observed(INCOMPLETE)
         return deltas
+
+    def leave(self) -> None:
+        """Nobody reads on."""
+        if not self._is_observed:
+            self._observed(ABANDONED)
 
     def _reading(self) -> Parser | ReplyParser:
         if self._parser is None:
@@ -411,7 +423,7 @@ class _Choice:
             self._heard[1].append(reasoning)
 
     def _observed(self, finish_reason: str | None, *, asked_again: bool = False) -> None:
-        request = self._request
+        request, self._is_observed = self._request, True
         if not request.observe:
             return
         text, reasoning = map("".join, self._heard)

@@ -34,7 +34,8 @@ class Exchange(BaseModel):
     """One request to the model's server and its answer. ``sent``: the body. ``tools``: those that may be called.
 
     ``text``: what the model wrote, and ``reasoning`` what the server had taken out of that. ``finish_reason``: the
-    server's, or ``incomplete`` where it broke off. ``asked_again``: a next request was to bring something better.
+    server's, or ``incomplete`` where it broke off, or ``abandoned`` where the client did. ``asked_again``: a next
+    request was to bring something better.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
