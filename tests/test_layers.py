@@ -58,7 +58,7 @@ LAYERS = [
     ["adapter.endpoints", "adapter.weights", "adapter.config"],
     ["adapter.embedded", "adapter.sdk_errors", "adapter.context"],
     ["adapter.transport"],
-    ["adapter.profiles"],
+    ["adapter.profiles", "adapter.exchanges"],
     ["adapter.guidance", "adapter.native", "adapter.probing", "adapter.wrapped"],
     ["adapter.agent"],
     ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles", "adapter.mcp_tools"],

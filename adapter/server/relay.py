@@ -89,6 +89,7 @@ class StreamedAnswer(Answering):
             await self._fail(send, error.status, error_object(str(error), "upstream_error"))
         finally:
             pinging.cancel()
+            self._streamed.leave()
 
     async def _relay(self, send: Send, response: aiohttp.ClientResponse) -> None:
         streamed = self._streamed

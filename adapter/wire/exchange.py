@@ -86,6 +86,10 @@ class Streamed:
         rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))
         return rest if self._has_failed else rest + self._writer.end()
 
+    def leave(self) -> None:
+        """Nobody reads on: the client has gone, or all is said."""
+        self._answer.leave()
+
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
         return self._written(self._answer.feed(error))

@@ -28,6 +28,7 @@ from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.messages import last_calls, plain_messages
+from adapter.wire.recorded import Exchange
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -122,6 +123,8 @@ class Options:
     native: bool = False
     setup_of: Callable[[str], Setup | None] | None = None
     memory: Memory = field(default_factory=Memory)
+    observe: Callable[[Exchange], object] | None = None
+    """Told of each answer, when that is over."""
 
     def for_model(self, model: str) -> Options:
         """With what is known of the model, as far as nothing else was said."""
@@ -169,6 +172,7 @@ class Request:
     is_native: bool = False
     """The server reads calls, too: those are handed on."""
     memory: Memory = field(default_factory=Memory)
+    observe: Callable[[Exchange], object] | None = None
     format: str = DEFAULT_FORMAT
     constraint: Constraint = "off"
     enforce: Enforce | None = None
@@ -271,6 +275,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
         memory=options.memory,
+        observe=options.observe,
         format=format.name,
         constraint=constraint if is_one else "off",
         enforce=options.enforce,
@@ -292,6 +297,7 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
         turn=_turn(body.get("messages")),
         is_restricted=len(allowed) < len(described),
         is_native=True,
+        observe=options.observe,
     )
 
 
