@@ -44,6 +44,8 @@ LAYERS = [
     ["adapter.dialects"],
     ["adapter.functions"],
     ["adapter.schema_shapes", "adapter.mentions", "adapter.frames"],
+    ["adapter.gbnf_rules"],
+    ["adapter.pair_rules"],
     ["adapter.grammar", "adapter.grounding"],
     ["adapter.examples"],
     ["adapter.resources"],

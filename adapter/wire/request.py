@@ -16,6 +16,7 @@ from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
 from adapter.frames import opening_of
+from adapter.grammar import begins_with
 from adapter.grounding import Ground, conversational
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
@@ -260,7 +261,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
     if options.enforce and opening and _is_plain(messages):
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            plain |= lazy_fields(options.enforce(allowed, choices, format=format.name)["grammar"], opening)
+            grammar = options.enforce(allowed, choices, format=format.name)["grammar"]
+            plain |= lazy_fields(grammar, opening) if begins_with(grammar, opening) else {}
     is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
     return Request(
         body=plain,
