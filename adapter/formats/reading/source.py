@@ -95,6 +95,31 @@ class Markers:
         return len(text)
 
 
+class Either:
+    """Two sets of markers to scan for, for a second one that is made in passing: ``first`` wins where both begin."""
+
+    def __init__(self, first: Markers, second: Markers) -> None:
+        self._sets = (first, second)
+        self.longest = max(first.longest, second.longest)
+        self.overlap = True
+
+    def search(self, text: str, start: int) -> re.Match[str] | None:
+        width = _FIRST_WINDOW
+        while True:  # neither looks much further than to the marker of the other
+            end = min(start + width, len(text))
+            found = [match for markers in self._sets if (match := markers.search(text, start, end)) is not None]
+            earliest = min(found, key=lambda match: match.start(), default=None)
+            if end == len(text) or (earliest is not None and earliest.start() + self.longest <= end):
+                return earliest
+            width *= 4
+
+    def may_begin(self, text: str) -> bool:
+        return any(markers.may_begin(text) for markers in self._sets)
+
+    def held(self, text: str, start: int) -> int:
+        return min(markers.held(text, start) for markers in self._sets)
+
+
 _NEVER = "(?!)"
 _NOTHING = re.compile(_NEVER)
 _FIRST_WINDOW, _LAST_WINDOW = 128, 1 << 16
@@ -216,7 +241,7 @@ class Source:
         self.position = len(self.text)
         return rest
 
-    def scan(self, markers: Markers) -> tuple[str, str]:
+    def scan(self, markers: Markers | Either) -> tuple[str, str]:
         """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
@@ -226,7 +251,7 @@ class Source:
         self.position = len(self.text) if self.final else markers.held(self.text, start)
         return self.text[start : self.position], ""
 
-    def may_go_on(self, found: re.Match[str], markers: Markers) -> bool:
+    def may_go_on(self, found: re.Match[str], markers: Markers | Either) -> bool:
         """Whether a longer marker may still be arriving in this one's place."""
         if self.final or not markers.overlap or len(self.text) - found.start() >= markers.longest:
             return False

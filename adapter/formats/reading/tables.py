@@ -64,7 +64,7 @@ def reasoning_of(formats: Sequence[Format]) -> dict[str, str]:
     return REASONING | own
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # each takes over a megabyte
 def tables_for(formats: tuple[Format, ...], names: tuple[str, ...]) -> Tables:
     """``names``: those of the session's tools, which some formats use as markers."""
     openers = {
@@ -79,7 +79,7 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...]) -> Tables:
     results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.results)))
     reasoning = reasoning_of(formats)
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
-    text_markers = markers_for(
+    text_markers = Markers(
         *openers, *strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends, *next_turns, *results,
         FENCE, TILDE_FENCE, *BARE_STARTS,
     )  # fmt: skip
@@ -98,8 +98,8 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...]) -> Tables:
         results=results,
         text_markers=text_markers,
         reasoning_ends=markers_for(*reasoning.values(), *channels),
-        reasoning_markers=markers_for(*openers, *reasoning.values(), *channels),
-        opening_markers=markers_for(*openers),
+        reasoning_markers=Markers(*openers, *reasoning.values(), *channels),
+        opening_markers=Markers(*openers),
         busy=re.compile(f"[{re.escape(''.join(text_markers.anchors))}\n`>]"),
     )
 
