@@ -6,7 +6,8 @@ code, questions, pages, commands and undos included); ends when both the seconds
 calls made. Beside it `adapter serve` answers streamed chats of eight clients, of which one in
 twenty hangs up in the middle. Memory, descriptors, threads and processes of both are written down
 between sessions; after the first fifth nothing may grow. Exits with 1 when something does, or when
-anything raised: memory by more than 1 MB in 10 minutes, the others at all.
+anything raised: memory by more than 1 MB in 10 minutes, the others at all. Ctrl-C or SIGTERM ends it
+after the session that is running, with the table of what was measured until then.
 
 A run of a few minutes shows leaks of descriptors and processes, but not yet whether memory is flat.
 """
@@ -48,6 +49,7 @@ from adapter.transport import Chunk
 from adapter.workspace import Workspace, supervisor
 from benchmarks.floods import answering
 from benchmarks.random_calls import World, random_call
+from benchmarks.stopping import leave_to_parent, stoppable
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.serving import serving
@@ -217,6 +219,7 @@ CHAT = json.dumps(
 
 def load() -> None:
     """The model server and the clients, in a process of their own: reads our server's address, prints what came."""
+    leave_to_parent()
     counts: Counter[str] = Counter()
     over = threading.Event()
     with LiveUpstream(answer) as upstream:
@@ -293,9 +296,13 @@ def sample(pid: int, started: float, ours: int) -> Sample:
 def run(folder: Path, seconds: float, calls: int, seed: int, every_s: float, soak: Soak) -> Soak:
     """Sessions until both are over; samples between them, at most each ``every_s`` seconds."""
     chance, started, sampled = Random(seed), time.monotonic(), 0.0
-    with served() as (server, chats), answering("identity", lambda: iter([b"a page\n" * 50])) as page:
+    with (
+        stoppable() as stop,
+        served() as (server, chats),
+        answering("identity", lambda: iter([b"a page\n" * 50])) as page,
+    ):
         ours = len(list(supervisor.descendants(os.getpid())))
-        while time.monotonic() - started < seconds or soak.calls < calls:
+        while not stop.is_set() and (time.monotonic() - started < seconds or soak.calls < calls):
             try:
                 work(folder, chance.choice(dialect_names()), chance, page, soak)
             except Exception:  # noqa: BLE001 - that none escapes is the claim
@@ -334,7 +341,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder), options.seconds, options.calls, options.seed, max(options.seconds / 180, 0.5), soak)
     minutes = (time.monotonic() - started) / 60
-    print(f"\nseed {options.seed}: {soak.calls:,} calls, {soak.done:,} of them done, of {len(soak.tools)} tools in "
+    is_whole = minutes * 60 >= options.seconds and soak.calls >= options.calls
+    print("" if is_whole else "\nSTOPPED EARLY")
+    print(f"seed {options.seed}: {soak.calls:,} calls, {soak.done:,} of them done, of {len(soak.tools)} tools in "
           f"{soak.sessions:,} sessions, {minutes:.1f} min; chats: {soak.chats}; {len(soak.errors)} errors")  # fmt: skip
     print("| | after the warm-up | at the end | in 10 min |")
     print("|---|--:|--:|--:|")
