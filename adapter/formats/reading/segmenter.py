@@ -489,7 +489,7 @@ class Segmenter:
 
     def _copy_until(self, closing: str, reason: str) -> Reader[None]:
         """The rest of a quotation is text, whatever it holds: up to ``closing`` at the beginning of a line."""
-        markers = Either(markers_for(closing), self._tables.opening_markers)
+        markers = Either(markers_for(closing), self._tables.opening_markers, first_wins=True)
         while True:
             plain, marker = self._source.scan(markers)
             self._add_text(plain)
