@@ -68,6 +68,15 @@ def test_no_byte_outside_of_a_patch_changes():
     assert tally.wrong == []
 
 
+@pytest.mark.parametrize(("seed", "index"), [(1, 176_099), (1, 460_582), (2, 48_700), (2, 63_773), (2, 316_872)])
+def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
+    """Files that were guessed to be Japanese or Chinese, so that one of two places was not seen: refused."""
+    tally = edit_integrity.run(seed, index, count=1)
+    assert tally.wrong == []
+    assert tally.verified == 0
+    assert tally.refused.total() == 1
+
+
 @pytest.mark.parametrize("engine", [fuzz_targets.by_chance, fuzz_targets.by_hypothesis])
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS)
 def test_no_text_breaks_what_takes_foreign_text(target, engine):
