@@ -42,14 +42,13 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
     is_directory: bool
     is_file: bool
 
-    def modified_ns(self) -> int:
-        """The time of the last change, in nanoseconds since the epoch."""
-        return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False).st_mtime_ns
+    def status(self) -> os.stat_result:
+        """Its status now."""
+        return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
 
     def place(self, above: tuple[str, ...]) -> Place:
         """The node as a place below the root; its status is looked at now."""
-        status = os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
-        return Place(self.dirfd, self.name, (*above, *self.path.split("/")), status)
+        return Place(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
 
 
 _Entry: TypeAlias = tuple[str, bool, bool]
