@@ -52,11 +52,17 @@ def test_floods_stay_within_their_bounds(tmp_path):
         assert cost.text.strip(), name
 
 
-@pytest.mark.parametrize("name", ["read", "grep", "info", "overwrite", "memory, write"])
-def test_a_failing_call_is_said_and_harms_nothing(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        *(("read", errno.EIO), ("grep", errno.EIO), ("info", errno.EIO), ("symbols", errno.EACCES)),
+        *(("overwrite", errno.EIO), ("memory, write", errno.EIO)),
+    ],
+)
+def test_a_failing_call_is_said_and_harms_nothing(name, code, tmp_path):
     """Every call of the operation fails once: old or new, no descriptor kept, nothing less without a word."""
     calls = ("open", "stat", "dup", "close")
-    row = fault_sweep.sweep(name, tmp_path / "sweep", [errno.EIO], calls)
+    row = fault_sweep.sweep(name, tmp_path / "sweep", [code], calls)
     assert row.faults > 2
     assert row.bad == []
 
