@@ -293,7 +293,8 @@ def search_text(found: SearchHits) -> str:
 
 
 def deleted_text(done: Done) -> str:
-    return f"Deleted {done.path}" + (f" ({done.entries} entries)." if done.entries > 1 else ".")
+    text = f"Deleted {done.path}" + (f" ({done.entries} entries)." if done.entries > 1 else ".")
+    return "\n".join([text, *_notes(done.notes)])
 
 
 def moved_text(done: Done) -> str:
