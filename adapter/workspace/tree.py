@@ -65,8 +65,12 @@ def find_by_name(root: Root, operation: FindByName) -> Paths:
     if operation.max_depth is not None and operation.max_depth < 1:
         raise ToolError(f"max_depth {operation.max_depth} reaches nothing; give 1 or more")
     wanted = operation.text.casefold()
-    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES)
-    return _collect(walk, lambda node: wanted in node.name.casefold(), operation.limit)
+
+    def is_meant(name: str) -> bool:
+        return wanted in name.casefold()
+
+    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, wanted=is_meant)
+    return _collect(walk, lambda node: is_meant(node.name), operation.limit)
 
 
 def find_by_glob(root: Root, operation: Glob) -> Paths:
