@@ -46,6 +46,7 @@ from adapter.operations import (
     Copy,
     Delete,
     Done,
+    FileInfo,
     FileText,
     Glob,
     Grep,
@@ -64,6 +65,7 @@ from adapter.operations import (
     ProgramOutput,
     ReadText,
     RunProgram,
+    Stat,
     Tree,
     Word,
     WriteText,
@@ -315,10 +317,10 @@ def _all_names(group: Sequence[str]) -> set[str]:
 
 
 # ---------------------------------------------------------------- built-in tools
-# What Promptly's defaults do with sed, a here-document, mv, cp, rm, awk, ls, find and rg: no program can be talked into
-# more than was asked here, writes are shown as a diff, and a link is moved or removed itself. On a sparse file of 20 GB
-# awk takes the processor until its time is over and rg 11 GB of memory, and grep makes gigabytes of a pattern like
-# .{1,32000}x; ls, find and rg print the line breaks in a name.
+# What Promptly's defaults do with sed, a here-document, mv, cp, rm, awk, wc, ls, find and rg: no program can be talked
+# into more than was asked here, writes are shown as a diff, and a link is moved or removed itself. On a sparse file of
+# 20 GB awk takes the processor until its time is over and rg 11 GB of memory, and grep makes gigabytes of a pattern
+# like .{1,32000}x; ls, find and rg print the line breaks in a name.
 
 
 class WriteToFile(ToolArguments):
@@ -505,9 +507,24 @@ class ShowFileContents(ToolArguments):
         return wording.plain_page(read, MAX_PAGE_BYTES, read_on), None
 
 
+class LineCount(ToolArguments):
+    """Count the lines of a file."""
+
+    naming = Naming("LineCount", example={"file": "src/main.c"})
+    file: Annotated[str, Field(description="File to count"), Aliases(*PATH)]
+
+    def operation(self) -> Operation:
+        return Stat(self.file, count_lines=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        info = expect(outcome, FileInfo)
+        return f"{info.lines} {info.path}", None
+
+
 BUILT_IN = (
     *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),
-    *(ShowFileContents, ListFiles, FindFiles, SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
+    *(ShowFileContents, LineCount, ListFiles, FindFiles),
+    *(SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
 )
 OPT_IN = frozenset({RipGrepIncludingHidden.naming.name})
 """Of the built-in ones those that wait for an ``include``."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,10 +47,12 @@ from adapter.workspace.gate import Root
 from adapter.workspace.place import Place, missing_sentence, open_regular, require_existing
 from adapter.workspace.storage import check_replaceable, new_file
 from adapter.workspace.store import Step
-from adapter.workspace.trees import fingerprint_of
+from adapter.workspace.trees import CHUNK_BYTES, fingerprint_of
 
 MAX_FILES = 200
 """Files of one change; bounds the locks it holds."""
+COUNTING_SECONDS = 10.0
+"""For the lines of a file: some gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +320,8 @@ def find_file(root: Root, path: str, must_exist: bool = False) -> File:
 
 
 def get_info(root: Root, operation: Stat) -> FileInfo:
-    """Links are followed, inside the root."""
+    """Links are followed, inside the root. Raises ToolError also when its lines cannot be counted."""
+    lines = _count_lines(root, operation.path) if operation.count_lines else None
     with root.locate(operation.path) as place:
         require_existing(place)
         status = place.status
@@ -329,7 +333,22 @@ def get_info(root: Root, operation: Stat) -> FileInfo:
             is_file=place.is_file,
             modified=int(status.st_mtime),
             readonly=not status.st_mode & stat.S_IWUSR,
+            lines=lines,
         )
+
+
+def _count_lines(root: Root, path: str) -> int:
+    lines = 0
+    deadline = time.monotonic() + COUNTING_SECONDS
+    with root.open_file(path) as (descriptor, place):
+        while block := os.read(descriptor, CHUNK_BYTES):
+            lines += block.count(b"\n")
+            if time.monotonic() > deadline:
+                raise ToolError(
+                    f"{place.shown} is too large to be counted within {COUNTING_SECONDS:g} s "
+                    f"({place.status.st_size if place.status else 0} bytes): {lines} lines until then"
+                )
+    return lines
 
 
 def make_directory(desk: Desk, operation: MakeDirectory) -> Done:

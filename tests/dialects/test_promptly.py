@@ -278,7 +278,7 @@ def test_opt_in_tools_wait_for_a_matching_include():
     assert chosen(entries, ["Read"]) == ["ReadOne", "ReadTwo"]
     assert chosen(entries, ["Two", "Other"]) == ["ReadTwo", "Other"]
     assert chosen(entries, ["Read"], ["Two"]) == ["ReadOne"]
-    assert chosen(entries, [], ["Read", "File", "Make", "Rip"]) == ["SearchAndReplace", "SearchText", "Other"]
+    assert chosen(entries, [], ["Read", "File", "Make", "Rip", "Line"]) == ["SearchAndReplace", "SearchText", "Other"]
     assert chosen(entries, [], ["read"]) == [*built_in, "ReadOne", "Other"]
 
 
@@ -365,7 +365,7 @@ def test_the_default_tools_work(tmp_path):
         assert run("ShowFileContents", file="a/b.txt", startLine=1, lineCount=2) == "tw0\n-three\n"
         assert run("ShowFileContents", file="a/b.txt", startLine=3) == "f0ur\n"
         assert run("ShowFileContents", file="a/b.txt", lineCount=1) == "0ne\n"
-        assert run("LineCount", file="a/b.txt") == "4 ./a/b.txt"
+        assert run("LineCount", file="a/b.txt") == "4 a/b.txt"
         assert run("SearchText", pattern="-t|f", path=".") == "a/b.txt:3:-three\na/b.txt:4:f0ur"
         run("TouchFile", file="-c")
         run("MakeDirectory", dir="x/y")
@@ -400,6 +400,7 @@ def test_reading_and_searching_need_no_program_and_cannot_be_flooded(tmp_path):
         for tool, more in [("RipGrep", {}), ("RipGrepWithGlob", {"glob": ["l*", "!*.c"]}), ("SearchText", {})]:
             found = workspace.run(tool, {"pattern": "needle", "path": ".", **more})
             assert "line was not searched: 35000000 bytes, more than 4194304" in found.content
+        assert workspace.run("LineCount", {"file": "line"}).content == "0 line"
 
 
 def test_pages_of_a_file_say_how_to_read_on(tmp_path):
