@@ -478,6 +478,10 @@ def serve(
     profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
+    max_streams: Annotated[
+        int, typer.Option(min=1, help="Requests that the model server answers at a time; more wait for their turn.")
+    ] = 256,
+    max_waiting: Annotated[int, typer.Option(min=0, help="Requests that may wait; one more is refused (503).")] = 1024,
     api_key: Annotated[
         str | None,
         typer.Option(
@@ -509,7 +513,8 @@ def serve(
     )
     check_profile(profile)
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile))
+    limits = (max_streams, max_waiting)
+    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits))
 
 
 @app.command()

@@ -37,21 +37,23 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     known = await upstream.known()
     try:
         content, body = await json_of(http)
+        model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        writer = ollama.OllamaWriter(model, created_at)
+        live = writer if body.get("stream") is not False else None
+        passed = PassedThrough(upstream, "POST", CHAT, content, http.headers, ollama.as_error, keep_alive_s, live)
         if known.kind == "ollama" and not has_tools(body):
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
+            return passed
         options = await upstream.options_for(body)
         request = replace(translate(ollama.as_openai(body), options), stream_arguments=False)
         if known.kind == "ollama" and request.is_native:
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
+            return passed
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
     is_native = known.kind == "ollama"
     path = CHAT if is_native else "/v1/chat/completions"
     as_body = partial(ollama.for_ollama, body=body) if is_native else None
     sent = replace(request, body=as_body(request.body)) if as_body else request
-    model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
     if request.stream:
-        writer = ollama.OllamaWriter(model, created_at)
         streamed = (
             Streamed(request, 0, writer, LineReader(), ollama.as_chunk, as_body)
             if is_native
@@ -75,7 +77,7 @@ def _whole(completed: Completed, model: str, created_at: str, body: bytes) -> tu
 async def _tags(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     """The models; of servers that are no Ollama with what little they tell."""
     if (await upstream.known()).kind == "ollama":
-        return PassedThrough(upstream, "GET", "/api/tags", b"", http.headers)
+        return PassedThrough(upstream, "GET", "/api/tags", b"", http.headers, ollama.as_error)
     status, listed = await _json(upstream, "GET", "/v1/models", b"")
     if status != 200:
         return JSONResponse(ollama.as_error(listed), status)

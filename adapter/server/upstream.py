@@ -21,6 +21,7 @@ from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
 from adapter.profiles import setups
 from adapter.secrets import REDACTED
+from adapter.server.places import Places
 from adapter.transport import constraint_fields
 from adapter.wire.answer import DIED
 from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
@@ -62,13 +63,21 @@ class UpstreamError(TransportError):
 
 class Upstream:
     """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
-    long it may say nothing. ``profile``: of `in_force`.
+    long it may say nothing. ``profile``: of `in_force`. ``places``: for requests that make the model work.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
 
-    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S, profile: str = "none") -> None:
+    def __init__(
+        self,
+        base_url: str,
+        options: Options,
+        patience_s: float = SILENCE_S,
+        profile: str = "none",
+        places: Places | None = None,
+    ) -> None:
         self.endpoint = Endpoint(base_url)
+        self.places = places or Places()
         self.patience_s = patience_s
         self._options = options
         self._profile = profile
@@ -85,7 +94,6 @@ class Upstream:
     async def open(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=self.patience_s),
             auto_decompress=False,  # what passes through keeps its encoding
             trust_env=not self.endpoint.is_local,  # HTTP_PROXY is not meant for this machine
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -103,15 +111,13 @@ class Upstream:
         """What the server said, for clients: its errors may repeat the key that it was sent."""
         return content.replace(self._key.encode(), f"{REDACTED}]".encode()) if self._key else content
 
-    async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
-        """Post ``body``; the response's head has come, its content has not."""
+    async def ask(self, path: str, body: JsonObject, *, is_watched: bool = False) -> aiohttp.ClientResponse:
+        """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`."""
         if is_lazy(body):
             prompt = await self._prompt(body)
             path, body = ("/completion", completion_request(body, prompt)) if prompt else (path, without_grammar(body))
-        content = as_json(body)
-        return await self.send(
-            "POST", path, content, {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        )
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        return await self.send("POST", path, as_json(body), headers, is_watched=is_watched)
 
     async def _prompt(self, body: JsonObject) -> str | None:
         """What llama.cpp's template makes of the messages; None where it cannot say."""
@@ -126,29 +132,34 @@ class Upstream:
         prompt = answer.get("prompt") if isinstance(answer, dict) else None
         return prompt if isinstance(prompt, str) else None
 
-    async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
-        """Raises UpstreamError where nothing answers."""
+    async def send(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], *, is_watched: bool = False
+    ) -> aiohttp.ClientResponse:
+        """Raises UpstreamError where nothing answers. ``is_watched``: the caller has an eye on its silence."""
         try:
             try:
-                return await self._request(method, path, content, headers)
+                return await self._request(method, path, content, headers, is_watched)
             except aiohttp.ClientOSError as error:
                 if isinstance(error, aiohttp.ClientConnectorError):
                     raise
                 # llama.cpp closes a connection after its hundredth request, without a word.
-                return await self._request(method, path, content, headers)
+                return await self._request(method, path, content, headers, is_watched)
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 
     def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
         """What it means for a client that the connection failed."""
-        url = self.endpoint.shown
         if isinstance(error, aiohttp.SocketTimeoutError):
-            advice = "Give it more time (--patience), or send a shorter prompt."
-            return UpstreamError(f"the model server at {url} said nothing for {self.patience_s:g} s. {advice}", 504)
+            return self.silence()
         if has_begun:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
-        return UpstreamError(f"Nothing answers at {url} ({reason}). {_NO_ANSWER}.", 502)
+        return UpstreamError(f"Nothing answers at {self.endpoint.shown} ({reason}). {_NO_ANSWER}.", 502)
+
+    def silence(self) -> UpstreamError:
+        advice = "Give it more time (--patience), or send a shorter prompt."
+        said = f"the model server at {self.endpoint.shown} said nothing for {self.patience_s:g} s"
+        return UpstreamError(f"{said}. {advice}", 504)
 
     async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
         """All of it, or what came before it was too much to be an answer; our key, which it may repeat, made
@@ -187,7 +198,7 @@ class Upstream:
         return self._prompts[content]
 
     async def _request(
-        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], is_watched: bool
     ) -> aiohttp.ClientResponse:
         assert self._session is not None
         return await self._session.request(
@@ -196,6 +207,10 @@ class Upstream:
             data=content or None,
             headers={**headers, **self._own_headers},
             allow_redirects=False,
+            # Of aiohttp's timers the one for silence would start anew with every chunk of a stream.
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=5.0, sock_read=None if is_watched else self.patience_s
+            ),
         )
 
     async def known(self) -> Known:

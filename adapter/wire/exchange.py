@@ -55,13 +55,12 @@ class Streamed:
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._answer = Answer(request, created)
-        self._writer = writer or OpenAIWriter()
+        self.writer = writer or OpenAIWriter()
         self._reader = reader or EventReader()
         self._as_chunk = as_chunk or as_chat
         self._as_body = as_body or _as_it_is
         self._has_failed = False
         self._is_over = False
-        self.content_type, self.ping = self._writer.content_type, self._writer.ping
 
     @property
     def is_done(self) -> bool:
@@ -84,7 +83,7 @@ class Streamed:
 
     def close(self) -> bytes:
         rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))
-        return rest if self._has_failed else rest + self._writer.end()
+        return rest if self._has_failed else rest + self.writer.end()
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
@@ -103,7 +102,7 @@ class Streamed:
         if not chunks:
             return b""
         self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
-        return self._writer.write(chunks)
+        return self.writer.write(chunks)
 
 
 class Completed:
