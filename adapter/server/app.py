@@ -56,6 +56,8 @@ class Settings:
     """Requests that the model server is given at a time."""
     max_waiting: int = MAX_WAITING
     """Requests that wait for their turn; one more is refused."""
+    stall_s: float = 60.0
+    """How long a client may take nothing of its answer."""
 
 
 def serve(settings: Settings) -> None:
@@ -81,11 +83,11 @@ def serve(settings: Settings) -> None:
 def config_of(settings: Settings) -> uvicorn.Config:
     import uvicorn
 
-    from adapter.server.protocol import BoundedProtocol
+    from adapter.server.protocol import bounded
 
     return uvicorn.Config(
         application(settings),
-        http=BoundedProtocol,
+        http=bounded(settings.stall_s),
         log_level="warning",
         access_log=False,
         server_header=False,
