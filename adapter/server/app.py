@@ -146,7 +146,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, Completed(request).feed, as_it_is)
+    return WholeAnswer(upstream, CHAT, request, Completed(request))
 
 
 async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:

@@ -15,7 +15,7 @@ from adapter.events import JsonObject
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire.errors import error_object, relayed
-from adapter.wire.exchange import Streamed, Writer
+from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.request import Request
 from adapter.wire.sse import as_json
 
@@ -37,16 +37,17 @@ WORK = (
 """How the paths end on which the model works. Others (lists of models, tokenizers) need no place in the queue."""
 
 
-Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject] | JsonObject]
-"""From the body of a server's 200 to the status and body for the client, or to the body of one more request."""
-
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
 """From OpenAI's shape of an error, and its status, to the shape of the client's dialect."""
 
 
-def as_it_is(error: JsonObject, _status: int) -> JsonObject:
+AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
+"""From OpenAI's completion to the answer in the client's dialect."""
+
+
+def as_it_is(value: JsonObject, _status: int = 200) -> JsonObject:
     """For clients of OpenAI's own interfaces."""
-    return error
+    return value
 
 
 class Answering:
@@ -177,18 +178,22 @@ class StreamedAnswer(_Live):
         while body is not None:
             response = await self._upstream.ask(self._path, body, is_watched=True)
             try:
-                if response.status != 200:
-                    error = await self._upstream.body_of(response)
-                    await self.fail(send, response.status, relayed(response.status, error))
-                    return
-                await self._translate(send, response)
+                if response.status == 200:
+                    await self._translate(send, response)
+                    body = self._streamed.next_body()
+                    continue
+                said = await self._upstream.body_of(response)
             finally:
                 response.close()
-            body = self._streamed.next_body()
+            is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+            body = self._streamed.as_text() if is_refused else None
+            if body is None:
+                await self.fail(send, response.status, relayed(response.status, said))
+                return
         await self.write(send, self._streamed.close(), more=False)
 
     async def _translate(self, send: Send, response: aiohttp.ClientResponse) -> None:
-        streamed = self._streamed
+        streamed, remover = self._streamed, self._upstream.key_remover()
         while not streamed.is_done:
             try:
                 piece = await response.content.readany()
@@ -197,7 +202,7 @@ class StreamedAnswer(_Live):
             if not piece:
                 break
             self._listening_since = self._now()
-            if out := streamed.feed(piece):
+            if out := streamed.feed(remover.feed(piece)):
                 await self.write(send, out)
 
     def as_event(self, _writer: Writer, error: JsonObject) -> bytes:
@@ -205,30 +210,44 @@ class StreamedAnswer(_Live):
 
 
 class WholeAnswer(Answering):
-    def __init__(self, upstream: Upstream, path: str, request: Request, whole: Whole, as_error: AsError) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        path: str,
+        request: Request,
+        completed: Completed,
+        as_error: AsError = as_it_is,
+        as_answer: AsAnswer = as_it_is,
+    ) -> None:
         super().__init__(upstream, as_error)
-        self._path, self._request, self._whole = path, request, whole
+        self._path, self._request, self._completed, self._as_answer = path, request, completed, as_answer
 
     async def exchange(self, send: Send) -> None:
-        await send_json(send, *await self._answer(self._request.body))
-
-    async def _answer(self, asked: JsonObject) -> tuple[int, JsonObject]:
-        while True:
-            response = await self._upstream.ask(self._path, asked)
+        body: JsonObject | None = self._request.body
+        while body is not None:
+            response = await self._upstream.ask(self._path, body)
             try:
-                body = await self._upstream.body_of(response)
+                said = await self._upstream.body_of(response)
             finally:
                 response.close()
             if response.status != 200:
-                return response.status, self._as_error(relayed(response.status, body), response.status)
-            answer = self._whole(body)
+                is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+                body = self._completed.as_text() if is_refused else None
+                if body is None:
+                    await self.fail(send, response.status, relayed(response.status, said))
+                continue
+            answer = self._completed.feed(said)
             if isinstance(answer, tuple):
-                return answer
-            asked = answer
+                status, completion = answer
+                shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
+                await send_json(send, status, shown)
+                return
+            body = answer
 
 
 class PassedThrough(_Live):
-    """The model server's own answer, byte by byte. ``writer``: for signs of life until that begins."""
+    """The model server's own answer, byte by byte, but for our key. ``writer``: for signs of life until that begins.
+    ``instead``: from the status and body of an error to the answer that takes its place, None to hand it on."""
 
     def __init__(
         self,
@@ -240,10 +259,22 @@ class PassedThrough(_Live):
         as_error: AsError,
         keep_alive_s: float = math.inf,
         writer: Writer | None = None,
+        instead: Callable[[int, bytes], Answering | None] | None = None,
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, writer)
         self._method, self._path, self._content = method, path, content
         self._headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP | PRIVATE}
+        if upstream.has_key:
+            self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
+        self._find_instead = instead
+        self._instead: Answering | None = None
+
+    async def run(self, send: Send) -> None:
+        await super().run(send)
+        if self._instead is not None:
+            if isinstance(self._instead, _Live):
+                self._instead._has_begun = self._has_begun
+            await self._instead.run(send)
 
     def place(self) -> AbstractAsyncContextManager[None]:
         is_work = self._method == "POST" and self._path.partition("?")[0].endswith(WORK)
@@ -256,9 +287,10 @@ class PassedThrough(_Live):
                 await self._pass_error(send, response.status, response)
                 return
             await self._begin_as(send, response)
+            remover = self._upstream.key_remover()
             while piece := await response.content.readany():
-                await self.write(send, piece)
-            await self.write(send, b"", more=False)
+                await self.write(send, remover.feed(piece))
+            await self.write(send, remover.close(), more=False)
         except aiohttp.ClientError:
             pass  # an answer without its end is broken off: that is how the client learns of it
         finally:
@@ -266,6 +298,9 @@ class PassedThrough(_Live):
 
     async def _pass_error(self, send: Send, status: int, response: aiohttp.ClientResponse) -> None:
         content = await self._upstream.body_of(response)
+        self._instead = self._find_instead(status, content) if self._find_instead else None
+        if self._instead is not None:
+            return
         if self._has_begun:
             await self.fail(send, status, relayed(status, content))
         else:

@@ -16,9 +16,10 @@ import aiohttp
 import yarl
 
 from adapter.context import context_of
-from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
+from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, key_for, recognise
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
+from adapter.failures import refuses_tools
 from adapter.profiles import setups
 from adapter.secrets import REDACTED
 from adapter.server.places import Places
@@ -40,6 +41,9 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_PROMPTS = 64
 """Ways of thinking that are remembered."""
 
+MAX_TOOLLESS = 1_000
+"""Models of which it is remembered that their server takes no tools for them."""
+
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 """Fields of a request by which llama.cpp's templates open reasoning, or not."""
@@ -59,6 +63,26 @@ class UpstreamError(TransportError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class KeyRemover:
+    """Takes text in any pieces and gives it with ``key`` made unreadable; what may be its beginning is held back."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        if not self._key:
+            return piece
+        text = (self._held + piece).replace(self._key, f"{REDACTED}]".encode())
+        ends = range(min(len(self._key) - 1, len(text)), 0, -1)
+        held = next((size for size in ends if text.endswith(self._key[:size])), 0)
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held]
+
+    def close(self) -> bytes:
+        return self._held
 
 
 class Upstream:
@@ -82,13 +106,13 @@ class Upstream:
         self._options = options
         self._profile = profile
         self._told: list[str] = []
+        self._toolless: set[Json] = set()  # models whose server refused the tools that a profile meant for it
         self._known: Known | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
         self._prompts: dict[bytes, str | None] = {}
-        key = None if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY")
-        self._key = key
+        key = self._key = key_for(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
@@ -107,9 +131,18 @@ class Upstream:
         """Where the model server has what our clients call ``path``."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
 
+    @property
+    def has_key(self) -> bool:
+        return self._key is not None
+
     def without_key(self, content: bytes) -> bytes:
-        """What the server said, for clients: its errors may repeat the key that it was sent."""
-        return content.replace(self._key.encode(), f"{REDACTED}]".encode()) if self._key else content
+        """What the server said, for clients: it may repeat the key that it was sent."""
+        remover = self.key_remover()
+        return remover.feed(content) + remover.close()
+
+    def key_remover(self) -> KeyRemover:
+        """The same for what comes in pieces."""
+        return KeyRemover((self._key or "").encode())
 
     async def ask(self, path: str, body: JsonObject, *, is_watched: bool = False) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`."""
@@ -176,11 +209,25 @@ class Upstream:
     async def options_for(self, body: Json) -> Options:
         """How to translate this request: what the user chose, and what is known of the model."""
         options = (await self.known()).options
+        model = body.get("model") if isinstance(body, dict) else None
+        if model in self._toolless:
+            options = replace(options.for_model(str(model)), native=False, setup_of=None)
         if options.generation_prompt is None and options.template is not None:
             prompt = await self._generation_prompt(body)
             # Raw text, to be read by us: else llama.cpp splits off reasoning by rules of its own, or not.
             options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
         return options
+
+    def refuses_tools(self, status: int, said: bytes, model: Json) -> bool:
+        """Whether the server has no tool calling of its own for ``model``: then its tools go as text from now on."""
+        if not refuses_tools(status, said.decode("utf-8", "replace")):
+            return False
+        if model not in self._toolless:
+            if len(self._toolless) >= MAX_TOOLLESS:
+                self._toolless.clear()
+            self._toolless.add(model)
+            print(f"the model server takes no tools for {model}: they are described in the prompt", file=sys.stderr)
+        return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
         """The end of llama.cpp's prompt; None where it does not say. Asked once for each way of thinking."""

@@ -54,6 +54,7 @@ class Streamed:
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._request, self._created = request, created
         self._answer = Answer(request, created)
         self.writer = writer or OpenAIWriter()
         self._reader = reader or EventReader()
@@ -73,6 +74,14 @@ class Streamed:
         self._is_over = False
         self._reader = type(self._reader)()
         return self._as_body(request.body)
+
+    def as_text(self) -> JsonObject | None:
+        """What to ask a server that refused the tools it was given; None where it was given none."""
+        if self._request.as_text is None:
+            return None
+        self._request = self._request.as_text()
+        self._answer = Answer(self._request, self._created)
+        return self._as_body(self._request.body)
 
     def feed(self, piece: bytes) -> bytes:
         written = self._translated(self._reader.feed(piece))
@@ -117,9 +126,18 @@ class Completed:
         as_completion: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._request = request
         self._whole = Whole(request)
         self._as_completion = as_completion or as_chat
         self._as_body = as_body or _as_it_is
+
+    def as_text(self) -> JsonObject | None:
+        """As `Streamed.as_text`."""
+        if self._request.as_text is None:
+            return None
+        self._request = self._request.as_text()
+        self._whole = Whole(self._request)
+        return self._as_body(self._request.body)
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """The status and the completion for a client, or the body of one more request to the server."""
