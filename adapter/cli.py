@@ -501,6 +501,11 @@ def serve(
         Path | None,
         typer.Option(help="Add what the model is sent and writes to this .jsonl file, without credentials."),
     ] = None,
+    max_streams: Annotated[
+        int, typer.Option(min=1, help="Requests that the model server answers at a time; more wait for their turn.")
+    ] = 256,
+    max_waiting: Annotated[int, typer.Option(min=0, help="Requests that may wait; one more is refused (503).")] = 1024,
+    stall: Annotated[float, typer.Option(min=0.05, help="Seconds in which a client may take nothing.")] = 60.0,
     api_key: Annotated[
         str | None,
         typer.Option(
@@ -535,7 +540,8 @@ def serve(
     )
     check_profile(profile)
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile))
+    limits = (max_streams, max_waiting, stall)
+    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits))
 
 
 @app.command()

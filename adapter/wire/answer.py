@@ -324,7 +324,9 @@ class _Choice:
 
     def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
         """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
-        if self._open is not None or (isinstance(event, ToolCall) and is_valid(event, self._request.tools)):
+        if self._open is not None or self._request.constraint != "arguments":
+            return None
+        if isinstance(event, ToolCall) and is_valid(event, self._request.tools):
             return None
         return self._request.mended(event.name)
 

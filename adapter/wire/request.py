@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 from adapter.constraint import Constraint, get_constraint
@@ -172,6 +172,8 @@ class Request:
     """By which the model, held to calls, says something."""
     is_native: bool = False
     """The server reads calls, too: those are handed on."""
+    as_text: Callable[[], Request] | None = None
+    """The same for a server that turns out to take no tools, where it was given them."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     format: str = DEFAULT_FORMAT
@@ -300,6 +302,7 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
         is_restricted=len(allowed) < len(described),
         is_native=True,
         observe=options.observe,
+        as_text=partial(translate, body, replace(options, native=False, setup_of=None)),
     )
 
 
