@@ -21,11 +21,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import assert_never
 
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.frames import Frame, frame_of
+from adapter.number_ranges import MOST, decimals, integers
+from adapter.patterns import string_of
 from adapter.schema_shapes import (
     MAX_ITEMS,
     AnyOf,
@@ -43,6 +46,7 @@ from adapter.schema_shapes import (
     Shaping,
     String,
     Table,
+    Tuple,
     is_possible,
 )
 from adapter.tools import Tool, ToolSet
@@ -174,7 +178,8 @@ _SHARED = {
     "flat": 'scalar | "[" (scalar (", " scalar){0,15})? "]" | "{" (key ": " scalar (", " key ": " scalar){0,15})? "}"',
     "anything": 'flat | "[" (flat (", " flat){0,15})? "]" | "{" (key ": " flat (", " key ": " flat){0,15})? "}"',
 }
-_NUMBERS = {(True, True): "integer", (True, False): "natural", (False, True): "number", (False, False): "unsigned"}
+_NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "number", (False, 0): "unsigned"}
+"""By whether they are integers, and the lowest, where there is no highest."""
 
 
 class _Rules:
@@ -201,10 +206,13 @@ class _Rules:
         match shape:
             case Literals(values):
                 return self.add(hint, _alternatives(_quote(_encode(value)) for value in values))
-            case String(shortest, longest):
+            case String(shortest, longest, pattern):
+                written = None if pattern is None else string_of(pattern, shortest, longest)
+                if written is not None:
+                    return self.add(f"{hint}-pattern", rf'"\"" {written} "\""')
                 return self._string(shortest, longest)
-            case Number(integer, negative):
-                return _NUMBERS[integer, negative]
+            case Number():
+                return self._number(shape, hint)
             case Boolean():
                 return "boolean"
             case Null():
@@ -217,6 +225,8 @@ class _Rules:
             case Array(item, fewest, most):
                 items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
                 return self.add(hint, f'"[" {items} "]"')
+            case Tuple(items):
+                return self.add(hint, f'"[" {self._row(items, hint)} "]"')
             case Table(value):
                 pair = self.add(f"{hint}-pair", f"key {self._colon} {self.expression(value, f'{hint}-value')}")
                 return self.add(hint, f'"{{" {self._sequence(pair, 0, MAX_ITEMS)} "}}"')
@@ -224,6 +234,16 @@ class _Rules:
                 return self.add(hint, f'"{{" {self._pairs(properties, hint)} "}}"')
             case _:
                 assert_never(shape)
+
+    def _row(self, items: tuple[Shape, ...], hint: str) -> str:
+        return f" {self._comma} ".join(self.expression(each, f"{hint}-{n}") for n, each in enumerate(items, 1))
+
+    def _number(self, number: Number, hint: str) -> str:
+        if number.highest is None and number.lowest in (None, 0):
+            return _NUMBERS[number.integer, None if number.lowest is None else 0]
+        lowest = Decimal(-MOST) if number.lowest is None else number.lowest
+        highest = Decimal(MOST) if number.highest is None else number.highest
+        return self.add(hint, integers(int(lowest), int(highest)) if number.integer else decimals(lowest, highest))
 
     def _string(self, shortest: int, longest: int | None) -> str:
         if longest is None or longest > LONGEST_REPETITION:
@@ -277,10 +297,13 @@ def _as_schema(shape: Shape) -> JsonObject:
         case Literals(values):
             kind: JsonObject = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
             return kind | ({"const": values[0]} if len(values) == 1 else {"enum": list(values)})
-        case String(shortest, longest):
+        case String(shortest, longest):  # patterns are refused by some, unless anchored at both ends
             return {"type": "string"} | _given(minLength=shortest or None, maxLength=longest)
-        case Number(integer, negative):
-            return {"type": "integer" if integer else "number"} | ({} if negative else {"minimum": 0})
+        case Number(integer, lowest, highest):
+            as_json = int if integer else float
+            bounds = {"minimum": lowest, "maximum": highest}
+            told = {keyword: as_json(bound) for keyword, bound in bounds.items() if bound is not None}
+            return {"type": "integer" if integer else "number", **told}
         case Boolean():
             return {"type": "boolean"}
         case Null():
@@ -291,6 +314,9 @@ def _as_schema(shape: Shape) -> JsonObject:
             return {"anyOf": [_as_schema(each) for each in shapes]}
         case Array(item, fewest, most):
             return {"type": "array", "items": _as_schema(item), "maxItems": most} | _given(minItems=fewest or None)
+        case Tuple(items):
+            count = len(items)
+            return {"type": "array", "prefixItems": [*map(_as_schema, items)], "minItems": count, "maxItems": count}
         case Table(value):
             return {"type": "object", "additionalProperties": _as_schema(value)}
         case Object(properties):

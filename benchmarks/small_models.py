@@ -262,7 +262,8 @@ class Results:
         results = cls(file)
         for line in file.read_text(encoding="utf-8").splitlines() if file and file.exists() else ():
             kept = json.loads(line)
-            results.answers[tuple(kept.pop("key"))] = Written(**kept)
+            key = tuple(kept.pop("key"))
+            results.answers[key] = Written(**kept)
         return results
 
     def add(self, key: Key, written: Written) -> None:
