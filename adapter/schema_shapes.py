@@ -235,7 +235,7 @@ class Reduction:
                 item = self._reduce(schema.get("items", {}), (*path, "items"))
                 fewest = _count(schema, "minItems") or 0
                 most = _count(schema, "maxItems")
-                if prefix := _list(schema, "prefixItems"):
+                if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # the older way to write it
                     first = [
                         self._reduce(each, (*path, "items")) for each in prefix[: MAX_ITEMS if most is None else most]
                     ]

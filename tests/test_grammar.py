@@ -277,6 +277,7 @@ def test_a_base_by_reference_counts_beside_its_own(random_engine):
 def test_tuples_have_their_items(random_engine):
     pair = {"type": "array", "prefixItems": [{"type": "null"}, {"const": 1}], "minItems": 3, "items": {"const": "x"}}
     assert arguments_of(random_engine, parameter(pair)) == {"p": [None, 1, "x"]}
+    assert arguments_of(random_engine, parameter({"type": "array", "items": [{"const": 2}]})) == {"p": [2]}
     told = json_schema(ToolSet([parameter(pair)]))["properties"]["parameters"]["properties"]["p"]
     assert (len(told["prefixItems"]), told["minItems"], told["maxItems"]) == (3, 3, 3)
 
