@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import assert_never
 
 from adapter.events import Json
 from adapter.frames import Frame
+from adapter.number_ranges import MOST, decimals, integers
+from adapter.patterns import string_of
 from adapter.schema_shapes import (
     MAX_ITEMS,
     AnyOf,
@@ -26,6 +29,7 @@ from adapter.schema_shapes import (
     Shape,
     String,
     Table,
+    Tuple,
 )
 
 LONGEST_REPETITION = 1999
@@ -50,7 +54,8 @@ _SHARED = {
     "flat": 'scalar | "[" (scalar (", " scalar){0,15})? "]" | "{" (key ": " scalar (", " key ": " scalar){0,15})? "}"',
     "anything": 'flat | "[" (flat (", " flat){0,15})? "]" | "{" (key ": " flat (", " key ": " flat){0,15})? "}"',
 }
-_NUMBERS = {(True, True): "integer", (True, False): "natural", (False, True): "number", (False, False): "unsigned"}
+_NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "number", (False, 0): "unsigned"}
+"""By whether they are integers, and the lowest, where there is no highest."""
 
 
 class Rules:
@@ -85,10 +90,13 @@ class Rules:
         match shape:
             case Literals(values):
                 return self.add(hint, alternatives(self._literal(value) for value in values))
-            case String(shortest, longest):
+            case String(shortest, longest, pattern):
+                written = None if pattern is None else string_of(pattern, shortest, longest)
+                if written is not None:
+                    return self.add(f"{hint}-pattern", rf'"\"" {written} "\""')
                 return self._string(shortest, longest)
-            case Number(integer, negative):
-                return _NUMBERS[integer, negative]
+            case Number():
+                return self._number(shape, hint)
             case Boolean():
                 return "boolean"
             case Null():
@@ -101,6 +109,8 @@ class Rules:
             case Array(item, fewest, most):
                 items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
                 return self.add(hint, f'"[" {items} "]"')
+            case Tuple(items):
+                return self.add(hint, f'"[" {self._row(items, hint)} "]"')
             case Table(value):
                 pair = self.add(f"{hint}-pair", f"key {self._colon} {self.expression(value, f'{hint}-value')}")
                 return self.add(hint, f'"{{" {self._sequence(pair, 0, MAX_ITEMS)} "}}"')
@@ -108,6 +118,16 @@ class Rules:
                 return self.add(hint, f'"{{" {self._pairs(properties, hint)} "}}"')
             case _:
                 assert_never(shape)
+
+    def _row(self, items: tuple[Shape, ...], hint: str) -> str:
+        return f" {self._comma} ".join(self.expression(each, f"{hint}-{n}") for n, each in enumerate(items, 1))
+
+    def _number(self, number: Number, hint: str) -> str:
+        if number.highest is None and number.lowest in (None, 0):
+            return _NUMBERS[number.integer, None if number.lowest is None else 0]
+        lowest = Decimal(-MOST) if number.lowest is None else number.lowest
+        highest = Decimal(MOST) if number.highest is None else number.highest
+        return self.add(hint, integers(int(lowest), int(highest)) if number.integer else decimals(lowest, highest))
 
     def _literal(self, value: Json) -> str:
         return quote(encode(value))

@@ -43,6 +43,7 @@ from adapter.schema_shapes import (
     Shaping,
     String,
     Table,
+    Tuple,
     is_possible,
 )
 from adapter.tools import Tool, ToolSet
@@ -171,10 +172,13 @@ def _as_schema(shape: Shape) -> JsonObject:
         case Literals(values):
             kind: JsonObject = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
             return kind | ({"const": values[0]} if len(values) == 1 else {"enum": list(values)})
-        case String(shortest, longest):
+        case String(shortest, longest):  # patterns are refused by some, unless anchored at both ends
             return {"type": "string"} | _given(minLength=shortest or None, maxLength=longest)
-        case Number(integer, negative):
-            return {"type": "integer" if integer else "number"} | ({} if negative else {"minimum": 0})
+        case Number(integer, lowest, highest):
+            as_json = int if integer else float
+            bounds = {"minimum": lowest, "maximum": highest}
+            told = {keyword: as_json(bound) for keyword, bound in bounds.items() if bound is not None}
+            return {"type": "integer" if integer else "number", **told}
         case Boolean():
             return {"type": "boolean"}
         case Null():
@@ -185,6 +189,9 @@ def _as_schema(shape: Shape) -> JsonObject:
             return {"anyOf": [_as_schema(each) for each in shapes]}
         case Array(item, fewest, most):
             return {"type": "array", "items": _as_schema(item), "maxItems": most} | _given(minItems=fewest or None)
+        case Tuple(items):
+            count = len(items)
+            return {"type": "array", "prefixItems": [*map(_as_schema, items)], "minItems": count, "maxItems": count}
         case Table(value):
             return {"type": "object", "additionalProperties": _as_schema(value)}
         case Object(properties):

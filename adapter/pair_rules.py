@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from adapter.events import Json
 from adapter.frames import Pairs
 from adapter.gbnf_rules import ESCAPE, LONGEST_REPETITION, Rules, alternatives, encode, quote
+from adapter.patterns import string_of
 from adapter.schema_shapes import (
     AnyOf,
     Anything,
@@ -34,6 +35,7 @@ from adapter.schema_shapes import (
     Shape,
     String,
     Table,
+    Tuple,
 )
 
 
@@ -99,8 +101,9 @@ class PairRules(Rules):
                         yield openings["string"], self._text(value)
                     else:
                         yield openings[_type_of(value)], self._literal(value)
-            case String(shortest, longest):
-                yield openings["string"], self._bare(shortest, longest)
+            case String(shortest, longest, pattern):
+                written = None if pattern is None else string_of(pattern, shortest, longest, is_bare=True)
+                yield openings["string"], written or self._bare(shortest, longest)
             case Anything():
                 yield openings["string"], "unit{1,400}"
             case _:
@@ -125,7 +128,8 @@ class PairRules(Rules):
 
 
 _TYPES: Mapping[type, str] = {
-    Number: "number", Boolean: "boolean", Null: "null", Array: "array", Object: "object", Table: "object"
+    Number: "number", Boolean: "boolean", Null: "null",
+    Array: "array", Tuple: "array", Object: "object", Table: "object",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, swap_race
+from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, swap_race, valid_calls
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -102,3 +102,13 @@ def test_no_update_of_one_file_is_lost(tmp_path):
     """Threads and processes edit it at once, and each edit that was said to be made is there."""
     lost, updates = concurrent_edits.run(tmp_path, patches=4, threads=3, processes=2)
     assert (lost, updates) == (0, 20)
+
+
+@pytest.mark.parametrize("mode", valid_calls.MODES)
+def test_a_model_without_any_sense_makes_valid_calls(mode, tmp_path):
+    """Random weights behind `adapter serve`: every call fits its schema, and with "required" each answer is one."""
+    pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
+    with valid_calls.random_model(tmp_path) as upstream:
+        row = valid_calls.measure(upstream, "llama3_json", mode, seed=3, count=12)
+    assert row.wrong == []
+    assert row.outcomes["valid"] == 12 or mode == "prefer"

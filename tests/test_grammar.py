@@ -110,8 +110,11 @@ _scalars = st.sampled_from(
         {"type": "string"},
         {"type": "string", "minLength": 2, "maxLength": 4},
         {"type": "string", "pattern": "^[ab]$", "format": "date"},
+        {"type": "string", "pattern": "x", "maxLength": 6},
         {"type": "integer"},
         {"type": "integer", "minimum": 0, "multipleOf": 3},
+        {"type": "integer", "exclusiveMinimum": -20, "maximum": 1234},
+        {"type": "number", "minimum": -0.5, "exclusiveMaximum": 0.25},
         {"type": "number", "exclusiveMinimum": 0},
         {"type": "boolean"},
         {"type": "null"},
@@ -147,7 +150,7 @@ def _objects(inner):
 
 
 SCHEMAS = _objects(st.recursive(_scalars, _nested, max_leaves=6))
-WIDENED = {"pattern", "format", "multipleOf", "exclusiveMinimum"}
+WIDENED = {"format", "multipleOf"}
 
 
 def without_widened(schema):
@@ -241,9 +244,58 @@ def test_all_parts_of_a_schema_count(random_engine):
     assert arguments_of(random_engine, parameter(both)) == {"p": {"a": None}}
 
 
-def test_a_reference_to_itself_is_followed_once(random_engine):
-    node = {"type": "object", "properties": {"next": {"$ref": "#/properties/p"}}, "required": ["next"]}
-    assert "next" in arguments_of(random_engine, parameter(node))["p"]
+def test_a_reference_to_itself_is_left_out_in_the_end(random_engine):
+    """Unless it must be there, which no call could satisfy: then it may be anything."""
+    node = {
+        "type": "object",
+        "properties": {"value": {"type": "null"}, "next": {"$ref": "#/properties/p"}},
+        "additionalProperties": False,
+    }
+    tool = parameter(node)
+    for seed in range(8):
+        arguments = arguments_of(random_engine, tool, seed)
+        Draft202012Validator(tool.parameters).validate(arguments)
+    assert "next" in arguments_of(random_engine, parameter(node | {"required": ["next"]}))["p"]
+
+
+def test_what_stands_beside_alternatives_counts_for_each(random_engine):
+    one_of_two = {
+        "type": "object",
+        "properties": {"a": {"type": "null"}, "b": {"type": "boolean"}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+    }
+    for seed in range(6):
+        Draft202012Validator(one_of_two).validate(arguments_of(random_engine, tool_of(one_of_two), seed))
+
+
+def test_what_is_required_and_not_described_is_there(random_engine):
+    assert "p" in arguments_of(random_engine, tool_of({"type": "object", "properties": {}, "required": ["p"]}))
+
+
+def test_a_base_by_reference_counts_beside_its_own(random_engine):
+    base = {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}
+    own = {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"const": 1}}, "required": ["b"]}]}
+    assert arguments_of(random_engine, tool_of(own | {"$defs": {"base": base}})) == {"a": None, "b": 1}
+
+
+def test_tuples_have_their_items(random_engine):
+    pair = {"type": "array", "prefixItems": [{"type": "null"}, {"const": 1}], "minItems": 3, "items": {"const": "x"}}
+    assert arguments_of(random_engine, parameter(pair)) == {"p": [None, 1, "x"]}
+    assert arguments_of(random_engine, parameter({"type": "array", "items": [{"const": 2}]})) == {"p": [2]}
+    told = json_schema(ToolSet([parameter(pair)]))["properties"]["parameters"]["properties"]["p"]
+    assert (len(told["prefixItems"]), told["minItems"], told["maxItems"]) == (3, 3, 3)
+
+
+def test_bounds_of_numbers_are_told_as_included_ones():
+    schema = parameter({"type": "integer", "exclusiveMinimum": 0, "maximum": 9.5})
+    told = json_schema(ToolSet([schema]))["properties"]["parameters"]["properties"]["p"]
+    assert told == {"type": "integer", "minimum": 1, "maximum": 9}
+
+
+@pytest.mark.parametrize("schema", [True, {"type": "string"}, {"anyOf": [{"type": "null"}, {"required": ["a"]}]}])
+def test_arguments_are_an_object_whatever_the_schema_says(random_engine, schema):
+    tool = Tool("tool", parameters=schema if isinstance(schema, dict) else {})
+    assert isinstance(arguments_of(random_engine, tool), dict)
 
 
 def test_deep_nesting_ends(random_engine):

@@ -43,6 +43,7 @@ LAYERS = [
     ["adapter.edits", "adapter.outline"],
     ["adapter.dialects"],
     ["adapter.functions"],
+    ["adapter.number_ranges", "adapter.patterns"],
     ["adapter.schema_shapes", "adapter.mentions", "adapter.frames"],
     ["adapter.gbnf_rules"],
     ["adapter.pair_rules"],
@@ -82,6 +83,7 @@ PURE = [
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
     "adapter.constraint", "adapter.replies", "adapter.frames", "adapter.neutral", "adapter.customary",
     "adapter.contents", "adapter.history", "adapter.tokens", "adapter.budget", "adapter.setups", "adapter.secrets",
+    "adapter.number_ranges", "adapter.patterns",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -16,7 +16,7 @@ from adapter.wire.answer import Answer
 from adapter.wire.errors import is_error
 from adapter.wire.request import Options, Request, translate
 
-MAX_TOKENS = 250
+MAX_TOKENS = 160
 """Of an answer: the longest right one takes about a hundred, in the wordiest format."""
 
 
