@@ -14,7 +14,7 @@ gives None. Where ECMAScript and Python differ (``\w``, ``\d``, ``\s``) only wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -254,10 +254,12 @@ def _written(ranges: Ranges) -> Ranges:
 # ------------------------------------------------------------------------ as GBNF
 
 
-def string_of(pattern: str, shortest: int = 0, longest: int | None = None) -> str | None:
+def string_of(pattern: str, shortest: int = 0, longest: int | None = None, *, is_bare: bool = False) -> str | None:
     """A GBNF expression for what stands between the quotes of a JSON string that the pattern admits.
 
-    ``shortest`` and ``longest``: characters. None where the pattern is not followed, or leaves nothing to write.
+    ``shortest`` and ``longest``: characters. ``is_bare``: it is not JSON, but stands as it is between tags: then
+    there is no ``<`` in it, and no line end, which a reader may take for the tags' own. None where the pattern is
+    not followed, or leaves nothing to write.
     """
     try:
         node = _anchored(_Reader(pattern).whole())
@@ -270,7 +272,7 @@ def string_of(pattern: str, shortest: int = 0, longest: int | None = None) -> st
             node = _bounded(node, longest)
         elif low < shortest:
             return None
-        return _expression(node)
+        return _expression(node, _bare_characters if is_bare else _characters)
     except (_NotFollowed, RecursionError):
         return None
 
@@ -347,18 +349,18 @@ def _capped(node: Node, times: int) -> Node:
             return node
 
 
-def _expression(node: Node) -> str:
+def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
     match node:
         case Chars(ranges):
-            return _characters(ranges)
+            return characters(ranges)
         case Times(item, fewest, most):
             if most == 0:
                 return '""'
-            return f"({_expression(item)}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
+            return f"({_expression(item, characters)}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
         case Series(items):
-            return " ".join(map(_expression, items)) or '""'
+            return " ".join(_expression(item, characters) for item in items) or '""'
         case Either(choices):
-            return f"({' | '.join(map(_expression, choices))})"
+            return f"({' | '.join(_expression(choice, characters) for choice in choices)})"
         case Anchor():
             raise _NotFollowed
 
@@ -368,9 +370,16 @@ _IN_JSON = {ord('"'): r'"\\\""', ord("\\"): r'"\\\\"', 10: r'"\\n"', 13: r'"\\r"
 
 
 def _characters(ranges: Ranges) -> str:
-    plain = _without(ranges, tuple((code, code) for code in sorted(_IN_JSON)))
-    inside = "".join(_code(first) if first == last else f"{_code(first)}-{_code(last)}" for first, last in plain)
     escaped = [text for code, text in _IN_JSON.items() if any(first <= code <= last for first, last in ranges)]
+    return _class_of(_without(ranges, tuple((code, code) for code in sorted(_IN_JSON))), escaped)
+
+
+def _bare_characters(ranges: Ranges) -> str:
+    return _class_of(_without(ranges, ((9, 13), _one(ord("<"))[0])), [])
+
+
+def _class_of(plain: Ranges, escaped: list[str]) -> str:
+    inside = "".join(_code(first) if first == last else f"{_code(first)}-{_code(last)}" for first, last in plain)
     parts = [*([f"[{inside}]"] if inside else []), *escaped]
     if not parts:
         raise _NotFollowed

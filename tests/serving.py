@@ -13,7 +13,8 @@ from contextlib import contextmanager
 def serving(upstream: str, *options: str) -> Iterator[str]:
     """The base URL of a server in front of ``upstream``. What it says on its way is shown when it fails to start."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    # In a group of its own: Ctrl-C at the terminal is for whoever started it.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()

@@ -6,6 +6,8 @@ The model's choices are random, so what comes out samples the grammar itself.
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -16,8 +18,10 @@ from adapter.embedded import EmbeddedServer
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import FORMATS
-from adapter.frames import frame_of
-from adapter.grammar import LONGEST_REPETITION, MAX_GRAMMAR, gbnf, json_schema
+from adapter.frames import _frame, frame_of, opening_of, pairs_of
+from adapter.gbnf_rules import LONGEST_REPETITION
+from adapter.grammar import MAX_GRAMMAR, begins_with, gbnf, json_schema
+from adapter.pair_rules import PairRules
 from adapter.parser import parse
 from adapter.replies import REPLY
 from adapter.schema_shapes import Choices
@@ -390,6 +394,89 @@ def test_the_grammar_of_a_format_makes_its_calls(random_engine, name):
     (call,) = parse(text, tools, name, policy="lenient").calls
     assert call.name in tools
     assert "path" in call.arguments
+
+
+IN_PAIRS = [name for name in FORMATS if pairs_of(name)]
+ALL_KINDS = tool_of(
+    {
+        "properties": {
+            "path": {"type": "string"},
+            "short": {"type": "string", "minLength": 2, "maxLength": 4},
+            "content": {"type": "string", "minLength": 1},
+            "mode": {"enum": ["fast", "two words", 3, None]},
+            "count": {"type": "integer"},
+            "many": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+            "more": {"type": "object", "properties": {"x": {"type": "boolean"}}, "required": ["x"]},
+            "either": {"anyOf": [{"type": "null"}, {"type": "number"}, {"type": "array", "items": {"type": "null"}}]},
+            "any": {},
+        },
+        "required": ["short", "mode", "many", "more", "either"],
+    },
+    "all_kinds",
+)
+
+
+def test_the_formats_of_pairs_are_known():
+    """Those whose models are asked for most; one that drops out would be written as Hermes' without a word."""
+    asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
+    assert asked_for <= {*IN_PAIRS}
+    said = (Path(__file__).parent.parent / "docs" / "constraints.md").read_text(encoding="utf-8")
+    assert f"({sum(_frame(name) is not None for name in FORMATS) + len(IN_PAIRS)} formats)" in said
+    assert opening_of("qwen3_coder") == opening_of("glm45") == "<tool_call>"
+
+
+@pytest.mark.parametrize("name", IN_PAIRS)
+def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
+    """Each call that its grammar makes is read as a valid one, by the format's own reader and by all of them."""
+    tools = ToolSet([ALL_KINDS, Tool("now", parameters={"properties": {}}), parameter(PATH, required=False)])
+    grammar = gbnf(tools, format=name, max_string=12, max_text=300)
+    for seed in range(3):
+        text = sample(random_engine, grammar, seed)
+        for told in (name, None):
+            (call,) = parse(text, tools, told).calls
+            Draft202012Validator(tools[call.name].parameters).validate(call.arguments)
+        assert '{"short"' not in text
+
+
+def test_what_pairs_cannot_hold_is_written_as_json(random_engine):
+    """A choice with a tag of the format in it; the grammar says that its calls do not begin in the format's way."""
+    tool = parameter({"enum": ["</parameter>"]})
+    grammar = gbnf(ToolSet([tool]), format="minimax_m2")
+    assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
+    opening = opening_of("minimax_m2") or ""
+    assert not begins_with(grammar, opening)
+    assert begins_with(gbnf(ToolSet([READ]), format="minimax_m2"), opening)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
+def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
+    """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""
+    schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
+    text = sample(random_engine, gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
+    (call,) = parse(text, [tool_of(schema)]).calls
+    Draft202012Validator(without_widened(schema)).validate(call.arguments)
+
+
+TEXT_PIECES = ["<", "</", "para", "meter", ">", "<parameter", "</PARAMETER>", "</p>", "a < b", "\n", "<tool", "_call>"]
+
+
+@given(st.lists(st.sampled_from(TEXT_PIECES), max_size=8).map("".join))
+def test_no_text_of_pairs_holds_a_marker(text):
+    """All other text can be written, unless a tag begins where another one did."""
+    pairs = pairs_of("qwen3_coder")
+    assert pairs
+    piece = PairRules(pairs).bodies["unit"].replace('"<"+', "<+").replace(" ", "")
+    is_writable = re.fullmatch(f"(?:{piece})*", text) is not None
+    holds_marker = any(marker in text.lower() for marker in pairs.markers)
+    assert not (is_writable and holds_marker)
+    if not holds_marker and not re.search(r"<(?=[a-z/]*<)|<[a-z/]*$", text, re.IGNORECASE):
+        assert is_writable
+
+
+def test_a_reply_is_written_as_json_so_that_it_streams():
+    """In whatever format; what stands in pairs is known only when it is closed."""
+    assert gbnf(ToolSet([READ]), format="glm45", reply=REPLY) == gbnf(ToolSet([READ]), reply=REPLY)
 
 
 def test_a_schema_that_grows_without_end_is_bounded():

@@ -54,14 +54,14 @@ class Streamed:
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._request, self._created = request, created
         self._answer = Answer(request, created)
-        self._writer = writer or OpenAIWriter()
+        self.writer = writer or OpenAIWriter()
         self._reader = reader or EventReader()
         self._as_chunk = as_chunk or as_chat
         self._as_body = as_body or _as_it_is
         self._has_failed = False
         self._is_over = False
-        self.content_type, self.ping = self._writer.content_type, self._writer.ping
 
     @property
     def is_done(self) -> bool:
@@ -75,6 +75,14 @@ class Streamed:
         self._reader = type(self._reader)()
         return self._as_body(request.body)
 
+    def as_text(self) -> JsonObject | None:
+        """What to ask a server that refused the tools it was given; None where it was given none."""
+        if self._request.as_text is None:
+            return None
+        self._request = self._request.as_text()
+        self._answer = Answer(self._request, self._created)
+        return self._as_body(self._request.body)
+
     def feed(self, piece: bytes) -> bytes:
         written = self._translated(self._reader.feed(piece))
         if self._reader.waiting <= MAX_EVENT_BYTES:
@@ -84,7 +92,11 @@ class Streamed:
 
     def close(self) -> bytes:
         rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))
-        return rest if self._has_failed else rest + self._writer.end()
+        return rest if self._has_failed else rest + self.writer.end()
+
+    def leave(self) -> None:
+        """Nobody reads on: the client has gone, or all is said."""
+        self._answer.leave()
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
@@ -103,7 +115,7 @@ class Streamed:
         if not chunks:
             return b""
         self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
-        return self._writer.write(chunks)
+        return self.writer.write(chunks)
 
 
 class Completed:
@@ -118,9 +130,18 @@ class Completed:
         as_completion: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._request = request
         self._whole = Whole(request)
         self._as_completion = as_completion or as_chat
         self._as_body = as_body or _as_it_is
+
+    def as_text(self) -> JsonObject | None:
+        """As `Streamed.as_text`."""
+        if self._request.as_text is None:
+            return None
+        self._request = self._request.as_text()
+        self._whole = Whole(self._request)
+        return self._as_body(self._request.body)
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """The status and the completion for a client, or the body of one more request to the server."""
