@@ -170,6 +170,23 @@ def test_one_that_always_calls_comes_after_one_that_can_answer():
     assert found.best.setup == able
 
 
+def test_one_that_calls_wrongly_goes_on_before_one_that_only_talks():
+    """After two tasks the one that talks has a right answer and the other none, and yet only that can become good."""
+    talks, calls = COMPACT, Setup("hermes", "small")
+
+    def model(body: Any) -> Iterator[dict[str, Any]]:
+        task = task_of(body)
+        made = right_calls(task) if task.name != "one call" else [("read_file", {"path": "setup.md"})]
+        is_calling = "Answer with one tool call." in json.dumps(body["messages"][0])
+        made = made or [("get_weather", {"city": "Rome"})] if is_calling else []
+        yield delta(HERMES.encode_calls(made) if made else "Well.", "stop")
+
+    found = tried(model, [NATIVE, talks, calls], rungs=((2, 1), (4, 1)))
+    assert [trial.score.tasks for trial in found.trials[1:]] == [2, 4]
+    assert found.best is not None
+    assert found.best.setup == calls
+
+
 def test_a_model_that_only_talks_has_no_best():
     """To be right whenever no call is wanted is no skill."""
     found = tried(lambda _: iter([delta("Well.", "stop")]))

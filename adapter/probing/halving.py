@@ -62,12 +62,14 @@ class Trial:
         """By its first ``tasks`` answers, the higher the better: right ones, valid ones, as few tokens as can be.
 
         One that cannot both call and answer comes after those that can: who never calls is right whenever no call
-        is wanted, and who always calls can never say that the work is done.
+        is wanted, and who always calls can never say that the work is done. Who has never called the tool that was
+        wanted comes last: of that nothing will come, while wrong arguments may have been bad luck.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
         tokens = sum(outcome.usage.prompt + 2 * outcome.usage.written for outcome in done)
-        return abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
+        can_call = any(each.named and each.task.expected for each in done)
+        return can_call, abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
 
 
 @dataclass(slots=True)
