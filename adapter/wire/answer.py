@@ -268,8 +268,7 @@ class _Choice:
             deltas.append({"reasoning_content": reasoning})
             self._hear("", reasoning)
         if isinstance(text := delta.get("content"), str) and text:
-            self._hear(text, "")
-            deltas += self._deltas(self._reading().feed(text))
+            deltas += self._deltas(self._events(text))
         if self._request.is_native:
             deltas += self._native(delta.get("tool_calls"))
         if isinstance(finish_reason, str) and not self.finish_reason:
@@ -286,12 +285,16 @@ class _Choice:
         """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
         if self.finish_reason or self.again:
             return []
-        events = self._reading().feed(text)
+        events = self._events(text)
         if len(events) != 1 or not isinstance(events[0], TextDelta):
             return self._deltas(events)
         self._written.take(events)
         self._content.append(events[0].text)
         return events[0].text
+
+    def _events(self, text: str) -> Sequence[Event]:
+        self._hear(text, "")
+        return self._reading().feed(text)
 
     def abandon(self) -> list[JsonObject | str]:
         """What is left when the server has gone without a word."""
