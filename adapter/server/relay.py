@@ -207,6 +207,8 @@ class StreamedAnswer(_Live):
             self._listening_since = self._now()
             if out := streamed.feed(remover.feed(piece)):
                 await self.write(send, out)
+        if held := remover.close():
+            await self.write(send, streamed.feed(held))
 
     def as_event(self, _writer: Writer, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
