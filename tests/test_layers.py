@@ -56,7 +56,7 @@ LAYERS = [
     ["adapter.transcript"],
     ["adapter.workspace"],
     ["adapter.endpoints", "adapter.weights", "adapter.config"],
-    ["adapter.embedded", "adapter.sdk_errors", "adapter.context"],
+    ["adapter.allocator", "adapter.embedded", "adapter.sdk_errors", "adapter.context"],
     ["adapter.transport"],
     ["adapter.profiles"],
     ["adapter.guidance", "adapter.native", "adapter.probing", "adapter.wrapped"],
