@@ -49,6 +49,7 @@ from adapter.subagents import SubAgents
 from adapter.tools import Tool
 from adapter.transport import Chunk
 from adapter.workspace import Workspace, supervisor
+from benchmarks import stopping
 from benchmarks.floods import answering
 from benchmarks.random_calls import World, random_call
 from benchmarks.stopping import leave_to_parent, stoppable
@@ -386,4 +387,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run(main: Callable[[], int | None]) -> NoReturn:
+    """``main`` as a program, which SIGTERM ends as Ctrl-C does: what it has opened is closed, what it printed stays."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("STOPPED EARLY", flush=True)
+        sys.exit(130)
 
 
 @contextmanager

@@ -68,6 +68,7 @@ from adapter.operations import (
 )
 from adapter.workspace import Workspace
 from adapter.workspace.memory import project_folder
+from benchmarks import stopping
 from benchmarks.random_calls import World, random_call
 
 CANARY = "CANARY-7f3c"
@@ -515,4 +516,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

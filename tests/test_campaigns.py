@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, swap_race, valid_calls
+from tests.workspace.processes import bearing, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -93,7 +100,7 @@ def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS)
 def test_no_text_breaks_what_takes_foreign_text(target, engine):
     """A slice of the fuzzing: generated inputs, every claim of the target holds."""
-    *crashes, (done, _) = engine(target, seed=1, count=60, ends_at=float("inf"))
+    *crashes, (done, _) = engine(target, seed=1, count=60, is_over=lambda: False)
     assert done >= 50
     assert crashes == []
 
@@ -112,3 +119,42 @@ def test_a_model_without_any_sense_makes_valid_calls(mode, tmp_path):
         row = valid_calls.measure(upstream, "llama3_json", mode, seed=3, count=12)
     assert row.wrong == []
     assert row.outcomes["valid"] == 12 or mode == "prefer"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds what is left in /proc")
+def test_a_soak_that_is_interrupted_shows_its_table_and_leaves_nothing():
+    """Ctrl-C at a terminal is heard by all that the campaign has started; what it was about to measure stays whole."""
+    pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+    mark = f"SOAK_OF_A_TEST={secrets.token_hex(8)}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.soak", "--seconds", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | dict([mark.split("=")]),
+    ) as process:
+        assert process.stderr is not None
+        said = ""
+        while " calls" not in said and (character := process.stderr.read(1)):
+            said += character
+        os.killpg(process.pid, signal.SIGINT)
+        table, rest = process.communicate()
+    assert "STOPPED EARLY" in table, said + rest
+    assert "| server: memory |" in table
+    assert "0 errors" in table
+    assert not any(word in table + rest for word in ("Traceback", "broken", "failed", "unsaid"))
+    assert wait_for(lambda: not bearing(mark))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_campaign_that_is_interrupted_shows_its_table(number):
+    """What was measured until then, in the place where the whole would stand."""
+    words = [sys.executable, "-m", "benchmarks.edit_integrity"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(4) == "\n2,0"  # as text, the carriage return
+        process.send_signal(number)
+        table, rest = process.communicate()
+    assert "| files | patches verified | refused | wrong |" in table, rest
+    assert process.returncode == 0

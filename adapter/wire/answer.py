@@ -79,15 +79,26 @@ class Answer:
             if not isinstance(given, dict):
                 continue
             choice = self._choice(given.get("index"))
-            for delta in choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason")):
-                chunks.append(self._chunk(choice, delta, chunk))
+            deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
+            chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
-                return chunks + self._failed(choice.error)
+                return chunks
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
             chunks[-1]["usage"] = chunk["usage"]
-        if not self._request.parallel and not self._request.wants_usage and not self.awaits_more:
-            self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
+
+    def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
+        """As `feed`, of a chunk with nothing but ``text`` for a choice that has had some: the client's chunks, or their
+        text where they are the same."""
+        if self.is_done:
+            return []
+        choice = self._choices[index]
+        deltas = choice.feed_text(text)
+        return deltas if isinstance(deltas, str) else self._chunks(choice, deltas, {})
+
+    def text_chunk(self, index: int, text: str) -> JsonObject:
+        """The client's chunk with nothing but text."""
+        return self._chunk(self._choices[index], {"content": text}, {})
 
     def next_request(self) -> Request | None:
         """What to ask the server next, where its answer was not the last word: once only, and only then."""
@@ -137,6 +148,14 @@ class Answer:
         if choice is None:
             choice = self._choices[number] = _Choice(self._request, number)
         return choice
+
+    def _chunks(self, choice: _Choice, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
+        chunks = [self._chunk(choice, delta, rest) for delta in deltas]
+        if choice.error:
+            return chunks + self._failed(choice.error)
+        if not self._request.parallel and not self._request.wants_usage and not self.awaits_more:
+            self.is_done = all(choice.finish_reason for choice in self._choices.values())
+        return chunks
 
     def _chunk(self, choice: _Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""
@@ -262,6 +281,17 @@ class _Choice:
             elif not self.finish_reason and not self.again:
                 deltas.append(self._finish(finish_reason))
         return deltas
+
+    def feed_text(self, text: str) -> str | list[JsonObject | str]:
+        """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
+        if self.finish_reason or self.again:
+            return []
+        events = self._reading().feed(text)
+        if len(events) != 1 or not isinstance(events[0], TextDelta):
+            return self._deltas(events)
+        self._written.take(events)
+        self._content.append(events[0].text)
+        return events[0].text
 
     def abandon(self) -> list[JsonObject | str]:
         """What is left when the server has gone without a word."""

@@ -8,9 +8,13 @@ from typing import Protocol
 from adapter.events import Json, JsonObject
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import error_object, is_error
+from adapter.wire.likeness import MARK, Likeness, around_text, likeness_of
 from adapter.wire.llama_cpp import as_chat
 from adapter.wire.request import Request
-from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, read_json
+from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, as_json, read_json
+
+MAX_UNLIKE = 20
+"""Events, each unlike the one before, after which none is expected to be like another."""
 
 
 class Writer(Protocol):
@@ -60,6 +64,9 @@ class Streamed:
         self._reader = reader or EventReader()
         self._as_chunk = as_chunk or as_chat
         self._as_body = as_body or _as_it_is
+        self._like: Likeness | None = None
+        self._around = (b"", b"")  # the text in an event for the client
+        self._unlike = 0  # events in a row that were not like the one before
         self._has_failed = False
         self._is_over = False
 
@@ -103,13 +110,30 @@ class Streamed:
         return self._written(self._answer.feed(error))
 
     def _translated(self, events: list[bytes]) -> bytes:
-        chunks: list[JsonObject] = []
-        for event in events:
-            if event == b"[DONE]":
-                self._is_over = True
-            else:
-                chunks += self._answer.feed(self._as_chunk(_read(event)))
-        return self._written(chunks)
+        return b"".join(map(self._one_translated, events))
+
+    def _one_translated(self, event: bytes) -> bytes:
+        if event == b"[DONE]":
+            self._is_over = True
+            return b""
+        if self._like is not None and (text := self._like.text_of(event)) is not None:
+            self._unlike = 0
+            return self._text_translated(self._answer.feed_text(self._like.index, text), self._like.index)
+        chunk = _read(event)
+        written = self._written(self._answer.feed(self._as_chunk(chunk)))
+        if self._unlike < MAX_UNLIKE and not self._answer.is_done:
+            self._unlike += 1
+            self._like = likeness_of(event, chunk)
+            if self._like is not None:
+                self._around = around_text(self._answer.text_chunk(self._like.index, MARK))
+        return written
+
+    def _text_translated(self, said: str | list[JsonObject], index: int) -> bytes:
+        if not isinstance(said, str):
+            return self._written(said)
+        if not isinstance(self.writer, OpenAIWriter):
+            return self.writer.write([self._answer.text_chunk(index, said)]) if said else b""
+        return b"".join((self._around[0], as_json(said), self._around[1])) if said else b""
 
     def _written(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:
