@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from adapter import __version__, tool_commands
+from adapter.allocator import share_one_arena
 from adapter.errors import AdapterError, TransportError, UsageError
 from adapter.visible import visible, visible_json
 
@@ -446,6 +447,7 @@ def mcp(
         raise UsageError(f"this needs the MCP SDK: {INSTALL}")
     from adapter.mcp_server import serve_mcp
 
+    share_one_arena()
     with Workspace(root, dialect, approve, rules=_rules(allow, None, deny), host=Host(editor=None)) as workspace:
         serve_mcp(workspace, port)
 
@@ -539,6 +541,7 @@ def serve(
         observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None,
     )
     check_profile(profile)
+    share_one_arena()
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     limits = (max_streams, max_waiting, stall)
     run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits))

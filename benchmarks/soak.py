@@ -38,6 +38,7 @@ from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
 from adapter.agent import Agent, Observed
+from adapter.allocator import share_one_arena
 from adapter.dialects import dialect_names
 from adapter.errors import ToolError
 from adapter.events import JsonObject, ToolResult
@@ -253,23 +254,27 @@ def load() -> None:
 
 def _chat(netloc: str, chance: Random, counts: Counter[str], over: threading.Event) -> None:
     while not over.is_set():
-        path, tool = chance.choice(list(WHOLE_ENDS)), f"tool_{chance.randrange(TOOL_SETS)}"
-        fate = "dies" if chance.random() < DIES else "whole"
-        connection = http.client.HTTPConnection(netloc, timeout=60)
-        try:
-            content = asked(path, fate, tool, chance.randrange(10**9))
-            connection.request("POST", path, content, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            if chance.random() < HANGS_UP:
-                response.read(chance.randint(0, 400))
-                counts["hung up"] += 1
-            else:
-                counts[_seen(response.read(), path, fate, tool)] += 1
-        except OSError as error:
-            counts[f"failed: {type(error).__name__}"] += 1
-        finally:
-            connection.close()
+        counts[chat(netloc, chance)] += 1
         time.sleep(0.05)
+
+
+def chat(netloc: str, chance: Random) -> str:
+    """One chat with the server at ``netloc``: what became of it, in a word."""
+    path, tool = chance.choice(list(WHOLE_ENDS)), f"tool_{chance.randrange(TOOL_SETS)}"
+    fate = "dies" if chance.random() < DIES else "whole"
+    content = asked(path, fate, tool, chance.randrange(10**9))
+    connection = http.client.HTTPConnection(netloc, timeout=60)
+    try:
+        connection.request("POST", path, content, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        if chance.random() < HANGS_UP:
+            response.read(chance.randint(0, 400))
+            return "hung up"
+        return _seen(response.read(), path, fate, tool)
+    except OSError as error:
+        return f"failed: {type(error).__name__}"
+    finally:
+        connection.close()
 
 
 def _seen(content: bytes, path: str, fate: str, tool: str) -> str:
@@ -362,6 +367,7 @@ def main() -> int:
     if options.load:
         load()
         return 0
+    share_one_arena()  # as `adapter mcp` and `adapter serve` do
     started, grown, soak = time.monotonic(), [], Soak()
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder), options.seconds, options.calls, options.seed, max(options.seconds / 180, 0.5), soak)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import gc
 import os
 import secrets
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, swap_race, valid_calls
+from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, soak, swap_race, valid_calls
+from tests.live_upstream import LiveUpstream
+from tests.serving import serving_here
 from tests.workspace.processes import bearing, wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -158,3 +165,23 @@ def test_a_campaign_that_is_interrupted_shows_its_table(number):
         table, rest = process.communicate()
     assert "| files | patches verified | refused | wrong |" in table, rest
     assert process.returncode == 0
+
+
+def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
+    """Whether it came to its end, the client left in the middle of it, or the model server died."""
+    pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+    monkeypatch.setattr(soak, "HANGS_UP", 0.3)
+    monkeypatch.setattr(soak, "DIES", 0.3)
+    with LiveUpstream(soak.answer) as upstream, serving_here(upstream.url) as url:
+        netloc, chance, seen = urlsplit(url).netloc, Random(1), Counter[str]()
+        assert wait_for(lambda: soak.chat(netloc, chance) == "whole")
+        before = unfinished()
+        for _ in range(40):
+            seen[soak.chat(netloc, chance)] += 1
+        assert seen.keys() == set(soak.AS_MEANT), seen
+        assert wait_for(lambda: unfinished() <= before, 20), unfinished()
+
+
+def unfinished() -> int:
+    """The tasks of this process that are not done."""
+    return sum(isinstance(task, asyncio.Task) and not task.done() for task in gc.get_objects())

@@ -59,7 +59,7 @@ LAYERS = [
     ["adapter.transcript"],
     ["adapter.workspace"],
     ["adapter.endpoints", "adapter.weights", "adapter.config"],
-    ["adapter.embedded", "adapter.sdk_errors", "adapter.context"],
+    ["adapter.allocator", "adapter.embedded", "adapter.sdk_errors", "adapter.context"],
     ["adapter.transport"],
     ["adapter.profiles", "adapter.exchanges"],
     ["adapter.guidance", "adapter.native", "adapter.probing", "adapter.wrapped"],

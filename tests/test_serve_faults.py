@@ -21,7 +21,7 @@ import pytest
 
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
-from tests.serving import serving
+from tests.serving import serving, serving_here
 from tests.test_wrap import ASK, CALL, TOOLS, completion
 
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -401,22 +401,14 @@ def test_a_head_that_two_could_read_differently_is_refused(url, sent, status):
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server of this process with deadlines that a test can wait for."""
-    import uvicorn
-
     from adapter.server import intake, protocol
-    from adapter.server.app import Settings, config_of
 
     monkeypatch.setattr(protocol, "HEAD_S", 0.5)
     monkeypatch.setattr(intake, "BODY_S", 0.5)
     monkeypatch.setattr(protocol, "LINGER_S", 0.5)
-    with ScriptedServer() as upstream, socket.create_server(("127.0.0.1", 0)) as listener:
+    with ScriptedServer() as upstream, serving_here(upstream.url) as url:
         upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
-        server = uvicorn.Server(config_of(Settings(f"{upstream.url}/v1")))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+        yield url
 
 
 @pytest.mark.parametrize(
