@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from adapter.errors import FormatError
@@ -77,6 +77,7 @@ _MARKED = re.compile(
     f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
     re.IGNORECASE | re.ASCII,
 )
+_TAG = re.compile(r"<(?=/?([^<>]+)>)")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
 _LINE_SPACE = re.escape(SPACE.replace("\n", ""))
@@ -99,7 +100,9 @@ def neutralise(text: str, format: Format | None = None, tools: ToolSet = NO_TOOL
     ``format``: in which the result is handed to the model, so that it cannot close its envelope.
     ``tools``: those of the session, whose names make a call of what is none without them.
     """
-    places = {found.end() for found in _acting(format, tuple(tools)).finditer(text)}
+    patterns = (_acting(), _closing(format) if format is not None else None)
+    places = {found.end() for pattern in patterns if pattern is not None for found in pattern.finditer(text)}
+    places.update(_tags(text, tools) if tools else ())
     places.update(place for place in _bare_calls(text, tools) if not text.startswith(MARK, place))
     if not places:
         return text
@@ -144,18 +147,17 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 # ------------------------------------------------------------------- what acts
 
 
-@lru_cache(maxsize=64)
-def _acting(format: Format | None, names: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds each place, by what stands before it, where a mark is to be put."""
+# What a session adds is looked for apart: the pattern for all the rest takes 30 ms and 200 KB, too much to make
+# for each of its formats and tool sets.
+
+
+@cache
+def _acting() -> re.Pattern[str]:
+    """Finds each place, by what stands before it, where a mark is to be put whatever the format and the tools."""
     spoken, exact = _literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
         rules[joint] += [f"(?i:{shape})" for shape in shapes]
-    if format is not None:
-        envelope = format.encode_result("tool", "\0", "call")
-        spoken = spoken | {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])}
-        rules["observation"] += [":"] if "observation:" in envelope.lower() else []
-    spoken = spoken | {f"{bracket}{name}>".lower() for name in names for bracket in ("<", "</")}
     for joint in "<[]":
         in_any_case = alternatives(sorted(literal[1:] for literal in spoken if literal.startswith(joint)))
         as_written = [re.escape(literal[1:]) for literal in sorted(exact) if literal.startswith(joint)]
@@ -164,7 +166,23 @@ def _acting(format: Format | None, names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(joints), re.ASCII)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=64)
+def _closing(format: Format) -> re.Pattern[str] | None:
+    """Finds what else closes the envelope of a result."""
+    envelope = format.encode_result("tool", "\0", "call")
+    closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _literals()[0]
+    rules = [f"{re.escape(closer[0])}(?={alternatives([closer[1:]])})" for closer in sorted(closers)]
+    rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
+    return re.compile("|".join(rules), re.ASCII) if rules else None
+
+
+def _tags(text: str, tools: ToolSet) -> Iterator[int]:
+    """Where a tag bears the name of a tool: behind its first bracket."""
+    names = {name.lower() for name in tools}
+    return (tag.end() for tag in _TAG.finditer(text) if tag[1].lower() in names)
+
+
+@cache
 def _literals() -> tuple[frozenset[str], frozenset[str]]:
     """What parsers act on, in lower case, and what tokenizers take for control tokens."""
     spoken: set[str] = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *REASONING, *REASONING.values()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, get_args
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
@@ -188,16 +189,19 @@ def _type(schema: Mapping[str, Json]) -> str:
 
 
 def _render(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
-    folders = [own_folder] if own_folder else []
-    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in (*folders, resources.folder("prompts"))])
-    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     try:
-        return environment.get_template(name).render(values)
+        return _environment(own_folder).get_template(name).render(values)
     except TemplateNotFound as error:
-        raise UsageError(
-            f"no prompt template {error.name!r} in {', '.join(map(str, folders)) or 'prompts/'}"
-        ) from error
+        raise UsageError(f"no prompt template {error.name!r} in {own_folder or 'prompts/'}") from error
     except TemplateSyntaxError as error:
         raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
     except _UndefinedError as error:
         raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
+
+
+@lru_cache(maxsize=8)
+def _environment(own_folder: str | None) -> Environment:
+    """Keeps the templates compiled, and looks whether a file has changed."""
+    folders = (*([own_folder] if own_folder else []), resources.folder("prompts"))
+    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

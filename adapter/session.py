@@ -28,6 +28,7 @@ from adapter.formats.base import Format
 from adapter.history import as_written
 from adapter.neutral import in_strings, neutralise, restore
 from adapter.tools import ToolSet
+from adapter.visible import encodable
 
 Message: TypeAlias = Mapping[str, Json]
 """``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
@@ -126,7 +127,7 @@ class Session:
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
-        self._entries.append(Entry("assistant", self._as_history(turn)))
+        self._entries.append(Entry("assistant", encodable(self._as_history(turn))))
         if not turn.calls and not turn.invalid:
             return Done("answered", turn.content)
         self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
@@ -208,7 +209,7 @@ class Session:
         return self._neutral(restore(text))
 
     def _neutral(self, text: str) -> str:
-        return neutralise(text, self.format, self.tools)
+        return neutralise(encodable(text), self.format, self.tools)
 
     def _said_after(self, result: ToolResult) -> Iterator[Content]:
         """What the user says after the results, for one of them."""

@@ -25,5 +25,5 @@ def approximate_tokens(text: str) -> int:
 def _tokens(piece: str) -> int:
     if not piece:
         return 1
-    size = len(piece) / _LETTERS if piece[-1].isalpha() else len(piece.encode()) / _BYTES
+    size = len(piece) / _LETTERS if piece[-1].isalpha() else len(piece.encode("utf-8", "surrogatepass")) / _BYTES
     return -int(-size // 1)

@@ -9,7 +9,6 @@ import json
 import re
 
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _RAW_BYTES = range(0xDC80, 0xDD00)
 """How Python spells the bytes of a file name that is not UTF-8 (PEP 383)."""
 
@@ -25,8 +24,8 @@ def visible_json(value: object, indent: int | None = None) -> str:
 
 
 def encodable(text: str) -> str:
-    """``text`` as it can always be written as UTF-8: lone surrogates become U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    """``text`` as it can always be written as UTF-8: surrogate pairs are joined, lone surrogates become U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _escaped(match: re.Match[str]) -> str:

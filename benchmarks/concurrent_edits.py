@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from adapter.workspace import Workspace
+from benchmarks import stopping
 
 THREADS, PROCESSES = 8, 4
 
@@ -74,4 +75,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

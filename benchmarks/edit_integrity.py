@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from adapter.errors import EditError, ToolError
 from adapter.operations import Patch, PatchText
 from adapter.workspace.documents import decode
 from adapter.workspace.files import patch_bytes
+from benchmarks import stopping
 
 ENDS = ("\n", "\r\n", "\r")
 WORDS = (
@@ -186,7 +188,14 @@ def _kept(kept: bytes, after_deletion: bool, before_deletion: bool) -> bytes:
     return b"(?:%s)?%s(?:%s)?" % (re.escape(rest), re.escape(middle), re.escape(blanks))
 
 
-def run(seed: int, start: int, count: int, seconds: float = float("inf"), shown: bool = False) -> Tally:
+def run(
+    seed: int,
+    start: int,
+    count: int,
+    seconds: float = float("inf"),
+    shown: bool = False,
+    stop: threading.Event | None = None,
+) -> Tally:
     tally, began = Tally(), time.monotonic()
     for index in range(start, start + count):
         found = check(make(seed, index), tally)
@@ -198,7 +207,7 @@ def run(seed: int, start: int, count: int, seconds: float = float("inf"), shown:
             if shown:
                 line = f"\r{tally.done:,} of {count:,}, {tally.done / taken:,.0f} a second, {len(tally.wrong)} wrong   "
                 print(line, end="", file=sys.stderr, flush=True)
-            if taken > seconds:
+            if taken > seconds or (stop is not None and stop.is_set()):
                 break
     return tally
 
@@ -211,7 +220,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
     began = time.monotonic()
-    tally = run(options.seed, options.start, options.count, options.seconds, shown=True)
+    with stopping.stoppable() as stop:
+        tally = run(options.seed, options.start, options.count, options.seconds, shown=True, stop=stop)
     taken = time.monotonic() - began
     print(f"\nseed {options.seed}, files {options.start} to {options.start + tally.done - 1}, {taken:.0f} s, "
           f"{tally.done / taken:,.0f} a second")  # fmt: skip
@@ -225,4 +235,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

@@ -47,6 +47,7 @@ from adapter.operations import (
     WriteText,
 )
 from adapter.workspace import Workspace
+from benchmarks import stopping
 from tests.workspace.crashing import ALL_CALLS, ERRORS, SCENARIOS, Failing, content_of, intercepted, lay_out
 
 IN_MEMORY = Path("/dev/shm")
@@ -333,4 +334,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

@@ -39,6 +39,7 @@ from adapter.events import JsonObject
 from adapter.host import Host, WebAccess
 from adapter.parser import parse
 from adapter.workspace import Workspace
+from benchmarks import stopping
 from tests.formats.soup import TOOLS
 from tests.serving import serving
 
@@ -573,4 +574,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

@@ -39,6 +39,7 @@ from adapter.fixes import FIXES
 from adapter.formats import FORMATS, guess
 from adapter.parser import Parser
 from adapter.tools import ToolSet
+from benchmarks import stopping
 from tests.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -572,11 +573,11 @@ def main() -> int:
     ]
     samples()
     total = Report()
-    with multiprocessing.Pool(options.jobs) as pool:
+    with stopping.stoppable() as stop, multiprocessing.Pool(options.jobs, stopping.leave_to_parent) as pool:
         for report in pool.imap(run_one_range, ranges):
             total.add(report)
             progress(total, options.count, time.monotonic() - started)
-            if time.monotonic() - started > options.seconds:
+            if stop.is_set() or time.monotonic() - started > options.seconds:
                 pool.terminate()
                 break
     seconds = time.monotonic() - started
@@ -617,4 +618,4 @@ def report_failures(failures: Sequence[Failure]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

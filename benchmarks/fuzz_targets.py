@@ -16,9 +16,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -32,6 +33,7 @@ from adapter.parser import parse
 from adapter.repair import decode_json, decode_values
 from adapter.tools import ToolSet
 from adapter.workspace.gate import Root
+from benchmarks import stopping
 from benchmarks.fuzz_parse import SOUP, samples
 from tests.formats.soup import TOOLS
 
@@ -178,7 +180,7 @@ def corpus() -> Sequence[str]:
     return [*(sample.text for sample in samples()), *texts]
 
 
-def by_chance(target: str, seed: int, count: int, ends_at: float) -> Iterator[tuple[int, str]]:
+def by_chance(target: str, seed: int, count: int, is_over: Callable[[], bool]) -> Iterator[tuple[int, str]]:
     """The inputs that crash, and with an empty text how many there were at the end."""
     chance, run = Random(f"{seed} {target}"), TARGETS[target]
     done = 0
@@ -188,12 +190,12 @@ def by_chance(target: str, seed: int, count: int, ends_at: float) -> Iterator[tu
             run(text)
         except Exception as error:  # noqa: BLE001 - that none escapes is the claim
             yield done, f"{target}({text!r})  # {error!r:.200}"
-        if done % 500 == 0 and time.monotonic() > ends_at:
+        if done % 500 == 0 and is_over():
             break
     yield done, ""
 
 
-def by_hypothesis(target: str, seed: int, count: int, ends_at: float) -> Iterator[tuple[int, str]]:
+def by_hypothesis(target: str, seed: int, count: int, is_over: Callable[[], bool]) -> Iterator[tuple[int, str]]:
     from hypothesis import HealthCheck, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st
@@ -206,7 +208,7 @@ def by_hypothesis(target: str, seed: int, count: int, ends_at: float) -> Iterato
     @given(st.lists(st.sampled_from(pieces) | st.text(max_size=12), max_size=12).map("".join))
     def claim(text: str) -> None:
         nonlocal done
-        if time.monotonic() < ends_at:
+        if not is_over():
             done += 1
             TARGETS[target](text)
 
@@ -215,6 +217,10 @@ def by_hypothesis(target: str, seed: int, count: int, ends_at: float) -> Iterato
     except Exception as error:  # noqa: BLE001
         yield done, f"{target}: {error!r:.500}"
     yield done, ""
+
+
+def _is_over(stop: threading.Event, ends_at: float) -> bool:
+    return stop.is_set() or time.monotonic() > ends_at
 
 
 def by_atheris(target: str, seed: int, count: int) -> None:
@@ -248,19 +254,20 @@ def main() -> int:
     shares = sum(SHARES[target] for target in chosen)
     crashes: list[str] = []
     print("| target | inputs | s | crashes |\n|---|--:|--:|--:|")
-    for target in chosen:
-        started, share = time.monotonic(), SHARES[target] / shares
-        engine = by_hypothesis if options.engine == "hypothesis" else by_chance
-        done, found = 0, 0
-        ends_at = started + options.seconds / len(chosen)
-        for count, crash in engine(target, options.seed, max(int(options.count * share), 1), ends_at):
-            done, found = count, found + bool(crash)
-            crashes += [crash] if crash else []
-        print(f"| {target} | {done:,} | {time.monotonic() - started:.0f} | {found} |", flush=True)
+    engine = by_hypothesis if options.engine == "hypothesis" else by_chance
+    with stopping.stoppable() as stop:
+        for target in chosen:
+            started, share = time.monotonic(), SHARES[target] / shares
+            done, found = 0, 0
+            is_over = partial(_is_over, stop, started + options.seconds / len(chosen))
+            for count, crash in engine(target, options.seed, max(int(options.count * share), 1), is_over):
+                done, found = count, found + bool(crash)
+                crashes += [crash] if crash else []
+            print(f"| {target} | {done:,} | {time.monotonic() - started:.0f} | {found} |", flush=True)
     for crash in crashes[:20]:
         print(crash)
     return 1 if crashes else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

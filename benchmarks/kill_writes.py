@@ -18,6 +18,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from benchmarks import stopping
 from tests.workspace.crashing import SCENARIOS, SINGLE, kill_one_file
 from tests.workspace.test_crashes import kill_at_random_moments, kill_before_calls
 
@@ -50,4 +51,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    stopping.run(main)

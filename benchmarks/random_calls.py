@@ -54,7 +54,8 @@ def _of_calls(chance: Random, name: str, tools: Mapping[str, Tool], world: World
     if name == "batch":
         return {"tool_calls": [{"tool": tool, "parameters": arguments} for tool, arguments in calls]}
     lines = [f"r{number} = {tool}(**{arguments!r})" for number, (tool, arguments) in enumerate(calls)]
-    return {"code": "\n".join([*lines, chance.choice(("print(r0)", "r0", "1 / 0", "while True: pass"))]), "timeout": 1}
+    last = "while True: pass" if chance.random() < 0.05 else chance.choice(("print(r0)", "r0", "1 / 0"))
+    return {"code": "\n".join([*lines, last]), "timeout": 1}
 
 
 def _object(chance: Random, schema: JsonObject, world: World) -> JsonObject:

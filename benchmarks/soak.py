@@ -3,10 +3,12 @@
 Random models, which call any tool of any dialect with arguments by its schema, each in a format of
 its own, a tenth of it damaged, work in one session after the other (`Agent`, sub-agents, batches,
 code, questions, pages, commands and undos included); ends when both the seconds are over and the
-calls made. Beside it `adapter serve` answers streamed chats of eight clients, of which one in
-twenty hangs up in the middle. Memory, descriptors, threads and processes of both are written down
+calls made. Beside it `adapter serve` answers streamed chats of eight clients in each of its
+interfaces, with tools of 200 kinds; one client in twenty hangs up in the middle, and with one in
+twenty the model server does. Memory, descriptors, threads and processes of both are written down
 between sessions; after the first fifth nothing may grow. Exits with 1 when something does, or when
-anything raised: memory by more than 1 MB in 10 minutes, the others at all.
+anything raised: memory by more than 1 MB in 10 minutes, the others at all. Ctrl-C or SIGTERM ends it
+after the session that is running, with the table of what was measured until then.
 
 A run of a few minutes shows leaks of descriptors and processes, but not yet whether memory is flat.
 """
@@ -19,6 +21,7 @@ import gc
 import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +38,7 @@ from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
 from adapter.agent import Agent, Observed
+from adapter.allocator import share_one_arena
 from adapter.dialects import dialect_names
 from adapter.errors import ToolError
 from adapter.events import JsonObject, ToolResult
@@ -46,8 +50,10 @@ from adapter.subagents import SubAgents
 from adapter.tools import Tool
 from adapter.transport import Chunk
 from adapter.workspace import Workspace, supervisor
+from benchmarks import stopping
 from benchmarks.floods import answering
 from benchmarks.random_calls import World, random_call
+from benchmarks.stopping import leave_to_parent, stoppable
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.serving import serving
@@ -58,6 +64,10 @@ MEMORY_BAR_MB = 1.0
 WARM = 0.2
 CLIENTS = 8
 HANGS_UP = 0.05
+DIES = 0.05
+TOOL_SETS = 200
+"""That the clients of the server have."""
+AS_MEANT = ("whole", "hung up", "cut, said")
 PATHS = (
     *("a.txt", "b.py", "src/c.py", "src/deep/d.md", "src", ".", "new/e.txt", "README.md", "link", "dangling"),
     *("nothing", "../outside", "/etc/passwd", "src/../a.txt", "{root}/a.txt", ".git/config", "fifo", "data.bin"),
@@ -183,40 +193,50 @@ def work(folder: Path, dialect: str, chance: Random, page: str, soak: Soak) -> N
 # --------------------------------------------------------------------------- server
 
 
-ANSWER = f"""Some words first.
-<tool_call>
-{{"name": "read_file", "arguments": {{"path": "{"x" * 600}"}}}}
-</tool_call>"""
+PARAMETERS: JsonObject = {"type": "object", "properties": {"path": {"type": "string"}}}
+ASKED = re.compile(r"(whole|dies) in (\w+) with (\d+)\.")
+WHOLE_ENDS = {
+    "/v1/chat/completions": b"data: [DONE]",
+    "/v1/messages": b"event: message_stop",
+    "/v1/responses": b"event: response.completed",
+    "/api/chat": b'"done":true',
+}
+"""By the path of each interface what the last event of an answer holds."""
 
 
-def answer(_: object) -> Iterator[JsonObject]:
-    """What the model server streams: a text and a call, in some forty pieces."""
+def asked(path: str, fate: str, tool: str, number: int) -> bytes:
+    """A request for a stream, which also says what its answer is to be."""
+    text = f"words {' words' * 200} {fate} in {tool} with {number}."
+    function = {"name": tool, "parameters": PARAMETERS}
+    fields: JsonObject = {"messages": [{"role": "user", "content": text}]}
+    match path:
+        case "/v1/messages":
+            fields |= {"max_tokens": 999, "tools": [{"name": tool, "input_schema": PARAMETERS}]}
+        case "/v1/responses":
+            fields = {"input": text, "tools": [{"type": "function", **function}]}
+        case _:
+            fields["tools"] = [{"type": "function", "function": function}]
+    return json.dumps({"model": "m", "stream": True, **fields}).encode()
+
+
+def answer(body: JsonObject) -> Iterator[JsonObject]:
+    """What the model server streams: a text and a call, in some forty pieces, or it dies before the end."""
+    found = ASKED.search(json.dumps(body["messages"]))
+    assert found is not None, body
+    fate, tool, number = found.groups()
+    call = json.dumps({"name": tool, "arguments": {"path": number + "x" * 3_000}})
+    text = f"Some words first.\n<tool_call>\n{call}\n</tool_call>"
+    end = len(text) if fate == "whole" else int(number) % len(text)
     yield delta(role="assistant")
-    for start in range(0, len(ANSWER), 16):
-        yield delta(ANSWER[start : start + 16])
-    yield delta(finish_reason="stop")
-
-
-CHAT = json.dumps(
-    {
-        "model": "m",
-        "stream": True,
-        "messages": [{"role": "user", "content": "words " * 200}],
-        "tools": [
-            {
-                "type": "function",
-                "function": {
-                    "name": "read_file",
-                    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-                },
-            }
-        ],
-    }
-).encode()
+    for start in range(0, end, 80):
+        yield delta(text[start : min(start + 80, end)])
+    if fate == "whole":
+        yield delta(finish_reason="stop")
 
 
 def load() -> None:
     """The model server and the clients, in a process of their own: reads our server's address, prints what came."""
+    leave_to_parent()
     counts: Counter[str] = Counter()
     over = threading.Event()
     with LiveUpstream(answer) as upstream:
@@ -234,22 +254,35 @@ def load() -> None:
 
 def _chat(netloc: str, chance: Random, counts: Counter[str], over: threading.Event) -> None:
     while not over.is_set():
-        connection = http.client.HTTPConnection(netloc, timeout=60)
-        try:
-            connection.request("POST", "/v1/chat/completions", CHAT, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            if chance.random() < HANGS_UP:
-                response.read(chance.randint(0, 400))
-                counts["hung up"] += 1
-            else:
-                text = response.read()
-                whole = b"tool_calls" in text and text.rstrip().endswith(b"[DONE]")
-                counts["whole" if whole else "broken"] += 1
-        except OSError as error:
-            counts[f"failed: {type(error).__name__}"] += 1
-        finally:
-            connection.close()
+        counts[chat(netloc, chance)] += 1
         time.sleep(0.05)
+
+
+def chat(netloc: str, chance: Random) -> str:
+    """One chat with the server at ``netloc``: what became of it, in a word."""
+    path, tool = chance.choice(list(WHOLE_ENDS)), f"tool_{chance.randrange(TOOL_SETS)}"
+    fate = "dies" if chance.random() < DIES else "whole"
+    content = asked(path, fate, tool, chance.randrange(10**9))
+    connection = http.client.HTTPConnection(netloc, timeout=60)
+    try:
+        connection.request("POST", path, content, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        if chance.random() < HANGS_UP:
+            response.read(chance.randint(0, 400))
+            return "hung up"
+        return _seen(response.read(), path, fate, tool)
+    except OSError as error:
+        return f"failed: {type(error).__name__}"
+    finally:
+        connection.close()
+
+
+def _seen(content: bytes, path: str, fate: str, tool: str) -> str:
+    """Which outcome an answer shows: a whole one holds the call and the end, one whose server died says so."""
+    if fate == "dies":
+        return "cut, said" if b"error" in content else "cut, unsaid"
+    is_whole = tool.encode() in content and WHOLE_ENDS[path] in content.replace(b'": ', b'":')
+    return "whole" if is_whole else "broken"
 
 
 @contextlib.contextmanager
@@ -293,9 +326,13 @@ def sample(pid: int, started: float, ours: int) -> Sample:
 def run(folder: Path, seconds: float, calls: int, seed: int, every_s: float, soak: Soak) -> Soak:
     """Sessions until both are over; samples between them, at most each ``every_s`` seconds."""
     chance, started, sampled = Random(seed), time.monotonic(), 0.0
-    with served() as (server, chats), answering("identity", lambda: iter([b"a page\n" * 50])) as page:
+    with (
+        stoppable() as stop,
+        served() as (server, chats),
+        answering("identity", lambda: iter([b"a page\n" * 50])) as page,
+    ):
         ours = len(list(supervisor.descendants(os.getpid())))
-        while time.monotonic() - started < seconds or soak.calls < calls:
+        while not stop.is_set() and (time.monotonic() - started < seconds or soak.calls < calls):
             try:
                 work(folder, chance.choice(dialect_names()), chance, page, soak)
             except Exception:  # noqa: BLE001 - that none escapes is the claim
@@ -330,11 +367,14 @@ def main() -> int:
     if options.load:
         load()
         return 0
+    share_one_arena()  # as `adapter mcp` and `adapter serve` do
     started, grown, soak = time.monotonic(), [], Soak()
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder), options.seconds, options.calls, options.seed, max(options.seconds / 180, 0.5), soak)
     minutes = (time.monotonic() - started) / 60
-    print(f"\nseed {options.seed}: {soak.calls:,} calls, {soak.done:,} of them done, of {len(soak.tools)} tools in "
+    is_whole = minutes * 60 >= options.seconds and soak.calls >= options.calls
+    print("" if is_whole else "\nSTOPPED EARLY")
+    print(f"seed {options.seed}: {soak.calls:,} calls, {soak.done:,} of them done, of {len(soak.tools)} tools in "
           f"{soak.sessions:,} sessions, {minutes:.1f} min; chats: {soak.chats}; {len(soak.errors)} errors")  # fmt: skip
     print("| | after the warm-up | at the end | in 10 min |")
     print("|---|--:|--:|--:|")
@@ -348,9 +388,9 @@ def main() -> int:
         print(error)
     for name in grown:
         print("GROWN", name)
-    broken = sum(count for name, count in soak.chats.items() if name not in ("whole", "hung up"))
+    broken = sum(count for name, count in soak.chats.items() if name not in AS_MEANT)
     return 1 if grown or soak.errors or broken else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

@@ -23,6 +23,7 @@ from adapter.errors import ToolError
 from adapter.operations import KillCommand, RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace
 from adapter.workspace.command import GRACE_S
+from benchmarks import stopping
 from tests.workspace.processes import living
 from tests.workspace.test_hygiene import WAYS, python
 
@@ -122,4 +123,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stopping.run(main)

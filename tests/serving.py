@@ -1,10 +1,12 @@
-"""`adapter serve` as a process of its own."""
+"""`adapter serve`, as a process of its own or in this one."""
 
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +15,8 @@ from contextlib import contextmanager
 def serving(upstream: str, *options: str) -> Iterator[str]:
     """The base URL of a server in front of ``upstream``. What it says on its way is shown when it fails to start."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    # In a group of its own: Ctrl-C at the terminal is for whoever started it.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()
@@ -24,3 +27,21 @@ def serving(upstream: str, *options: str) -> Iterator[str]:
             process.terminate()
             rest = process.stderr.read()
     assert "Traceback" not in rest, rest
+
+
+@contextmanager
+def serving_here(upstream: str) -> Iterator[str]:
+    """The address of a server in a thread of this process, for tests that look into it."""
+    import uvicorn
+
+    from adapter.server.app import Settings, config_of
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(config_of(Settings(f"{upstream}/v1")))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import gc
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, swap_race
+from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, soak, swap_race, valid_calls
+from tests.live_upstream import LiveUpstream
+from tests.serving import serving_here
+from tests.workspace.processes import bearing, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -93,7 +107,7 @@ def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS)
 def test_no_text_breaks_what_takes_foreign_text(target, engine):
     """A slice of the fuzzing: generated inputs, every claim of the target holds."""
-    *crashes, (done, _) = engine(target, seed=1, count=60, ends_at=float("inf"))
+    *crashes, (done, _) = engine(target, seed=1, count=60, is_over=lambda: False)
     assert done >= 50
     assert crashes == []
 
@@ -102,3 +116,72 @@ def test_no_update_of_one_file_is_lost(tmp_path):
     """Threads and processes edit it at once, and each edit that was said to be made is there."""
     lost, updates = concurrent_edits.run(tmp_path, patches=4, threads=3, processes=2)
     assert (lost, updates) == (0, 20)
+
+
+@pytest.mark.parametrize("mode", valid_calls.MODES)
+def test_a_model_without_any_sense_makes_valid_calls(mode, tmp_path):
+    """Random weights behind `adapter serve`: every call fits its schema, and with "required" each answer is one."""
+    pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
+    with valid_calls.random_model(tmp_path) as upstream:
+        row = valid_calls.measure(upstream, "llama3_json", mode, seed=3, count=12)
+    assert row.wrong == []
+    assert row.outcomes["valid"] == 12 or mode == "prefer"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds what is left in /proc")
+def test_a_soak_that_is_interrupted_shows_its_table_and_leaves_nothing():
+    """Ctrl-C at a terminal is heard by all that the campaign has started; what it was about to measure stays whole."""
+    pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+    mark = f"SOAK_OF_A_TEST={secrets.token_hex(8)}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.soak", "--seconds", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | dict([mark.split("=")]),
+    ) as process:
+        assert process.stderr is not None
+        said = ""
+        while " calls" not in said and (character := process.stderr.read(1)):
+            said += character
+        os.killpg(process.pid, signal.SIGINT)
+        table, rest = process.communicate()
+    assert "STOPPED EARLY" in table, said + rest
+    assert "| server: memory |" in table
+    assert "0 errors" in table
+    assert not any(word in table + rest for word in ("Traceback", "broken", "failed", "unsaid"))
+    assert wait_for(lambda: not bearing(mark))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_campaign_that_is_interrupted_shows_its_table(number):
+    """What was measured until then, in the place where the whole would stand."""
+    words = [sys.executable, "-m", "benchmarks.edit_integrity"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(4) == "\n2,0"  # as text, the carriage return
+        process.send_signal(number)
+        table, rest = process.communicate()
+    assert "| files | patches verified | refused | wrong |" in table, rest
+    assert process.returncode == 0
+
+
+def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
+    """Whether it came to its end, the client left in the middle of it, or the model server died."""
+    pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+    monkeypatch.setattr(soak, "HANGS_UP", 0.3)
+    monkeypatch.setattr(soak, "DIES", 0.3)
+    with LiveUpstream(soak.answer) as upstream, serving_here(upstream.url) as url:
+        netloc, chance, seen = urlsplit(url).netloc, Random(1), Counter[str]()
+        assert wait_for(lambda: soak.chat(netloc, chance) == "whole")
+        before = unfinished()
+        for _ in range(40):
+            seen[soak.chat(netloc, chance)] += 1
+        assert seen.keys() == set(soak.AS_MEANT), seen
+        assert wait_for(lambda: unfinished() <= before, 20), unfinished()
+
+
+def unfinished() -> int:
+    """The tasks of this process that are not done."""
+    return sum(isinstance(task, asyncio.Task) and not task.done() for task in gc.get_objects())

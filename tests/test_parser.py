@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,16 @@ def test_half_a_surrogate_pair_is_replaced_in_whichever_call_has_it():
         '<tool_calls>[{"name": "a", "arguments": {"x": "\ud800"}}, {"name": "b", "arguments": {}}]</tool_calls>'
     )
     assert [(call.arguments, call.fixes) for call in turn.calls] == [({"x": "\ufffd"}, ("lone-surrogate",)), ({}, ())]
+
+
+def test_tool_sets_and_quotations_that_come_and_go_leave_nothing():
+    """A server meets any number of tool sets: patterns of all markers for each, or for each fence, would be 2 MB."""
+    parse("text", TOOLS)
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            parse(f"Look:\n```{'`' * number}text\n<tool_call>\n", [{"name": f"tool_{number}"}])
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < 20 * 100_000, grown

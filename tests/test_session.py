@@ -158,3 +158,14 @@ def test_a_skill_follows_the_results_as_a_user_message():
     assert session.messages[-1]["content"] == "# Release it"
     assert query.messages[-1]["content"] == "<tool_response>\ntext\n</tool_response>\n\n# Release it"
     assert query.messages[-2]["role"] == "assistant"
+
+
+def test_half_a_surrogate_pair_neither_ends_the_conversation_nor_reaches_the_server():
+    """A server may cut a character in two; what is sent to it again must be UTF-8."""
+    session = new_session()
+    session.start("Say \udcff")
+    step = session.answered(turn("\ud83d\ude00 \ud800\n" + CALL))
+    assert isinstance(step, Run)
+    session.ran(results(step, "\ud800"))
+    assert "\ud83d\ude00".encode("utf-16-le", "surrogatepass").decode("utf-16-le") in str(session.messages[2])
+    assert str(session.messages).encode()

@@ -91,7 +91,7 @@ def _take_key(source: Source, span: list[str]) -> Reader[str]:
     return found.group(1)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _value_of(name: str, key: str, keys: tuple[str, ...]) -> BareValue:
     return BareValue(
         closes=[f"</{key}>"],

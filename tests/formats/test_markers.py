@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
-from adapter.formats.reading.source import Markers
+from adapter.formats.reading.source import Either, Markers
 from adapter.formats.reading.tables import tables_for
 
 ALL = tables_for(tuple(FORMATS.values()), ()).text_markers.literals
@@ -31,24 +31,31 @@ def searches(draw):
     return literals, text, draw(st.integers(0, 6)), draw(st.integers(0, len(text) + 1))
 
 
+def both(literals):
+    """The markers as one set, and as two."""
+    return Markers(*literals), Either(Markers(*literals[::2]), Markers(*literals[1::2]))
+
+
 @given(searches())
 def test_the_first_marker_is_found(search):
     """However long the text and wherever the search starts and ends."""
     literals, text, start, end = search
-    markers = Markers(*literals)
-    plain = re.compile("|".join(f"(?i:{re.escape(literal)})" for literal in markers.literals), re.ASCII)
+    whole, parts = both(literals)
+    plain = re.compile("|".join(f"(?i:{re.escape(literal)})" for literal in whole.literals), re.ASCII)
     for limits in ((start,), (start, end)):
-        found, expected = markers.search(text, *limits), plain.search(text, *limits)
-        assert (found and found.span()) == (expected and expected.span())
+        expected = plain.search(text, *limits)
+        for markers in (whole, parts):
+            found = markers.search(text, *limits)
+            assert (found and found.span()) == (expected and expected.span())
 
 
 @given(searches())
 def test_what_may_become_a_marker_is_held(search):
     """The longest end of the text that some marker begins with, and never a whole one."""
     literals, text, start, _ = search
-    markers = Markers(*literals)
-    begun = (at for at in range(start, len(text)) if any(_begins(one, text[at:].lower()) for one in markers.literals))
-    assert markers.held(text, start) == next(begun, len(text))
+    whole, parts = both(literals)
+    begun = (at for at in range(start, len(text)) if any(_begins(one, text[at:].lower()) for one in whole.literals))
+    assert whole.held(text, start) == parts.held(text, start) == next(begun, len(text))
 
 
 def _begins(literal: str, text: str) -> bool:

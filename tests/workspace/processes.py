@@ -10,11 +10,19 @@ from pathlib import Path
 
 def living(words: str) -> list[int]:
     """The processes with this command line; zombies have none."""
-    wanted = words.replace(" ", "\0").encode()
+    return _with("cmdline", words.replace(" ", "\0"))
+
+
+def bearing(variable: str) -> list[int]:
+    """The processes that were started with this in their environment."""
+    return _with("environ", variable)
+
+
+def _with(file: str, wanted: str) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if wanted in (folder / "cmdline").read_bytes():
+            if wanted.encode() in (folder / file).read_bytes():
                 found.append(int(folder.name))
         except OSError:
             continue

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 from adapter.events import (
@@ -37,7 +36,7 @@ from adapter.formats.reading.progress import Progress
 from adapter.formats.reading.shapes import Normalise
 from adapter.formats.reading.source import (
     SPACE,
-    Markers,
+    Either,
     Reader,
     Source,
     collect,
@@ -490,7 +489,7 @@ class Segmenter:
 
     def _copy_until(self, closing: str, reason: str) -> Reader[None]:
         """The rest of a quotation is text, whatever it holds: up to ``closing`` at the beginning of a line."""
-        markers = _with(self._tables.opening_markers, closing)
+        markers = Either(markers_for(closing), self._tables.opening_markers, first_wins=True)
         while True:
             plain, marker = self._source.scan(markers)
             self._add_text(plain)
@@ -561,12 +560,6 @@ class _Held:
     space: str
     raw: str
     start: int
-
-
-@lru_cache(maxsize=256)
-def _with(markers: Markers, closing: str) -> Markers:
-    """``markers`` and ``closing``, which wins where one of them begins with it."""
-    return Markers(closing, *(literal for literal in markers.literals if not literal.startswith(closing)))
 
 
 def _with_arguments(events: list[Event]) -> list[Event]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Generator, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ class Markers:
 
     def __init__(self, *literals: str) -> None:
         self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
-        self._pattern = re.compile(alternatives(self.literals) or _NEVER, re.ASCII)
         anchored: dict[str, dict[int, list[str]]] = {}
         for literal in self.literals:
             offset = _anchor_of(literal)
@@ -44,7 +43,7 @@ class Markers:
             for char, offsets in anchored.items()
             for spelling in (char, char.upper())
         }
-        self._at_anchor = re.compile("|".join(map(_at_anchor, anchored, anchored.values())) or _NEVER, re.ASCII)
+        self._anchored = anchored
         self._prefixes = {literal[:end] for literal in self.literals for end in range(1, len(literal))}
         starts = sorted({start for prefix in self._prefixes for start in (prefix[0], prefix[0].upper())})
         self._start = re.compile(f"[{re.escape(''.join(starts))}]") if starts else None
@@ -52,6 +51,18 @@ class Markers:
         self.matters = re.compile(f"[{re.escape(''.join({*starts, *self._offsets}))}]") if anchored else _NOTHING
         """Matches in every text that holds a marker, or a part of one."""
         self.overlap = any(literal in self._prefixes for literal in self.literals)
+        """Whether one may begin another; with this False `Source.may_go_on` need not look."""
+
+    # Compiled when first needed: of the sets that a parser has ready, an answer mostly needs one.
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(alternatives(self.literals) or _NEVER, re.ASCII)
+
+    @cached_property
+    def _at_anchor(self) -> re.Pattern[str]:
+        branches = map(_at_anchor, self._anchored, self._anchored.values())
+        return re.compile("|".join(branches) or _NEVER, re.ASCII)
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -93,6 +104,53 @@ class Markers:
                 return place
             place += 1
         return len(text)
+
+
+class Either:
+    """Two sets of `Markers` as one, where making one of all would cost far more than the smaller of them.
+
+    Where both have a marker the longer one is taken, or with ``first_wins`` that of the first.
+    """
+
+    def __init__(self, first: Markers, second: Markers | Either, *, first_wins: bool = False) -> None:
+        self._first, self._second, self._first_wins = first, second, first_wins
+        self.longest: int = max(first.longest, second.longest)
+        self.overlap = True
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        return self._first.literals + self._second.literals
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._first.anchors + self._second.anchors))
+
+    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+        end, width = min(end, len(text)), 4 * _FIRST_WINDOW
+        while True:  # neither set is looked for much further than where the other has a marker
+            stop = min(start + width, end)
+            first = self._first.search(text, start, stop)
+            near = stop if first is None else min(first.start() + self.longest, stop)
+            found = self._better(first, self._second.search(text, start, near))
+            if stop == end or (found is not None and found.start() + self.longest <= stop):
+                return found
+            width *= 8
+
+    def match(self, text: str, start: int) -> re.Match[str] | None:
+        return self._better(self._first.match(text, start), self._second.match(text, start))
+
+    def _better(self, first: re.Match[str] | None, second: re.Match[str] | None) -> re.Match[str] | None:
+        if first is None or second is None:
+            return first or second
+        if first.start() == second.start():
+            return first if self._first_wins or first.end() >= second.end() else second
+        return first if first.start() < second.start() else second
+
+    def may_begin(self, text: str) -> bool:
+        return self._first.may_begin(text) or self._second.may_begin(text)
+
+    def held(self, text: str, start: int) -> int:
+        return min(self._first.held(text, start), self._second.held(text, start))
 
 
 _NEVER = "(?!)"
@@ -216,7 +274,7 @@ class Source:
         self.position = len(self.text)
         return rest
 
-    def scan(self, markers: Markers) -> tuple[str, str]:
+    def scan(self, markers: Markers | Either) -> tuple[str, str]:
         """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
@@ -226,7 +284,7 @@ class Source:
         self.position = len(self.text) if self.final else markers.held(self.text, start)
         return self.text[start : self.position], ""
 
-    def may_go_on(self, found: re.Match[str], markers: Markers) -> bool:
+    def may_go_on(self, found: re.Match[str], markers: Markers | Either) -> bool:
         """Whether a longer marker may still be arriving in this one's place."""
         if self.final or not markers.overlap or len(self.text) - found.start() >= markers.longest:
             return False
@@ -269,7 +327,7 @@ def skip_space(source: Source, span: list[str]) -> Reader[str]:
         yield
 
 
-def take_marker(source: Source, markers: Markers) -> Reader[str]:
+def take_marker(source: Source, markers: Markers | Either) -> Reader[str]:
     """Take the marker that stands right here. Returns "" when there is none."""
     while True:
         found = markers.match(source.text, source.position)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from adapter.formats.base import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.source import Markers, Reader, Source, markers_for
+from adapter.formats.reading.source import Either, Markers, Reader, Source, markers_for
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models write whatever their family."""
@@ -44,12 +44,12 @@ class Tables:
     ends: frozenset[str]
     next_turns: frozenset[str]
     results: frozenset[str]
-    text_markers: Markers
+    text_markers: Markers | Either
     """All that matters in an answer."""
     reasoning_ends: Markers
-    reasoning_markers: Markers
+    reasoning_markers: Markers | Either
     """All that matters in reasoning."""
-    opening_markers: Markers
+    opening_markers: Markers | Either
     busy: re.Pattern[str]
     """Characters without which a piece of text can neither hold a marker nor begin or end a line, code or quotation."""
 
@@ -67,11 +67,35 @@ def reasoning_of(formats: Sequence[Format]) -> dict[str, str]:
 @lru_cache(maxsize=64)
 def tables_for(formats: tuple[Format, ...], names: tuple[str, ...]) -> Tables:
     """``names``: those of the session's tools, which some formats use as markers."""
-    openers = {
+    if not names:
+        return _tables(formats)
+    plain, openers = _tables(formats), _openers(formats, names)
+    own = [marker for marker in openers if marker not in plain.openers]
+    if not own:
+        return replace(plain, openers=openers)
+    # Only these are new: patterns of all markers take 0.1 s to make, and a megabyte.
+    tags = Markers(*own)
+    return replace(
+        plain,
+        openers=openers,
+        text_markers=(text_markers := Either(tags, plain.text_markers)),
+        reasoning_markers=Either(tags, plain.reasoning_markers),
+        opening_markers=Either(tags, plain.opening_markers),
+        busy=_busy(text_markers),
+    )
+
+
+def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, Opener]:
+    return {
         opener.marker.lower(): opener
         for entry in reversed(formats)
         for opener in reversed((*entry.openers, *(entry.openers_for(names) if entry.openers_for else ())))
     }
+
+
+@lru_cache(maxsize=64)
+def _tables(formats: tuple[Format, ...]) -> Tables:
+    openers = _openers(formats, ())
     strays = _lowered(marker for entry in formats for marker in entry.strays)
     channels = _lowered(marker for entry in formats for marker in entry.channels)
     ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.ends)))
@@ -100,8 +124,12 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...]) -> Tables:
         reasoning_ends=markers_for(*reasoning.values(), *channels),
         reasoning_markers=markers_for(*openers, *reasoning.values(), *channels),
         opening_markers=markers_for(*openers),
-        busy=re.compile(f"[{re.escape(''.join(text_markers.anchors))}\n`>]"),
+        busy=_busy(text_markers),
     )
+
+
+def _busy(markers: Markers | Either) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(''.join(markers.anchors))}\n`>]")
 
 
 def _lowered(markers: Iterable[str]) -> frozenset[str]:

@@ -1,0 +1,46 @@
+"""Ctrl-C or SIGTERM ends a campaign early: with its table of what was measured until then, and no process left."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run(main: Callable[[], int | None]) -> NoReturn:
+    """``main`` as a program, which SIGTERM ends as Ctrl-C does: what it has opened is closed, what it printed stays."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("STOPPED EARLY", flush=True)
+        sys.exit(130)
+
+
+@contextmanager
+def stoppable() -> Iterator[threading.Event]:
+    """An event that the first signal sets; a second one raises KeyboardInterrupt. For the main thread."""
+    asked = threading.Event()
+
+    def stop(number: int, _: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt(signal.Signals(number).name)
+        asked.set()
+
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def leave_to_parent() -> None:
+    """For a process of the campaign's own: Ctrl-C at the terminal, which all hear, is for the one that ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
