@@ -16,9 +16,13 @@ from adapter.approval import Rule
 from adapter.console import Console
 from adapter.errors import AdapterError
 from adapter.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.functions import tool
 from adapter.host import Host, WebAccess
+from adapter.operations import Effect
 from adapter.runner import Settings, run_task
 from adapter.session import Limits, Message
+from adapter.subagents import SubAgents
+from adapter.tools import Tool
 from adapter.transport import Chunk
 from adapter.workspace import Workspace
 from benchmarks import naive
@@ -101,14 +105,18 @@ SURFACES: dict[str, Verbs] = {
 
 
 class Scripted:
-    """A model with given answers; ``{ECHO}`` in one is what it was shown last."""
+    """A model with given answers; ``{ECHO}`` in one is what it was shown last. ``whole``: the system prompt counts
+    as shown, too."""
 
-    def __init__(self, answers: Sequence[str]) -> None:
+    def __init__(self, answers: Sequence[str], *, whole: bool = False) -> None:
         self._answers = iter(answers)
+        self._whole = whole
         self.shown: list[str] = []
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
         last = str(messages[-1]["content"])
+        if self._whole and not self.shown:
+            self.shown += [str(message["content"]) for message in messages[:-1]]
         self.shown.append(last)
         text = next(self._answers, "Done.").replace("{ECHO}", last)
         for start in range(0, len(text), 4_096):
@@ -116,11 +124,19 @@ class Scripted:
         yield Chunk("", finish_reason="stop")
 
 
-def workspace(ws: Path, dialect: str, case: dict[str, Any]) -> Workspace:
-    host = Host(state=str(ws.parent / "state"), web=WebAccess(upgrade=False))
+def workspace(ws: Path, dialect: str, case: dict[str, Any], below: Scripted | None = None) -> Workspace:
+    agents = SubAgents(below, limits=Limits(turns=6)) if below is not None and "below" in case else None
+    host = Host(state=str(ws.parent / "state"), web=WebAccess(upgrade=False), agents=agents)
     rules = [Rule.from_text(rule) for rule in case.get("rules", ())]
     mode = case.get("mode", "yolo")
-    return Workspace(ws, dialect, mode, state=ws.parent / "state", host=host, rules=rules)
+    tools = [_remote(**case["server"])] if "server" in case else []
+    return Workspace(ws, dialect, mode, state=ws.parent / "state", host=host, rules=rules, tools=tools)
+
+
+def _remote(description: str = "Ask.", gives: str = "", effect: Effect = "read") -> Tool:
+    """A tool as a server of somebody else describes it, and what that answers."""
+    definition = {"name": "remote", "description": description, "inputSchema": {"type": "object", "properties": {}}}
+    return tool(definition, lambda: gives, effect=effect)
 
 
 def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
@@ -131,12 +147,13 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
         return _with_a_server(case, surface, ws)
     if "answers" in case:
         if surface == "naive":
-            return naive.agent(case["answers"], case.get("task", "task"))
-        chat = Scripted(case["answers"])
-        with workspace(ws, "blade", case) as opened:
+            return naive.agent(case["answers"], case.get("task", "task"), case.get("below", ()), case.get("server", {}))
+        chat, below = Scripted(case["answers"], whole="server" in case), Scripted(case.get("below", ()))
+        dialect = "maki" if "below" in case else case.get("dialect", "blade")
+        with workspace(ws, dialect, case, below) as opened:
             agent = Agent(opened, chat, format=case.get("format", "hermes"), limits=Limits(turns=6))
             agent.run(case.get("task", "task"))
-        return chat.shown
+        return [*chat.shown, *below.shown]
     with _network(case) if "url" in case else _nothing():
         if surface == "naive":
             return [_naively(call, case) for call in case["do"]]

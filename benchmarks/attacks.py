@@ -20,10 +20,12 @@ not run at all where there is none. No case may name the root of the file system
     id = {do = [["read", "a.txt"]], gives = "hello"}
 
 A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model, whose
-tools are Blade's), ``says`` (of a model server: a status and its answers, in which ``{SENT}`` is the header with the
-key; judged is the transcript), ``request`` (raw HTTP for `adapter serve`), ``shows`` (text for a terminal), ``may``
-(paths that it may change), ``never`` (text in no output), ``most`` (characters of output), ``after`` (files as they
-must be), ``seconds``, ``fsize`` (bytes).
+tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a tool from
+elsewhere, called remote: its description, and what it gives), ``says`` (of a model server: a status and its answers, in
+which ``{SENT}`` is the header with the key; judged is the transcript), ``request`` (raw HTTP for `adapter serve`),
+``shows`` (text for a terminal), ``may`` (paths that it may change), ``never`` (text in no output), ``most`` (characters
+of output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a
+dialect whose document says so.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -151,6 +154,12 @@ def prepare(case: Case, base: Path) -> Path:
                 os.makedirs(place, exist_ok=True)
                 for number in range(int(rest[0])):
                     os.close(os.open(f"{place}/f{number}", os.O_CREAT | os.O_WRONLY))
+            case "pdf":
+                _pdf(place, *map(str, rest))
+            case "stretch":
+                with open(place, "wb") as file:
+                    file.write(as_bytes(rest[0]))
+                    file.truncate(int(rest[1]))
             case "dir":
                 os.makedirs(place, exist_ok=True)
             case _:
@@ -168,6 +177,29 @@ def _bind(place: str) -> None:
             made.bind(name)
     finally:
         os.chdir(here)
+
+
+def _pdf(place: str, unit: str, times: str, filters: str = "/FlateDecode") -> None:
+    """A PDF of one page, whose instructions are ``unit`` over and over, packed."""
+    packer, body = zlib.compressobj(9), b""
+    for _ in range(int(times) // 1_000):
+        body += packer.compress(unit.encode() * 1_000)
+    body += packer.compress(unit.encode() * (int(times) % 1_000)) + packer.flush()
+    for _ in range(filters.count("/") - 1):
+        body = zlib.compress(body, 9)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d /Filter [%s] >>\nstream\n%s\nendstream" % (len(body), filters.encode(), body),
+    ]
+    whole, places = b"%PDF-1.5\n", b""
+    for number, each in enumerate(objects, 1):
+        places += b"%010d 00000 n \n" % len(whole)
+        whole += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    end = b"trailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(whole)
+    Path(place).write_bytes(whole + b"xref\n0 5\n0000000000 65535 f \n" + places + end)
 
 
 def _deep(place: str, depth: int) -> None:
@@ -228,6 +260,7 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
     """Why the case is lost; "" when it is held."""
     ws = prepare(case, base)
     data = filled(case.data, base)
+    data |= data.get("on", {}).get(surface, {})
     before = {name: picture(base / name) for name in ("ws", "ws-evil", "outside", "home")}
     status, shown, grown, seconds = in_a_process(data, surface, ws, port)
     has_commands = any(call[0] in ("run", "run-in") for call in data.get("do", ()))

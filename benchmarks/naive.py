@@ -10,11 +10,13 @@ import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -58,8 +60,22 @@ def path_of(path: str) -> str:
 
 
 def read(path: str) -> str:
-    with open(path_of(path), encoding="utf-8", errors="replace") as file:
-        return file.read()
+    with open(path_of(path), "rb") as file:
+        data = file.read()
+    if data.startswith(b"%PDF"):
+        return pdf(data)
+    return data.decode("utf-8", "replace")
+
+
+def pdf(data: bytes) -> str:
+    """What stands in brackets, in all that can be unpacked."""
+    text = ""
+    for packed in re.findall(rb"stream\n(.*?)\nendstream", data, re.DOTALL):
+        with contextlib.suppress(zlib.error):
+            while packed:
+                packed = zlib.decompress(packed)
+                text += "\n".join(re.findall(r"\((.*?)\)", packed.decode("latin-1")))
+    return text
 
 
 def write(path: str, content: str) -> str:
@@ -167,6 +183,12 @@ TOOLS: dict[str, Callable[..., str]] = {
     "write_file": write,
     "delete_file": delete,
     "run_command": lambda command, **_: run(command),
+    "write": write,
+    "read": read,
+    "bash": lambda command, **_: run(command),
+    "batch": lambda tool_calls: "".join(TOOLS[each["tool"]](**each["parameters"]) for each in tool_calls),
+    "code_execution": lambda code, **_: run(f"python3 -c {shlex.quote(code)}"),
+    "todowrite": lambda todos: "\n".join(f"- {each['content']}" for each in todos),
 }
 
 
@@ -209,14 +231,22 @@ def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def agent(answers: Sequence[str], task: str) -> list[str]:
-    """A loop without any care; the prompts that it made."""
-    prompts = [task]
+def agent(
+    answers: Sequence[str], task: str, below: Sequence[str] = (), server: Mapping[str, str] | None = None
+) -> list[str]:
+    """A loop without any care; the prompts that it made. ``below``: what its sub-agents answer, who may do all."""
+    server = server or {}
+    tools: dict[str, Callable[..., str]] = {
+        **TOOLS,
+        "task": lambda prompt, **_: "\n".join(agent(below, prompt, below[1:])),
+        "remote": lambda **_: server.get("gives", ""),
+    }
+    prompts = [f"{server.get('description', '')}\n{task}"]
     for answer in answers:
         results = []
         for name, arguments in calls_in(answer.replace("{ECHO}", prompts[-1])):
             try:
-                results.append(TOOLS[name](**arguments))
+                results.append(tools[name](**arguments))
             except Exception as error:  # noqa: BLE001  # as naive as the rest
                 results.append(repr(error))
         prompts.append("\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in results))
