@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from adapter import customary
@@ -23,6 +24,7 @@ from adapter.schema import convert, types_of
 from adapter.tools import Arguments, Tool, ToolSet
 
 if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
     from pydantic import ValidationError
 
 CUSTOMARY_ALIASES: dict[str, tuple[str, ...]] = {
@@ -93,20 +95,35 @@ def resolve(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> I
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
     """Whether the call names one of the tools and its arguments are what the schema asks for."""
-    from jsonschema import Draft202012Validator, SchemaError, ValidationError
+    from jsonschema import ValidationError
     from referencing.exceptions import Unresolvable
 
     tool = tools.match(call.name)
     if tool is None:
         return False
+    validator = _validator(json.dumps(tool.parameters))
     try:
-        Draft202012Validator.check_schema(tool.parameters)
-        Draft202012Validator(tool.parameters).validate(call.arguments)
+        if validator is not None:
+            validator.validate(call.arguments)
     except (ValidationError, RecursionError):
         return False
-    except (SchemaError, Unresolvable, re.error):
-        return True  # a schema that is none says nothing
+    except (Unresolvable, re.error):
+        pass  # a schema that is none says nothing
     return True
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Draft202012Validator | None:
+    """None where ``schema`` is none. To find that out takes a hundred times as long as to use it."""
+    from jsonschema import Draft202012Validator, SchemaError
+    from referencing.exceptions import Unresolvable
+
+    parameters = json.loads(schema)
+    try:
+        Draft202012Validator.check_schema(parameters)
+    except (SchemaError, Unresolvable, RecursionError, re.error):
+        return None
+    return Draft202012Validator(parameters)
 
 
 def _as_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject:

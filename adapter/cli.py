@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from adapter.events import Turn
     from adapter.operations import PatchBasis
     from adapter.tools import ToolDefinitions
+    from adapter.wire.recorded import Exchange
 
 app = typer.Typer(
     name="adapter",
@@ -109,6 +110,12 @@ def parse(
     exclude_tools: ExcludeTools = None,
     finish_reason: Annotated[str | None, typer.Option(help="What the server said: stop, length, ...")] = None,
     policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
+    exchange: Annotated[
+        int | None,
+        typer.Option(
+            help="The file is one of `adapter serve --record`: read the answer of this exchange, from 1.", min=1
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what each piece of the text was taken for, and why.")
     ] = False,
@@ -117,8 +124,11 @@ def parse(
     """Read tool calls out of a model's raw text."""
     from adapter.parser import parse as read
 
-    known = _tools(dialect, tools, include_tools, exclude_tools)
-    turn = read(_text(file), known, None if format == "auto" else format, finish_reason, policy=policy)
+    if exchange is not None:
+        turn = _exchange(file, exchange).turn()
+    else:
+        known = _tools(dialect, tools, include_tools, exclude_tools)
+        turn = read(_text(file), known, None if format == "auto" else format, finish_reason, policy=policy)
     if as_json:
         print(visible_json(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
     elif explain:
@@ -133,6 +143,15 @@ def _text(file: str) -> str:
     except OSError as error:
         raise UsageError(f"cannot read {file!r}: {error.strerror}. Give a file, or - for standard input.") from error
     return raw.decode("utf-8", "replace")
+
+
+def _exchange(file: str, number: int) -> Exchange:
+    from adapter.wire.recorded import read_exchanges
+
+    exchanges = read_exchanges(_text(file), file)
+    if number > len(exchanges):
+        raise UsageError(f"{file!r} has {len(exchanges)} exchanges; --exchange is {number}")
+    return exchanges[number - 1]
 
 
 def _tools(dialect: str, file: str | None, include: list[str] | None, exclude: list[str] | None) -> ToolDefinitions:
@@ -480,6 +499,15 @@ def serve(
     profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Add what the model is sent and writes to this .jsonl file, without credentials."),
+    ] = None,
+    max_streams: Annotated[
+        int, typer.Option(min=1, help="Requests that the model server answers at a time; more wait for their turn.")
+    ] = 256,
+    max_waiting: Annotated[int, typer.Option(min=0, help="Requests that may wait; one more is refused (503).")] = 1024,
+    stall: Annotated[float, typer.Option(min=0.05, help="Seconds in which a client may take nothing.")] = 60.0,
     api_key: Annotated[
         str | None,
         typer.Option(
@@ -491,7 +519,9 @@ def serve(
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraint import get_constraint
     from adapter.endpoints import api_url, find_endpoint
+    from adapter.exchanges import ExchangeLog
     from adapter.profiles import check as check_profile
+    from adapter.secrets import Secrets
     from adapter.wire.request import Options, checked
 
     try:
@@ -508,11 +538,13 @@ def serve(
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
         grounded=grounded,
+        observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None,
     )
     check_profile(profile)
     share_one_arena()
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile))
+    limits = (max_streams, max_waiting, stall)
+    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits))
 
 
 @app.command()

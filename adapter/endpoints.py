@@ -66,6 +66,11 @@ class Endpoint:
             return host == "localhost" or host.endswith(".localhost")
 
 
+def key_for(endpoint: Endpoint) -> str | None:
+    """``OPENAI_API_KEY``; a server on this machine never sees it."""
+    return None if endpoint.is_local else os.environ.get("OPENAI_API_KEY") or None
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a server said to one GET. ``body`` is None where it is not JSON."""
@@ -181,13 +186,17 @@ def recognise(base_url: str, timeout_s: float = 1.0) -> Kind | None:
 
 
 def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
-    """One GET, or POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``."""
-    parts = urlsplit(url)
+    """One GET, or POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``.
+
+    A server that is not on this machine is shown the user's key, as it is with every request.
+    """
+    parts, key = urlsplit(url), key_for(Endpoint(url))
+    headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
         method, sent = ("GET", None) if body is None else ("POST", json.dumps(body))
-        connection.request(method, parts.path or "/", sent, {"Accept": "application/json"})
+        connection.request(method, parts.path or "/", sent, headers)
         response = connection.getresponse()
         text = response.read()
     except (OSError, http.client.HTTPException):

@@ -85,8 +85,8 @@ PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "read_file": ("ShowFileContents", {"path": "file"}),
     "list_directory": ("ListFiles", {"path": "path"}),
 }
-"""Promptly's programs that answer such a request, and what they call its arguments. What a program does is
-nothing that could be compared, so they are told here."""
+"""Promptly's tools that answer such a request, and what they call its arguments. A user's entry may stand for them, and
+what a program does is nothing that could be compared, so they are told here."""
 
 
 def nearest(

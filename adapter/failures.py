@@ -78,6 +78,20 @@ _ROWS = (
     _Row("5..", "", Failure("never", "The server failed; its log may say why.")),
 )
 
+_REFUSED_TOOLS = re.compile(
+    "does not support (tools|function calling)"  # Ollama
+    "|tools param requires --jinja|Unsupported param: tools"  # llama.cpp
+    "|requires --enable-auto-tool-choice"  # vLLM
+    "|No endpoints found that support tool use",  # OpenRouter
+    re.IGNORECASE,
+)
+
+
+def refuses_tools(status: int, message: str) -> bool:
+    """Whether a server says that it cannot be given ``tools``, at least for this model."""
+    return status >= 400 and _REFUSED_TOOLS.search(message) is not None
+
+
 UNKNOWN = Failure("never", "This is not what an OpenAI-compatible server answers: is the address right?")
 
 

@@ -1,13 +1,17 @@
-"""How a format puts a call whose arguments are JSON, found by looking at what its own encoder writes."""
+"""How a format puts a call, with its arguments as JSON or in pairs; found by looking at what its own encoder writes."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from adapter.events import Json, JsonObject
 from adapter.formats import get_format
 
-_NAME, _ARGUMENTS = "tool_name", {"key": "value"}
+_NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
 _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 
@@ -26,19 +30,45 @@ class Frame:
     comma: str = ", "
 
 
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """``head`` name, then for each argument ``first`` or ``following`` key opening value, and ``last`` after these all.
+
+    ``openings``: what stands between key and value, by the value's JSON type. Strings are written as they are, all
+    else as JSON with ``colon`` and ``comma``. ``none``: what follows the name where there are no arguments.
+    ``markers``: what no value may hold; each begins with ``<``. ``between``: as of `Frame`.
+    """
+
+    head: str
+    first: str
+    following: str
+    last: str
+    none: str
+    openings: Mapping[str, str]
+    markers: tuple[str, ...]
+    between: str | None
+    colon: str
+    comma: str
+
+    def holds(self, text: str) -> bool:
+        """Whether a value of this text is read back as it is."""
+        lowered = text.lower()
+        return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
+
+
 _OPENS_TEXT = frozenset({"functionary", "functionary_v2"})
 """Formats that name who is spoken to before plain text as well."""
 
 
 def opening_of(format: str) -> str | None:
     """The text by which a model that writes this format begins a call of its frame, and nothing else."""
-    frame = None if format in _OPENS_TEXT else _frame(format)
+    frame = None if format in _OPENS_TEXT else (_frame(format) or pairs_of(format))
     return (frame.head.partition("\n")[0].rstrip() or None) if frame else None
 
 
 @lru_cache
 def frame_of(format: str) -> Frame:
-    """The frame of a format; Hermes' for one whose arguments are no JSON. Our parser reads both from any model."""
+    """The frame of a format; Hermes' for one whose arguments are no JSON. Our parser reads all from any model."""
     frame = _frame(format)
     if frame is None:
         frame = _frame("hermes")
@@ -62,3 +92,69 @@ def _between(one: str, two: str) -> str | None:
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
+
+
+_PAIR, _SECOND = ("first_key", "first_value"), ("second_key", "second_value")
+_BY_TYPE: Mapping[str, Json] = {
+    "number": 31337,
+    "boolean": True,
+    "null": None,
+    "array": [31337, "item"],
+    "object": {"inner_key": "inner_value", "other_key": 1},
+}
+_AS_IT_IS = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
+
+
+@lru_cache
+def pairs_of(format: str) -> Pairs | None:
+    """How a format writes arguments in pairs; None for one that does not, or that writes strings another way."""
+    encode = get_format(format).encode_calls
+
+    def written(arguments: JsonObject) -> str:
+        return encode([(_NAME, arguments)])
+
+    pieces = _split(written(dict([_PAIR, _SECOND])), _NAME, *_PAIR, *_SECOND)
+    if pieces is None:
+        return None
+    head, first, opening, following, second_opening, last = pieces
+    before, none = f"{head}{_NAME}{first}{_PAIR[0]}", written({}).removeprefix(f"{head}{_NAME}")
+    one = written(dict([_PAIR]))
+    if opening != second_opening or one != f"{before}{opening}{_PAIR[1]}{last}" or none == written({}):
+        return None
+    if written({_PAIR[0]: _AS_IT_IS}) != f"{before}{opening}{_AS_IT_IS}{last}":
+        return None
+    for _, colon, comma in _BODIES:
+        openings = _openings(written, before, last, colon, comma)
+        if openings is not None:
+            markers = tuple(dict.fromkeys(_MARKER.findall(f"{one} {following} {none}".lower())))
+            between = _between(one, encode([(_NAME, dict([_PAIR]))] * 2))
+            all_openings = {"string": opening, **openings}
+            return Pairs(head, first, following, last, none, all_openings, markers, between, colon, comma)
+    return None
+
+
+_MARKER = re.compile(r"<[^<>\s=\"']+")
+
+
+def _openings(
+    written: Callable[[JsonObject], str], before: str, last: str, colon: str, comma: str
+) -> dict[str, str] | None:
+    found = {}
+    for kind, value in _BY_TYPE.items():
+        text = written({_PAIR[0]: value})
+        end = json.dumps(value, separators=(comma, colon)) + last
+        if not (text.startswith(before) and text.endswith(end)):
+            return None
+        found[kind] = text[len(before) : -len(end)]
+    return found
+
+
+def _split(text: str, *words: str) -> list[str] | None:
+    """What stands around the words, of which each must come once and in this order."""
+    pieces = []
+    for word in words:
+        piece, found, text = text.partition(word)
+        if not found or word in text:
+            return None
+        pieces.append(piece)
+    return [*pieces, text]

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -199,24 +201,27 @@ class _Session:
         self._call_s = call_s
         self._client: Future[Client] = Future()
         self._leave = asyncio.Event()
+        self._has_ended = threading.Event()
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # till the end
 
     def __enter__(self) -> Self:
         self._task = self._loop.start(self._live())
         try:
             self._client.result(START_S)
-        except Exception as error:
+        except BaseException as error:
             reason = f"it did not answer within {START_S:g} s" if isinstance(error, NotYet) else _said(error)
             words = self._last_words()
             self.__exit__()
+            if not isinstance(error, Exception):  # Ctrl-C
+                raise
             raise UsageError(f"{self.server} does not begin: {reason}.{words}") from error
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call(self._leave.set)
-        with suppress(Exception):
-            self._task.result(STOP_S)
-        self._task.cancel()
+        if not self._client.done() or not self._has_ended.wait(STOP_S):
+            self._task.cancel()
+            self._has_ended.wait(STOP_S)
         self._log.close()
 
     def function(self, name: str) -> Callable[..., object]:
@@ -250,13 +255,15 @@ class _Session:
             if self._client.done():
                 raise
             self._client.set_exception(error if isinstance(error, Exception) else RuntimeError("it was stopped"))
+        finally:
+            self._has_ended.set()
 
     def _new_client(self) -> Client:
         from mcp import Client, StdioServerParameters, stdio_client
 
         if self.server.url:
             return Client(self.server.url, read_timeout_seconds=self._call_s)
-        program, *arguments = self.server.command
+        program, *arguments = _accompanied(self.server.command)
         environment = dict(self.server.environment) or None
         started = StdioServerParameters(command=program, args=arguments, env=environment, cwd=self.server.cwd)
         return Client(stdio_client(started, self._log), read_timeout_seconds=self._call_s)
@@ -275,6 +282,15 @@ class _Session:
         self._log.seek(0)
         lines = [line.strip() for line in self._log.readlines() if line.strip()]
         return f" Its last words: {' | '.join(lines[-3:])[:500]}" if lines else ""
+
+
+def _accompanied(command: Sequence[str]) -> Sequence[str]:
+    """So that nothing of a server is left, whatever it starts and however we end."""
+    if os.name != "posix":
+        return command
+    from adapter.workspace import supervisor
+
+    return (sys.executable, "-I", "-S", "-X", "utf8", supervisor.__file__, "--accompany", *command)
 
 
 def _said(error: BaseException) -> str:

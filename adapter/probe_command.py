@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console as Rich
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from adapter import profiles
@@ -18,7 +18,7 @@ from adapter.errors import TransportError, UsageError
 from adapter.events import JsonObject
 from adapter.formats import get_format, guess
 from adapter.probing.asking import Asker
-from adapter.probing.halving import STOPPED, Probe, Trial, candidates, probe
+from adapter.probing.halving import RUNGS, STOPPED, Probe, Trial, candidates, probe
 from adapter.probing.page import page
 from adapter.probing.tasks import TASKS, TOOLS
 from adapter.profiles import Model, Profile, Use
@@ -54,7 +54,8 @@ def run_probe(settings: Settings) -> int:
             console.note(note)
         can_constrain = bool(constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
         setups = candidates(format, can_constrain=can_constrain)
-        console.note(f"{len(setups)} ways to call tools, {len(TASKS)} tasks, at most {settings.time_limit_s:g} s")
+        minutes = settings.time_limit_s / 60
+        console.note(f"{len(setups)} ways to call tools, up to {len(TASKS)} tasks each, at most {minutes:g} minutes")
         with _Display(len(setups)) as display:
             found = probe(Asker(chat), setups, time_limit_s=settings.time_limit_s, observe=display)
     if not any(trial.outcomes for trial in found.trials):
@@ -135,6 +136,14 @@ def _print(found: Probe) -> None:
         print(f"not all was tried: {found.ended}", file=sys.stderr)
 
 
+FORETOLD = 4
+"""Answers after which it is said how long the whole will take."""
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+
+
 class _Display:
     """A bar on a terminal, a line for each setup's round elsewhere; on stderr."""
 
@@ -143,16 +152,22 @@ class _Display:
         self._is_terminal = people.is_terminal
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            TextColumn("left:"), TimeRemainingColumn(),
             console=people, disable=not self._is_terminal, transient=True,
         )  # fmt: skip
-        self._task = self._progress.add_task("asking", total=setups * 4)
+        self._task = self._progress.add_task("asking", total=setups * RUNGS[0][0])
+        self._began = time.monotonic()
 
     def __call__(self, trial: Trial, done: int, planned: int) -> None:
         score = trial.score
         said = f"{trial.setup.name}: {score.right} of {score.tasks} right"
         self._progress.update(self._task, completed=done, total=max(done, planned), description=said)
-        if not self._is_terminal and score.tasks in (4, 8, len(TASKS)):
-            print(said, file=sys.stderr, flush=True)
+        if done == FORETOLD:
+            each_s = (time.monotonic() - self._began) / done
+            expected = f"about {planned} answers, {each_s:.1f} s each so far: {_minutes(planned * each_s)} in all"
+            self._progress.console.print(expected, highlight=False)
+        if not self._is_terminal and score.tasks in {upto for upto, _ in RUNGS}:
+            print(f"{said} ({done} of about {planned} answers)", file=sys.stderr, flush=True)
 
     def __enter__(self) -> _Display:
         self._progress.start()

@@ -21,6 +21,7 @@ from adapter.approval import Approval, Decision, Rule
 from adapter.dialects import Dialect, get_dialect
 from adapter.errors import ToolError, TransportError, UsageError
 from adapter.events import HasCalls, Json, JsonObject, ToolResult
+from adapter.exchanges import difference
 from adapter.formats.reading.shapes import as_object
 from adapter.functions import tool
 from adapter.host import Capability, Host, WebAccess
@@ -43,6 +44,7 @@ from adapter.transcript import (
     Transcript,
 )
 from adapter.transport import Chunk, Usage
+from adapter.wire.recorded import Exchange, holds_exchanges, read_exchanges
 from adapter.workspace import Workspace
 from adapter.workspace.clock import Clock
 from adapter.workspace.workspace import READ_ONLY
@@ -201,11 +203,23 @@ class _Replayed(Workspace):
 
 
 def replay_file(path: Path) -> Replay:
-    """Run the transcript in ``path`` again. A file that cannot be read or run is a difference, not an exception."""
+    """Run the transcript, or the exchanges, in ``path`` again.
+
+    A file that cannot be read or run is a difference, not an exception.
+    """
     try:
-        return replay(Transcript.from_text(path.read_text(encoding="utf-8"), path.name), path.stem)
+        text = path.read_text(encoding="utf-8")
+        if holds_exchanges(text):
+            return replay_exchanges(read_exchanges(text, path.name), path.stem)
+        return replay(Transcript.from_text(text, path.name), path.stem)
     except (UsageError, OSError, UnicodeDecodeError) as error:
         return Replay(path.stem, 0, 0, 0, f"cannot be replayed: {error}")
+
+
+def replay_exchanges(exchanges: Sequence[Exchange], name: str) -> Replay:
+    """Read what a model wrote again, and compare the calls."""
+    found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
+    return Replay(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
 
 
 def update_file(path: Path) -> None:

@@ -60,10 +60,16 @@ def from_text(text: str, schema: Mapping[str, Json] | None) -> Json:
     """The value of a parameter that was written as bare text, as XML formats do.
 
     A parameter that may be a string stays the text as it is, except for ``null``
-    where that is allowed. Text that does not read as a declared type stays text.
+    where that is allowed, and for a value of an enum that is no string. Text that does not read as a declared
+    type stays text.
     """
     types = types_of(schema) if schema else frozenset()
     bare = text.strip()
+    listed = schema.get("enum") if schema else None
+    if isinstance(listed, list) and bare not in listed:
+        for value in listed:
+            if not isinstance(value, str) and json.dumps(value) == bare:
+                return value
     if "null" in types and bare in ("null", "None"):
         return None
     if not types or "string" in types:

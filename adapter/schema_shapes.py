@@ -5,9 +5,10 @@ converter and Ollama know no ``$ref`` here, no list of types there, and fail on
 what they do not know. So a schema is first reduced to the few classes below,
 and `adapter.grammar` writes those out as GBNF or as plain JSON Schema.
 
-What cannot be expressed (``pattern``, ``multipleOf``, a reference to itself,
+What cannot be expressed (``multipleOf``, ``uniqueItems``, ``not``, ``if``,
 nesting beyond `MAX_DEPTH`, ...) becomes something *wider*, never something
-invalid: validation after decoding has the last word.
+invalid: validation after decoding has the last word. What refers to itself is
+followed `MAX_VISITS` times and then left out.
 
 *Choices* narrow a string parameter to given values; see `Choices`.
 """
@@ -16,9 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_FLOOR, Decimal
 from typing import TypeAlias
 
 from adapter.events import Json, JsonObject
+from adapter.number_ranges import MOST, PLACES
 
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
 """The only values a string parameter may take, by ``(tool, parameter)`` or by parameter alone.
@@ -28,8 +31,10 @@ No values at all means that the parameter cannot be written: an optional one is 
 a required one takes its tool with it.
 """
 
-MAX_DEPTH = 8
-"""Levels of nesting that are followed; deeper ones may hold anything."""
+MAX_DEPTH = 16
+"""Levels of nesting, references and alternatives that are followed; deeper ones may hold anything."""
+MAX_VISITS = 2
+"""Times that a reference is followed inside itself."""
 MAX_ITEMS = 16
 """Of a list; a small model that starts one rarely ends it by itself."""
 MAX_SCHEMAS = 2000
@@ -54,17 +59,23 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """A string of ``min_length`` to ``max_length`` characters; None: no bound."""
+    """A string of ``min_length`` to ``max_length`` characters; None: no bound.
+
+    ``pattern``: a regular expression that is found in it.
+    """
 
     min_length: int = 0
     max_length: int | None = None
+    pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
+    """A number from ``lowest`` to ``highest``, both included; None: no bound."""
+
     integer: bool
-    negative: bool
-    """Whether values below zero may be written."""
+    lowest: Decimal | None = None
+    highest: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,13 @@ class Array:
     item: Shape
     min_items: int = 0
     max_items: int = MAX_ITEMS
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """A list of exactly these items."""
+
+    items: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +133,7 @@ class Anything:
     pass
 
 
-Shape: TypeAlias = Literals | String | Number | Boolean | Null | Array | Object | Table | AnyOf | Anything
+Shape: TypeAlias = Literals | String | Number | Boolean | Null | Array | Tuple | Object | Table | AnyOf | Anything
 
 
 def is_possible(shape: Shape) -> bool:
@@ -129,8 +147,13 @@ def is_possible(shape: Shape) -> bool:
             return all(is_possible(each.shape) for each in properties if each.required)
         case Array(item, min_items):
             return min_items == 0 or is_possible(item)
+        case Tuple(items):
+            return all(map(is_possible, items))
         case _:
             return True
+
+
+NOTHING = Literals(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +179,21 @@ class Reduction:
     schema: JsonObject
     shaping: Shaping
     _visited: list[None] = field(default_factory=list)
+    _inmost: Shape = NOTHING
+    """What a reference that has been followed often enough comes to."""
 
     def shape(self) -> Shape:
-        return self._reduce(self.schema, ())
+        """Of the arguments: an object, whatever the schema says."""
+        shape = self._reduce(self.schema, ())
+        if not is_possible(shape):  # perhaps only because something needs itself
+            shape = replace(self, _visited=[], _inmost=Anything())._reduce(self.schema, ())
+        match shape:
+            case AnyOf(shapes) if objects := [each for each in shapes if isinstance(each, Object | Table)]:
+                return _any_of(objects)
+            case Object() | Table() | Literals():
+                return shape
+            case _:
+                return Table(Anything()) if is_possible(shape) else NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
         """``path`` holds one entry per level above, references included: it bounds the depth and shows cycles."""
@@ -167,15 +202,20 @@ class Reduction:
         if not isinstance(schema, Mapping) or too_much:
             return Anything()
         if isinstance(reference := schema.get("$ref"), str):
-            return Anything() if reference in path else self._reduce(self._target(reference), (*path, reference))
+            if path.count(reference) >= MAX_VISITS:
+                return self._inmost
+            return self._reduce(self._target(reference), (*path, reference))
         if parts := _list(schema, "allOf"):
-            return self._reduce(_merged(schema, parts), (*path, "allOf"))
+            return self._reduce(_merged(schema, [self._resolved(part) for part in parts]), (*path, "allOf"))
         if "const" in schema:
             return Literals((schema["const"],))
         if values := _list(schema, "enum"):
             return Literals(tuple(values))
         for keyword in ("anyOf", "oneOf"):
             if parts := _list(schema, keyword):
+                rest = {key: value for key, value in schema.items() if key != keyword}
+                if rest.keys() & _COUNTING:
+                    parts = [_merged(rest, [rest, self._resolved(part)]) for part in parts]
                 return _any_of([self._reduce(part, (*path, keyword)) for part in parts])
         kinds = schema.get("type", _implied_type(schema))
         kinds = kinds if isinstance(kinds, list) else [kinds]
@@ -186,8 +226,7 @@ class Reduction:
             case "string":
                 return self._string(schema, is_text=_parameter(path) in TEXTS)
             case "integer" | "number":
-                lowest = schema.get("minimum", schema.get("exclusiveMinimum"))
-                return Number(integer=kind == "integer", negative=not isinstance(lowest, int | float) or lowest < 0)
+                return _number(schema, kind == "integer")
             case "boolean":
                 return Boolean()
             case "null":
@@ -196,7 +235,13 @@ class Reduction:
                 item = self._reduce(schema.get("items", {}), (*path, "items"))
                 fewest = _count(schema, "minItems") or 0
                 most = _count(schema, "maxItems")
-                return Array(item, fewest, max(fewest, MAX_ITEMS if most is None else min(most, MAX_ITEMS)))
+                if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # the older way to write it
+                    first = [
+                        self._reduce(each, (*path, "items")) for each in prefix[: MAX_ITEMS if most is None else most]
+                    ]
+                    return Tuple((*first, *[item] * (min(fewest, MAX_ITEMS) - len(first))))
+                most = max(fewest, MAX_ITEMS if most is None else min(most, MAX_ITEMS))
+                return Array(item, fewest, most if is_possible(item) else fewest)
             case "object":
                 return self._object(schema, path)
             case _:
@@ -207,15 +252,25 @@ class Reduction:
         limit = self.shaping.max_text if is_text else self.shaping.max_string
         bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
-        return String(shortest, longest if longest is None else max(longest, shortest))
+        pattern = schema.get("pattern")
+        return String(
+            shortest,
+            longest if longest is None else max(longest, shortest),
+            pattern if isinstance(pattern, str) else None,
+        )
 
     def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
-        if not isinstance(declared, Mapping) or not declared:
-            # Who declares no properties means none, unless it is said that others may come.
-            more = schema.get("additionalProperties", not isinstance(declared, Mapping))
-            return Object(()) if more is False else Table(self._reduce(more, (*path, "additionalProperties")))
-        required = _list(schema, "required")
+        required = [name for name in _list(schema, "required") if isinstance(name, str)]
+        # Who declares no properties means none, unless it is said that others may come.
+        none_declared = isinstance(declared, Mapping) and not declared and not required
+        more = schema.get("additionalProperties", not none_declared)
+        declared = declared if isinstance(declared, Mapping) else {}
+        if more is not False:
+            declared = {**declared, **{name: more for name in required if name not in declared}}
+        if not declared:
+            other = NOTHING if more is False else self._reduce(more, (*path, "additionalProperties"))
+            return Table(other) if is_possible(other) else Object(())
         properties = [
             self._property(name, inner, name in required, (*path, "properties")) for name, inner in declared.items()
         ]
@@ -229,6 +284,15 @@ class Reduction:
             shape = _any_of([each for each in shape.shapes if each != Null()])
         allowed = self.shaping.choices.get((self.tool, name), self.shaping.choices.get(name))
         return Property(name, shape if allowed is None else _narrowed(shape, tuple(dict.fromkeys(allowed))), required)
+
+    def _resolved(self, part: Json) -> Json:
+        """With what it refers to put in its place."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(part, Mapping) or not isinstance(reference := part.get("$ref"), str):
+                break
+            target = self._target(reference)
+            part = {**_as_mapping(target), **{key: value for key, value in part.items() if key != "$ref"}}
+        return part
 
     def _target(self, reference: str) -> Json:
         """What ``#/a/b`` points at inside this schema; anything goes where it points nowhere."""
@@ -249,6 +313,33 @@ def _parameter(path: tuple[str, ...]) -> str | None:
 
 
 _KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "items", "additionalProperties"})
+_COUNTING = frozenset({"type", "properties", "required", "items", "additionalProperties", "allOf"})
+"""Keywords that hold for each of the alternatives beside them."""
+
+
+def _number(schema: Mapping[str, Json], integer: bool) -> Number:
+    """The bounds as included ones; those that leave nothing, or are too far away to matter, are none."""
+    step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
+    lows, highs = list[Decimal](), list[Decimal]()
+    if (bound := _decimal(schema, "minimum")) is not None:
+        lows.append(-(-bound / step).to_integral_value(ROUND_FLOOR) * step)
+    if (bound := _decimal(schema, "exclusiveMinimum")) is not None:
+        lows.append((bound / step).to_integral_value(ROUND_FLOOR) * step + step)
+    if (bound := _decimal(schema, "maximum")) is not None:
+        highs.append((bound / step).to_integral_value(ROUND_FLOOR) * step)
+    if (bound := _decimal(schema, "exclusiveMaximum")) is not None:
+        highs.append(-(-bound / step).to_integral_value(ROUND_FLOOR) * step - step)
+    lowest, highest = max(lows, default=None), min(highs, default=None)
+    if lowest is not None and highest is not None and lowest > highest:
+        return Number(integer)
+    return Number(integer, lowest, highest)
+
+
+def _decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
+    value = schema.get(keyword)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MOST:
+        return None
+    return Decimal(str(value))
 
 
 def _narrowed(shape: Shape, allowed: tuple[str, ...]) -> Shape:
@@ -260,6 +351,8 @@ def _narrowed(shape: Shape, allowed: tuple[str, ...]) -> Shape:
         case Array(item):
             narrowed = _narrowed(item, allowed)
             return replace(shape, item=narrowed, max_items=shape.max_items if is_possible(narrowed) else 0)
+        case Tuple(items):
+            return Tuple(tuple(_narrowed(each, allowed) for each in items))
         case AnyOf(shapes):
             return _any_of([_narrowed(each, allowed) for each in shapes])
         case _:
@@ -291,12 +384,21 @@ def _merged(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
 
 
 def _implied_type(schema: Mapping[str, Json]) -> str | None:
-    implied = {"properties": "object", "additionalProperties": "object", "items": "array", "maxLength": "string"}
-    return next((kind for keyword, kind in implied.items() if keyword in schema), None)
+    return next((kind for keyword, kind in _IMPLIED.items() if keyword in schema), None)
+
+
+_IMPLIED = {
+    **dict.fromkeys(("properties", "additionalProperties", "required"), "object"),
+    **dict.fromkeys(("items", "prefixItems"), "array"),
+    **dict.fromkeys(("maxLength", "pattern"), "string"),
+}
 
 
 def _mapping(schema: Mapping[str, Json], keyword: str) -> Mapping[str, Json]:
-    value = schema.get(keyword)
+    return _as_mapping(schema.get(keyword))
+
+
+def _as_mapping(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
 
 

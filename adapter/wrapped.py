@@ -11,19 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraint import Constraint
 from adapter.endpoints import Endpoint, recognise
 from adapter.errors import UsageError
 from adapter.events import JsonObject
+from adapter.exchanges import ExchangeLog
 from adapter.grounding import Ground
 from adapter.profiles import check, setups
+from adapter.secrets import Secrets
 from adapter.transport import constraint_fields
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal, relayed
@@ -55,6 +59,7 @@ def wrap(
     grounded: bool = False,
     ground: Ground | None = None,
     profile: str = "none",
+    record: str | Path | None = None,
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
@@ -67,9 +72,11 @@ def wrap(
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
     ``ground``: values that you know (see `adapter.grounding`).
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
-    that a request names, or a profile's name or file.
+    that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
+    `adapter.wire.recorded`), without credentials.
     The copy shares the connections of ``client``, which stays as it is.
-    Raises UsageError for an unknown format, style, policy or profile, and for what is no such client.
+    Raises UsageError for an unknown format, style, policy or profile, for a record that cannot be written, and for
+    what is no such client.
     """
     from openai import AsyncOpenAI, OpenAI
 
@@ -83,6 +90,7 @@ def wrap(
         constraint=constraint,
         grounded=grounded,
         ground=ground,
+        observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
     )
     options = checked(options)
     check(profile)
@@ -241,6 +249,7 @@ class _Passage:
         self.sent = sent
         self._http = http
         self._head: JsonObject | None = None  # of an answer to `responses`
+        self._streamed: Streamed | None = None
         if not _is_chat(sent):
             return
         url = sent.url
@@ -261,7 +270,8 @@ class _Passage:
     def streamed(self) -> Streamed:
         assert self.request is not None
         writer = None if self._head is None else responses.ResponsesWriter(self._head)
-        return Streamed(self.request, int(time.time()), writer)
+        self._streamed = Streamed(self.request, int(time.time()), writer)
+        return self._streamed
 
     def asking(self, body: JsonObject) -> Any:
         """One more request, for what is still wanted."""
@@ -293,9 +303,13 @@ class _Passage:
         return self._http.Response(
             response.status_code,
             headers=headers,
-            stream=_byte_stream(self._http, response, pieces),
+            stream=_byte_stream(self._http, response, pieces, self._leave),
             extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
         )
+
+    def _leave(self) -> None:
+        if self._streamed is not None:
+            self._streamed.leave()
 
 
 def _own_headers(response: Any) -> dict[str, str]:
@@ -304,15 +318,19 @@ def _own_headers(response: Any) -> dict[str, str]:
     return {name: value for name, value in response.headers.items() if name not in gone}
 
 
-def _byte_stream(http: Any, response: Any, pieces: Any) -> Any:
+def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:
     """``pieces`` as the HTTP library wants them; closing it closes ``response``, which stops the model."""
     if isinstance(pieces, AsyncIterator):
 
         async def aclose(_: object) -> None:
+            leave()
             await response.aclose()
 
         members: dict[str, Any] = {"__aiter__": lambda _: pieces, "aclose": aclose}
         return type("_AsyncStream", (http.AsyncByteStream,), members)()
-    return type(
-        "_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": lambda _: response.close()}
-    )()
+
+    def close(_: object) -> None:
+        leave()
+        response.close()
+
+    return type("_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": close})()

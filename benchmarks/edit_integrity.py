@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from adapter.edits import patch_text
 from adapter.errors import EditError, ToolError
-from adapter.operations import Patch
-from adapter.workspace.documents import decode_for_editing, encode
+from adapter.operations import Patch, PatchText
+from adapter.workspace.documents import decode
+from adapter.workspace.files import patch_bytes
 from benchmarks import stopping
 
 ENDS = ("\n", "\r\n", "\r")
@@ -153,8 +153,8 @@ def _with_bytes(chance: Random) -> Callable[[str], bytes]:
 def check(trial: Trial, tally: Tally) -> str:
     """What is wrong, or nothing."""
     try:
-        decoded = decode_for_editing(trial.data, "f")
-        result = encode(patch_text(decoded.text, trial.patches, "f").text, decoded.encoding, "f")
+        encoding = decode(trial.data, "f").encoding
+        _, result = patch_bytes(trial.data, PatchText("f", trial.patches), "f")
     except EditError as error:
         tally.refused["not unique" if not trial.is_unique else "though unique"] += 1
         return f"refused: {error}" if trial.is_unique and trial.data.isascii() and "no change" not in str(error) else ""
@@ -166,7 +166,7 @@ def check(trial: Trial, tally: Tally) -> str:
     after_deletion = [False, *deletions]
     for number, kept in enumerate(trial.kept):
         if number:
-            pattern += _written(trial.written[number - 1], decoded.encoding)
+            pattern += _written(trial.written[number - 1], encoding)
         pattern += _kept(kept, after_deletion[number], number < len(deletions) and deletions[number])
     if re.fullmatch(pattern, result, re.DOTALL):
         return ""

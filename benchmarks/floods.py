@@ -7,7 +7,8 @@ A sparse file of 20 GB, one line of 1 GB, a directory with 1,000,000 entries, fi
 end, answers that unpack to gigabytes, and request bodies of 200 MB. For each: the time, what
 the process needed at its peak beyond what it had needed before (``ru_maxrss``), whether it was
 done or refused, and how the text for the model begins.
-Bars: 200 MB and 30 s (a copy of 1 GB may take as long as the disk does). Exits with 1 when one is missed.
+Bars: 200 MB, 30 s (a copy of 1 GB may take as long as the disk does), and a text of use: what was looked
+for, or why not and what to do instead, as each case says. Exits with 1 when one is missed.
 
 ``--scale``: of the sizes, for a quick look; the sparse file costs nothing and stays as it is.
 """
@@ -19,6 +20,7 @@ import gzip
 import http.client
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -64,11 +66,13 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class Case:
     """``lay``: what to make in the workspace first, given the scale. ``run``: whether it was done, and the text.
+    ``gives``: a pattern of a text of use: what was looked for, or the reason and what to do instead.
     ``is_program``: an installed program does it, whose memory and time are its own. ``is_server``: the memory
     that counts is that of `adapter serve`."""
 
     lay: Callable[[Path, float], None]
     run: Callable[[Path], tuple[bool, str]]
+    gives: str
     is_program: bool = False
     is_server: bool = False
 
@@ -107,6 +111,15 @@ def lay_line(name: str) -> Callable[[Path, float], None]:
         with (folder / name).open("wb") as file:
             for _ in range(max(int(LINE * scale) // len(block), 20)):
                 file.write(block)
+
+    return lay
+
+
+def lay_gzip(name: str) -> Callable[[Path, float], None]:
+    """2 MB that unpack to 2 GB."""
+
+    def lay(folder: Path, _scale: float) -> None:
+        (folder / name).write_bytes(b"".join(bomb()))
 
     return lay
 
@@ -271,86 +284,210 @@ def printing(command: str) -> Callable[[Path], tuple[bool, str]]:
     return blade("run_command", {"command": command})
 
 
+Run = Callable[[Path], tuple[bool, str]]
+
+
+def readers(path: str) -> dict[str, Run]:
+    """Every dialect's tools for the text of a file."""
+    return {
+        "read_file": blade("read_file", {"path": path}),
+        "read_file_range": blade("read_file_range", {"path": path, "end_line": 5}),
+        "read": maki("read", {"path": path}),
+        "Read": proxyai("Read", {"file_path": path}),
+        "read_file of proto": proto("read_file", {"path": path, "limit": 3}),
+        "ShowFileContents": promptly("ShowFileContents", {"file": path}),
+        "ShowFileContents, lines": promptly("ShowFileContents", {"file": path, "startLine": 1, "lineCount": 5}),
+    }
+
+
+def searchers(path: str) -> dict[str, Run]:
+    """Every dialect's tools that look into files. ProxyAI's has none but for names."""
+    return {
+        "grep_search": blade("grep_search", {"pattern": "needle", "path": path}),
+        "grep": maki("grep", {"pattern": "needle", "path": path}),
+        "grep_search of proto": proto("grep_search", {"pattern": "needle", "path": path}),
+        "SearchText": promptly("SearchText", {"pattern": "needle", "path": path}),
+        "RipGrep": promptly("RipGrep", {"pattern": "needle", "path": path}),
+        "RipGrepWithGlob": promptly("RipGrepWithGlob", {"pattern": "needle", "glob": ["big*"], "path": path}),
+    }
+
+
+def each(flood: str, lay: Callable[[Path, float], None], gives: str, runs: dict[str, Run]) -> dict[str, Case]:
+    return {f"{flood}: {name}": Case(lay, run, gives) for name, run in runs.items()}
+
+
+WHOLE = {"read_file"}
+"""Of the readers those that give a file whole or not at all."""
+NOT_WHOLE = r"big is large \(\d+ bytes\) and is not read whole \(at most 16777216 bytes\); read a range of its lines"
+NO_TEXT = r"big is large \(21474836480 bytes\) and is no UTF-8 text; use a command on it"
+OUTSIDE, NO_FILE = "is outside the workspace", "is not a regular file \\(a device, pipe or socket\\) and is not opened"
+NOT_SEARCHED = r"big was not searched: \d+ bytes, more than 4194304"
+
+
+def only(names: set[str], runs: dict[str, Run]) -> dict[str, Run]:
+    return {name: run for name, run in runs.items() if name in names}
+
+
+def but(names: set[str], runs: dict[str, Run]) -> dict[str, Run]:
+    return {name: run for name, run in runs.items() if name not in names}
+
+
 CASES: dict[str, Case] = {
-    "sparse: read_file": Case(lay_sparse("big"), blade("read_file", {"path": "big"})),
-    "sparse: read_file_range": Case(lay_sparse("big"), blade("read_file_range", {"path": "big", "end_line": 5})),
-    "sparse: read": Case(lay_sparse("big"), maki("read", {"path": "big"})),
-    "sparse: Read": Case(lay_sparse("big"), proxyai("Read", {"file_path": "big"})),
-    "sparse: grep_search": Case(lay_sparse("big"), blade("grep_search", {"pattern": "needle", "path": "."})),
-    "sparse: grep of the file": Case(lay_sparse("big"), blade("grep_search", {"pattern": "needle", "path": "big"})),
-    "sparse: index": Case(lay_sparse("big.py"), maki("index", {"path": "big.py"})),
-    "sparse: IntelliJSearch": Case(lay_sparse("big.py"), proxyai("IntelliJSearch", {"pattern": "needle"})),
-    "sparse: codebase_search": Case(lay_sparse("README.md"), blade("codebase_search", {"query": "needle"})),
-    "sparse: edit": Case(lay_sparse("big"), maki("edit", {"path": "big", "old_string": "a", "new_string": "b"})),
-    "sparse: write_file": Case(lay_sparse("big"), blade("write_file", {"path": "big", "content": "x"})),
-    "sparse: copy_file": Case(lay_sparse("big"), blade("copy_file", {"source": "big", "destination": "copy"})),
-    "sparse: move_file": Case(lay_sparse("big"), blade("move_file", {"source": "big", "destination": "moved"})),
-    "sparse: delete_file": Case(lay_sparse("big"), blade("delete_file", {"path": "big"})),
-    "sparse: open_file": Case(lay_sparse("big"), blade("open_file", {"path": "big"})),
-    "sparse: skill": Case(lay_sparse(".claude/skills/a/SKILL.md"), maki("skill", {"name": "a"})),
-    "sparse: .gitignore": Case(lay_sparse(".gitignore"), blade("grep_search", {"pattern": "needle"})),
-    "text: ShowFileContents (sed)": Case(
-        lay_text("big"), promptly("ShowFileContents", {"file": "big", "startLine": 1, "lineCount": 5}), is_program=True
+    **each("sparse", lay_sparse("big"), f"{NOT_WHOLE}|{NO_TEXT}", readers("big")),
+    **each("sparse", lay_sparse("big"), "^No (matches|files)", searchers(".")),
+    **each("sparse file", lay_sparse("big"), "big was not searched: it is a binary file", searchers("big")),
+    "sparse: index": Case(lay_sparse("big.py"), maki("index", {"path": "big.py"}), "is larger than .* read a range"),
+    "sparse: IntelliJSearch": Case(
+        lay_sparse("big.py"), proxyai("IntelliJSearch", {"pattern": "needle"}), "No names match|its symbols were not"
     ),
-    "text: read_file": Case(lay_text("big"), blade("read_file", {"path": "big"})),
-    "text: read_file_range": Case(
-        lay_text("big"), blade("read_file_range", {"path": "big", "start_line": 9_990, "end_line": 9_995})
+    "sparse: codebase_search": Case(
+        lay_sparse("README.md"), blade("codebase_search", {"query": "needle"}), "No matches for 'needle'"
+    ),
+    "sparse: edit": Case(
+        lay_sparse("big"), maki("edit", {"path": "big", "old_string": "a", "new_string": "b"}), "big is too large"
+    ),
+    "sparse: SearchAndReplace": Case(
+        lay_sparse("big"), promptly("SearchAndReplace", {"file": "big", "search": "a", "replace": "b"}), "is too large"
+    ),
+    "sparse: write_file": Case(lay_sparse("big"), blade("write_file", {"path": "big", "content": "x"}), "is too large"),
+    "sparse: copy_file": Case(
+        lay_sparse("big"), blade("copy_file", {"source": "big", "destination": "copy"}), "are not copied; use a command"
+    ),
+    "sparse: move_file": Case(
+        lay_sparse("big"), blade("move_file", {"source": "big", "destination": "moved"}), "Moved big to moved"
+    ),
+    "sparse: delete_file": Case(lay_sparse("big"), blade("delete_file", {"path": "big"}), "Deleted big"),
+    "sparse: open_file": Case(lay_sparse("big"), blade("open_file", {"path": "big"}), NOT_WHOLE),
+    "sparse: LineCount": Case(
+        lay_sparse("big"),
+        promptly("LineCount", {"file": "big"}),
+        "too large to be counted within 10 s .*: 0 lines|^0 big$",
+    ),
+    "sparse: ListFiles": Case(lay_sparse("big"), promptly("ListFiles", {}), "21474836480 .* big"),
+    "sparse: skill": Case(
+        lay_sparse(".claude/skills/a/SKILL.md"), maki("skill", {"name": "a"}), "this session has no skills"
+    ),
+    "sparse: .gitignore": Case(
+        lay_sparse(".gitignore"), blade("grep_search", {"pattern": "needle"}), "No matches for 'needle'"
+    ),
+    **each("text", lay_text("big"), NOT_WHOLE, only(WHOLE, readers("big"))),
+    **each("text", lay_text("big"), "line 1 of many, with a needle\n", but(WHOLE, readers("big"))),
+    "text: a range": Case(
+        lay_text("big"),
+        blade("read_file_range", {"path": "big", "start_line": 9_990, "end_line": 9_995}),
+        "9995: line 9994 of many",
     ),
     "text: a line beyond the end": Case(
-        lay_text("big"), blade("read_file_range", {"path": "big", "start_line": 1_000_000, "end_line": 1_000_001})
+        lay_text("big"),
+        blade("read_file_range", {"path": "big", "start_line": 1_000_000, "end_line": 1_000_001}),
+        "lies too far in: .* use a command such as tail",
     ),
-    "text: read": Case(lay_text("big"), maki("read", {"path": "big", "offset": 9_999})),
-    "text: grep_search": Case(lay_text("big"), blade("grep_search", {"pattern": "needle"})),
-    "one line: read_file": Case(lay_line("big"), blade("read_file", {"path": "big"})),
-    "one line: read_file_range": Case(lay_line("big"), blade("read_file_range", {"path": "big", "end_line": 3})),
-    "one line: read": Case(lay_line("big"), maki("read", {"path": "big"})),
-    "one line: Read": Case(lay_line("big"), proxyai("Read", {"file_path": "big"})),
-    "one line: read_file of proto": Case(lay_line("big"), proto("read_file", {"path": "big", "limit": 3})),
-    "one line: grep_search": Case(lay_line("big"), blade("grep_search", {"pattern": "needle"})),
-    "one line: edit": Case(lay_line("big"), maki("edit", {"path": "big", "old_string": "a", "new_string": "b"})),
-    "one line: index": Case(lay_line("big.py"), maki("index", {"path": "big.py"})),
-    "one line: copy_file": Case(lay_line("big"), blade("copy_file", {"source": "big", "destination": "copy"})),
-    "one line: SearchText": Case(lay_line("big"), promptly("SearchText", {"pattern": "needle", "path": "."})),
-    "entries: list_directory": Case(lay_entries, blade("list_directory", {"path": "many"})),
-    "entries: get_workspace_structure": Case(lay_entries, blade("get_workspace_structure", {"depth": 3})),
-    "entries: find_files": Case(lay_entries, blade("find_files", {"pattern": "f0000500"})),
-    "entries: find_files_glob": Case(lay_entries, blade("find_files_glob", {"pattern": "**/*5.py"})),
-    "entries: glob": Case(lay_entries, maki("glob", {"pattern": "**/*.py"})),
-    "entries: grep_search": Case(lay_entries, blade("grep_search", {"pattern": "needle"})),
-    "entries: IntelliJSearch": Case(lay_entries, proxyai("IntelliJSearch", {"pattern": "needle"})),
-    "entries: codebase_search": Case(lay_entries, blade("codebase_search", {"query": "needle"})),
-    "entries: list_directory of proto": Case(lay_entries, proto("list_directory", {"path": "many"})),
-    "entries: copy_file": Case(lay_entries, blade("copy_file", {"source": "many", "destination": "copy"})),
-    "entries: move_file": Case(lay_entries, blade("move_file", {"source": "many", "destination": "moved"})),
-    "entries: delete_file": Case(lay_entries, blade("delete_file", {"path": "many", "recursive": True})),
-    "entries: read_file of none": Case(lay_entries, blade("read_file", {"path": "many/f00005001.py"})),
-    "endless: read_file of /dev/zero": Case(lay_endless, blade("read_file", {"path": "zero"})),
-    "endless: read_file of a device": Case(lay_endless, blade("read_file", {"path": "device"})),
-    "endless: read_file of a FIFO": Case(lay_endless, blade("read_file", {"path": "fifo"})),
-    "endless: grep_search": Case(lay_endless, blade("grep_search", {"pattern": "needle"})),
-    "endless: copy_file": Case(lay_endless, blade("copy_file", {"source": "fifo", "destination": "copy"})),
-    "endless: index": Case(lay_endless, maki("index", {"path": "fifo"})),
-    "endless: list_directory": Case(lay_endless, blade("list_directory", {})),
-    "stream: gzip, many members": Case(lay_nothing, fetched("gzip", bomb)),
-    "stream: gzip, one member": Case(lay_nothing, fetched("gzip", single_bomb)),
-    "stream: twice gzip": Case(lay_nothing, fetched("gzip, gzip", bomb)),
-    "stream: brotli": Case(lay_nothing, fetched("br", endless)),
-    "stream: without end": Case(lay_nothing, fetched("identity", endless)),
-    "stream: drop by drop": Case(lay_nothing, fetched("identity", dripping)),
-    "output: yes": Case(lay_nothing, printing("timeout 5 yes")),
-    "output: /dev/zero": Case(lay_nothing, printing("head -c 3G /dev/zero")),
-    "output: one line": Case(lay_nothing, printing("head -c 1G /dev/zero | tr '\\0' x")),
-    "server: a body of 200 MB": Case(lay_nothing, posted(large_body(BODY), chunked=False), is_server=True),
-    "server: 200 MB in chunks": Case(lay_nothing, posted(large_body(BODY), chunked=True), is_server=True),
-    "server: a body of 30 MB": Case(lay_nothing, posted(large_body(30_000_000), chunked=False), is_server=True),
-    "server: 30 MB of empty lists": Case(lay_nothing, posted(nested_body(30_000_000), chunked=False), is_server=True),
+    **each("text", lay_text("big"), NOT_SEARCHED, searchers(".") | searchers("big")),
+    **each("one line", lay_line("big"), NOT_WHOLE, only(WHOLE, readers("big"))),
+    **each(
+        "one line",
+        lay_line("big"),
+        "needle, a needle",
+        but({*WHOLE, "ShowFileContents, lines"}, readers("big")),
+    ),
+    "one line: ShowFileContents, lines": Case(
+        lay_line("big"),
+        promptly("ShowFileContents", {"file": "big", "startLine": 1, "lineCount": 5}),
+        "beyond the end|lies too far in",
+    ),
+    **each("one line", lay_line("big"), NOT_SEARCHED, searchers(".")),
+    "one line: edit": Case(
+        lay_line("big"), maki("edit", {"path": "big", "old_string": "a", "new_string": "b"}), "big is too large"
+    ),
+    "one line: index": Case(lay_line("big.py"), maki("index", {"path": "big.py"}), "is larger than .* read a range"),
+    "one line: copy_file": Case(
+        lay_line("big"), blade("copy_file", {"source": "big", "destination": "copy"}), "Copied big to copy"
+    ),
+    "one line: LineCount": Case(lay_line("big"), promptly("LineCount", {"file": "big"}), "^0 big$"),
+    **each("gzip", lay_gzip("big"), "big is a binary file", readers("big")),
+    **each("gzip", lay_gzip("big"), "big was not searched: it is a binary file", searchers("big")),
+    **each("entries", lay_entries, "needle|stopped at its limit of 10 s; give a narrower path", searchers("many")),
+    "entries: list_directory": Case(
+        lay_entries, blade("list_directory", {"path": "many"}), r"f0\d+\.py(?s:.*)\d+ more: list a directory in it"
+    ),
+    "entries: get_workspace_structure": Case(lay_entries, blade("get_workspace_structure", {"depth": 3}), r"\d+ more"),
+    "entries: list_directory of proto": Case(
+        lay_entries, proto("list_directory", {"path": "many"}), r"f0\d+\.py(?s:.*)entries 1-\d+ of \d+; ask for less"
+    ),
+    "entries: ListFiles": Case(
+        lay_entries, promptly("ListFiles", {"path": "many"}), r"f0\d+\.py(?s:.*)entries 1-\d+ of \d+; ask for less"
+    ),
+    "entries: read": Case(lay_entries, maki("read", {"path": "many"}), r"f0\d+\.py(?s:.*)of \d+"),
+    "entries: find_files": Case(lay_entries, blade("find_files", {"pattern": "f0000500"}), "^many/f0000500.py$"),
+    "entries: FindFiles": Case(
+        lay_entries, promptly("FindFiles", {"pattern": "f000050?.py", "path": "."}), "^many/f0000500.py\n"
+    ),
+    "entries: find_files_glob": Case(
+        lay_entries, blade("find_files_glob", {"pattern": "**/*5.py"}), r"many/f\d+5.py\n(?s:.*)only the first 200"
+    ),
+    "entries: glob": Case(lay_entries, maki("glob", {"pattern": "**/f0000500.py"}), "^many/f0000500.py$"),
+    "entries: glob of proto": Case(lay_entries, proto("glob", {"pattern": "**/f0000500.py"}), "many/f0000500.py"),
+    "entries: IntelliJSearch": Case(
+        lay_entries, proxyai("IntelliJSearch", {"pattern": "needle"}), "needle|search stopped .* give a narrower"
+    ),
+    "entries: codebase_search": Case(
+        lay_entries, blade("codebase_search", {"query": "needle"}), "needle|search stopped .* give a narrower"
+    ),
+    "entries: copy_file": Case(
+        lay_entries, blade("copy_file", {"source": "many", "destination": "copy"}), "many was left as it is"
+    ),
+    "entries: move_file": Case(
+        lay_entries, blade("move_file", {"source": "many", "destination": "moved"}), "many was left as it is"
+    ),
+    "entries: delete_file": Case(
+        lay_entries, blade("delete_file", {"path": "many", "recursive": True}), "many was left as it is"
+    ),
+    "entries: read_file of none": Case(
+        lay_entries, blade("read_file", {"path": "many/f00005001.py"}), r"does not exist \(did you mean 'many/f"
+    ),
+    **each("endless, /dev/zero", lay_endless, OUTSIDE, readers("zero") | searchers("zero")),
+    **each("endless, device", lay_endless, NO_FILE, readers("device")),
+    **each("endless, FIFO", lay_endless, NO_FILE, readers("fifo")),
+    **each("endless", lay_endless, "^No (matches|files)", searchers(".")),
+    "endless: copy_file": Case(
+        lay_endless, blade("copy_file", {"source": "fifo", "destination": "copy"}), "is not copied"
+    ),
+    "endless: index": Case(lay_endless, maki("index", {"path": "fifo"}), NO_FILE),
+    "endless: list_directory": Case(lay_endless, blade("list_directory", {}), "(?s)fifo.*random.*zero"),
+    "stream: gzip, many members": Case(lay_nothing, fetched("gzip", bomb), "larger than 5,000,000 bytes"),
+    "stream: gzip, one member": Case(lay_nothing, fetched("gzip", single_bomb), "larger than 5,000,000 bytes"),
+    "stream: twice gzip": Case(lay_nothing, fetched("gzip, gzip", bomb), "which was not asked for"),
+    "stream: brotli": Case(lay_nothing, fetched("br", endless), "which was not asked for"),
+    "stream: without end": Case(lay_nothing, fetched("identity", endless), "larger than 5,000,000 bytes"),
+    "stream: drop by drop": Case(lay_nothing, fetched("identity", dripping), "did not answer whole within 20 s"),
+    "output: yes": Case(lay_nothing, printing("timeout 5 yes"), "exit code 124:\ny\ny\n"),
+    "output: /dev/zero": Case(lay_nothing, printing("head -c 3G /dev/zero"), r"\d{10} bytes left out"),
+    "output: one line": Case(lay_nothing, printing("head -c 1G /dev/zero | tr '\\0' x"), "^x{999}"),
+    "server: a body of 200 MB": Case(
+        lay_nothing, posted(large_body(BODY), chunked=False), "^413 .*is larger than 33554432 bytes", is_server=True
+    ),
+    "server: 200 MB in chunks": Case(
+        lay_nothing, posted(large_body(BODY), chunked=True), "^413 .*is larger than 33554432 bytes", is_server=True
+    ),
+    "server: a body of 30 MB": Case(
+        lay_nothing, posted(large_body(30_000_000), chunked=False), "^502 .*Nothing answers at", is_server=True
+    ),
+    "server: 30 MB of empty lists": Case(
+        lay_nothing, posted(nested_body(30_000_000), chunked=False), "^400 .*more than 2000000 values", is_server=True
+    ),
     "server: 30 MB of open brackets": Case(
-        lay_nothing, posted(lambda: iter([b"[" * 1_900_000]), chunked=False), is_server=True
+        lay_nothing,
+        posted(lambda: iter([b"[" * 1_900_000]), chunked=False),
+        "^400 .*is not JSON: maximum recursion depth",
+        is_server=True,
     ),
-    "model: 20 MB of text": Case(lay_nothing, parsed(lambda: "some words, " * 1_750_000)),
+    "model: 20 MB of text": Case(
+        lay_nothing, parsed(lambda: "some words, " * 1_750_000), "^0 calls, 21000000 characters of content$"
+    ),
     "model: an argument of 5 MB": Case(
         lay_nothing,
         parsed(lambda: '<tool_call>{"name": "read_file", "arguments": {"path": "' + "x" * 5_000_000),
+        "^0 calls, 0 characters of content$",
     ),
 }
 
@@ -402,6 +539,12 @@ def sweep(names: list[str], folder: Path, scale: float) -> Iterator[tuple[str, C
             subprocess.run(["rm", "-rf", str(place.parent)], check=True)
 
 
+def misses(case: Case, cost: Cost) -> bool:
+    """Whether it took too much, or gave nothing of use."""
+    is_late = cost.seconds > TIME_BAR_S and not case.is_program
+    return is_late or not cost.megabytes <= MEMORY_BAR_MB or re.search(case.gives, cost.text) is None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", nargs="*", help="names of cases, or their beginnings")
@@ -423,7 +566,7 @@ def main() -> int:
             shown = " ".join(cost.text.split())[:SHOWN].replace("|", "\\|")
             verdict = "done" if cost.ok else "refused"
             print(f"| {name} | {cost.seconds:.1f} | {cost.megabytes:.0f} | {verdict} | {shown} |", flush=True)
-            if not cost.megabytes <= MEMORY_BAR_MB or (cost.seconds > TIME_BAR_S and not CASES[name].is_program):
+            if misses(CASES[name], cost):
                 missed.append(f"{name}: {cost.megabytes:.0f} MB, {cost.seconds:.1f} s: {cost.text[:1000]}")
     for line in missed:
         print("MISSED", line)

@@ -12,15 +12,15 @@ import pytest
 WIDTH, HEADS, FEED_FORWARD, SPECIAL = 32, 2, 64, 3
 
 
-def write_random_gguf(path: Path) -> Path:
-    """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time."""
+def write_random_gguf(path: Path, context_length: int = 4096) -> Path:
+    """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time. A token of the context is a byte."""
     gguf = pytest.importorskip("gguf", reason="the test model is written with the gguf package (dependency group dev)")
     numpy = pytest.importorskip("numpy")
     random = numpy.random.default_rng(0)
     vocabulary = SPECIAL + 256
 
     writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_context_length(4096)
+    writer.add_context_length(context_length)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(1)
     writer.add_feed_forward_length(FEED_FORWARD)

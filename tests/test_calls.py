@@ -9,10 +9,12 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict
 
-from adapter.calls import CUSTOMARY_ALIASES, normalise, parameter_for, resolve
+from adapter.calls import CUSTOMARY_ALIASES, is_valid, normalise, parameter_for, resolve
 from adapter.errors import ToolError
+from adapter.events import ToolCall
 from adapter.fixes import FIXES
 from adapter.operations import Operation, ReadText
 from adapter.tools import Arguments, Tool, ToolSet
@@ -215,3 +217,14 @@ def test_messages_are_json_where_they_quote_json():
         resolve("read_file", {}, SET)
     example = str(caught.value).partition("Example: ")[2]
     assert json.loads(example) == READ.example
+
+
+def test_a_schema_is_checked_once(monkeypatch):
+    """That takes a hundred times as long as to hold a call to it."""
+    checked: list[Any] = []
+    monkeypatch.setattr(Draft202012Validator, "check_schema", checked.append)
+    parameters = {"type": "object", "properties": {"once_only": {"type": "integer"}}}
+    tools = ToolSet([{"type": "function", "function": {"name": "count", "parameters": parameters}}])
+    calls = [ToolCall("", "count", {"once_only": value}, "") for value in (1, "x", 3)]
+    assert [is_valid(call, tools) for call in calls] == [True, False, True]
+    assert checked == [parameters]

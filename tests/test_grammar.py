@@ -6,6 +6,8 @@ The model's choices are random, so what comes out samples the grammar itself.
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -16,8 +18,10 @@ from adapter.embedded import EmbeddedServer
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import FORMATS
-from adapter.frames import frame_of
-from adapter.grammar import LONGEST_REPETITION, MAX_GRAMMAR, gbnf, json_schema
+from adapter.frames import _frame, frame_of, opening_of, pairs_of
+from adapter.gbnf_rules import LONGEST_REPETITION
+from adapter.grammar import MAX_GRAMMAR, begins_with, gbnf, json_schema
+from adapter.pair_rules import PairRules
 from adapter.parser import parse
 from adapter.replies import REPLY
 from adapter.schema_shapes import Choices
@@ -106,8 +110,11 @@ _scalars = st.sampled_from(
         {"type": "string"},
         {"type": "string", "minLength": 2, "maxLength": 4},
         {"type": "string", "pattern": "^[ab]$", "format": "date"},
+        {"type": "string", "pattern": "x", "maxLength": 6},
         {"type": "integer"},
         {"type": "integer", "minimum": 0, "multipleOf": 3},
+        {"type": "integer", "exclusiveMinimum": -20, "maximum": 1234},
+        {"type": "number", "minimum": -0.5, "exclusiveMaximum": 0.25},
         {"type": "number", "exclusiveMinimum": 0},
         {"type": "boolean"},
         {"type": "null"},
@@ -143,7 +150,7 @@ def _objects(inner):
 
 
 SCHEMAS = _objects(st.recursive(_scalars, _nested, max_leaves=6))
-WIDENED = {"pattern", "format", "multipleOf", "exclusiveMinimum"}
+WIDENED = {"format", "multipleOf"}
 
 
 def without_widened(schema):
@@ -237,9 +244,58 @@ def test_all_parts_of_a_schema_count(random_engine):
     assert arguments_of(random_engine, parameter(both)) == {"p": {"a": None}}
 
 
-def test_a_reference_to_itself_is_followed_once(random_engine):
-    node = {"type": "object", "properties": {"next": {"$ref": "#/properties/p"}}, "required": ["next"]}
-    assert "next" in arguments_of(random_engine, parameter(node))["p"]
+def test_a_reference_to_itself_is_left_out_in_the_end(random_engine):
+    """Unless it must be there, which no call could satisfy: then it may be anything."""
+    node = {
+        "type": "object",
+        "properties": {"value": {"type": "null"}, "next": {"$ref": "#/properties/p"}},
+        "additionalProperties": False,
+    }
+    tool = parameter(node)
+    for seed in range(8):
+        arguments = arguments_of(random_engine, tool, seed)
+        Draft202012Validator(tool.parameters).validate(arguments)
+    assert "next" in arguments_of(random_engine, parameter(node | {"required": ["next"]}))["p"]
+
+
+def test_what_stands_beside_alternatives_counts_for_each(random_engine):
+    one_of_two = {
+        "type": "object",
+        "properties": {"a": {"type": "null"}, "b": {"type": "boolean"}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+    }
+    for seed in range(6):
+        Draft202012Validator(one_of_two).validate(arguments_of(random_engine, tool_of(one_of_two), seed))
+
+
+def test_what_is_required_and_not_described_is_there(random_engine):
+    assert "p" in arguments_of(random_engine, tool_of({"type": "object", "properties": {}, "required": ["p"]}))
+
+
+def test_a_base_by_reference_counts_beside_its_own(random_engine):
+    base = {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}
+    own = {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"const": 1}}, "required": ["b"]}]}
+    assert arguments_of(random_engine, tool_of(own | {"$defs": {"base": base}})) == {"a": None, "b": 1}
+
+
+def test_tuples_have_their_items(random_engine):
+    pair = {"type": "array", "prefixItems": [{"type": "null"}, {"const": 1}], "minItems": 3, "items": {"const": "x"}}
+    assert arguments_of(random_engine, parameter(pair)) == {"p": [None, 1, "x"]}
+    assert arguments_of(random_engine, parameter({"type": "array", "items": [{"const": 2}]})) == {"p": [2]}
+    told = json_schema(ToolSet([parameter(pair)]))["properties"]["parameters"]["properties"]["p"]
+    assert (len(told["prefixItems"]), told["minItems"], told["maxItems"]) == (3, 3, 3)
+
+
+def test_bounds_of_numbers_are_told_as_included_ones():
+    schema = parameter({"type": "integer", "exclusiveMinimum": 0, "maximum": 9.5})
+    told = json_schema(ToolSet([schema]))["properties"]["parameters"]["properties"]["p"]
+    assert told == {"type": "integer", "minimum": 1, "maximum": 9}
+
+
+@pytest.mark.parametrize("schema", [True, {"type": "string"}, {"anyOf": [{"type": "null"}, {"required": ["a"]}]}])
+def test_arguments_are_an_object_whatever_the_schema_says(random_engine, schema):
+    tool = Tool("tool", parameters=schema if isinstance(schema, dict) else {})
+    assert isinstance(arguments_of(random_engine, tool), dict)
 
 
 def test_deep_nesting_ends(random_engine):
@@ -338,6 +394,89 @@ def test_the_grammar_of_a_format_makes_its_calls(random_engine, name):
     (call,) = parse(text, tools, name, policy="lenient").calls
     assert call.name in tools
     assert "path" in call.arguments
+
+
+IN_PAIRS = [name for name in FORMATS if pairs_of(name)]
+ALL_KINDS = tool_of(
+    {
+        "properties": {
+            "path": {"type": "string"},
+            "short": {"type": "string", "minLength": 2, "maxLength": 4},
+            "content": {"type": "string", "minLength": 1},
+            "mode": {"enum": ["fast", "two words", 3, None]},
+            "count": {"type": "integer"},
+            "many": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+            "more": {"type": "object", "properties": {"x": {"type": "boolean"}}, "required": ["x"]},
+            "either": {"anyOf": [{"type": "null"}, {"type": "number"}, {"type": "array", "items": {"type": "null"}}]},
+            "any": {},
+        },
+        "required": ["short", "mode", "many", "more", "either"],
+    },
+    "all_kinds",
+)
+
+
+def test_the_formats_of_pairs_are_known():
+    """Those whose models are asked for most; one that drops out would be written as Hermes' without a word."""
+    asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
+    assert asked_for <= {*IN_PAIRS}
+    said = (Path(__file__).parent.parent / "docs" / "constraints.md").read_text(encoding="utf-8")
+    assert f"({sum(_frame(name) is not None for name in FORMATS) + len(IN_PAIRS)} formats)" in said
+    assert opening_of("qwen3_coder") == opening_of("glm45") == "<tool_call>"
+
+
+@pytest.mark.parametrize("name", IN_PAIRS)
+def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
+    """Each call that its grammar makes is read as a valid one, by the format's own reader and by all of them."""
+    tools = ToolSet([ALL_KINDS, Tool("now", parameters={"properties": {}}), parameter(PATH, required=False)])
+    grammar = gbnf(tools, format=name, max_string=12, max_text=300)
+    for seed in range(3):
+        text = sample(random_engine, grammar, seed)
+        for told in (name, None):
+            (call,) = parse(text, tools, told).calls
+            Draft202012Validator(tools[call.name].parameters).validate(call.arguments)
+        assert '{"short"' not in text
+
+
+def test_what_pairs_cannot_hold_is_written_as_json(random_engine):
+    """A choice with a tag of the format in it; the grammar says that its calls do not begin in the format's way."""
+    tool = parameter({"enum": ["</parameter>"]})
+    grammar = gbnf(ToolSet([tool]), format="minimax_m2")
+    assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
+    opening = opening_of("minimax_m2") or ""
+    assert not begins_with(grammar, opening)
+    assert begins_with(gbnf(ToolSet([READ]), format="minimax_m2"), opening)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
+def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
+    """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""
+    schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
+    text = sample(random_engine, gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
+    (call,) = parse(text, [tool_of(schema)]).calls
+    Draft202012Validator(without_widened(schema)).validate(call.arguments)
+
+
+TEXT_PIECES = ["<", "</", "para", "meter", ">", "<parameter", "</PARAMETER>", "</p>", "a < b", "\n", "<tool", "_call>"]
+
+
+@given(st.lists(st.sampled_from(TEXT_PIECES), max_size=8).map("".join))
+def test_no_text_of_pairs_holds_a_marker(text):
+    """All other text can be written, unless a tag begins where another one did."""
+    pairs = pairs_of("qwen3_coder")
+    assert pairs
+    piece = PairRules(pairs).bodies["unit"].replace('"<"+', "<+").replace(" ", "")
+    is_writable = re.fullmatch(f"(?:{piece})*", text) is not None
+    holds_marker = any(marker in text.lower() for marker in pairs.markers)
+    assert not (is_writable and holds_marker)
+    if not holds_marker and not re.search(r"<(?=[a-z/]*<)|<[a-z/]*$", text, re.IGNORECASE):
+        assert is_writable
+
+
+def test_a_reply_is_written_as_json_so_that_it_streams():
+    """In whatever format; what stands in pairs is known only when it is closed."""
+    assert gbnf(ToolSet([READ]), format="glm45", reply=REPLY) == gbnf(ToolSet([READ]), reply=REPLY)
 
 
 def test_a_schema_that_grows_without_end_is_bounded():

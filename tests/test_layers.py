@@ -43,7 +43,10 @@ LAYERS = [
     ["adapter.edits", "adapter.outline"],
     ["adapter.dialects"],
     ["adapter.functions"],
+    ["adapter.number_ranges", "adapter.patterns"],
     ["adapter.schema_shapes", "adapter.mentions", "adapter.frames"],
+    ["adapter.gbnf_rules"],
+    ["adapter.pair_rules"],
     ["adapter.grammar", "adapter.grounding"],
     ["adapter.examples"],
     ["adapter.resources"],
@@ -58,7 +61,7 @@ LAYERS = [
     ["adapter.endpoints", "adapter.weights", "adapter.config"],
     ["adapter.allocator", "adapter.embedded", "adapter.sdk_errors", "adapter.context"],
     ["adapter.transport"],
-    ["adapter.profiles"],
+    ["adapter.profiles", "adapter.exchanges"],
     ["adapter.guidance", "adapter.native", "adapter.probing", "adapter.wrapped"],
     ["adapter.agent"],
     ["adapter.recording", "adapter.console", "adapter.span_listing", "adapter.toolfiles", "adapter.mcp_tools"],
@@ -80,6 +83,7 @@ PURE = [
     "adapter.explanation", "adapter.host", "adapter.command_words", "adapter.functions", "adapter.wire",
     "adapter.constraint", "adapter.replies", "adapter.frames", "adapter.neutral", "adapter.customary",
     "adapter.contents", "adapter.history", "adapter.tokens", "adapter.budget", "adapter.setups", "adapter.secrets",
+    "adapter.number_ranges", "adapter.patterns",
 ]  # fmt: skip
 """Modules, and packages with all they hold, that compute and do nothing else."""
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -150,16 +151,90 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_nothing_of_a_server_is_left(tmp_path):
-    """When its tools are not needed any more its process ends."""
-    told = tmp_path / "pid"
-    program = (
-        f"import os; open({str(told)!r}, 'w').write(str(os.getpid())); import tests.mcp_example as e; e.server.run()"
-    )
-    with McpTools([McpServer("example", (sys.executable, "-c", program), cwd=str(ROOT))]):
-        pid = int(told.read_text())
-        assert is_running(pid)
-    eventually(lambda: not is_running(pid))
+FORKING = """
+import os, signal, sys, time
+told, stubborn = sys.argv[1], len(sys.argv) > 2
+
+def tell():
+    with open(told, "a") as file:
+        file.write(f"{os.getpid()}\\n")
+
+tell()
+if stubborn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if not os.fork():  # a child, which has the server's group
+    tell()
+    time.sleep(600)
+if not os.fork():
+    os.setsid()
+    if not os.fork():  # a daemon, which has nothing of the server's
+        tell()
+        for descriptor in range(3):
+            os.close(descriptor)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+while len(open(told).read().split()) < 3:
+    time.sleep(0.01)
+import tests.mcp_example as example
+example.server.run()
+time.sleep(600 if stubborn else 0)
+"""
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon cannot be found")
+
+
+def forking(told: Path, *arguments: str) -> tuple[str, ...]:
+    """A server that starts a process and a daemon; the ids of all three stand in ``told``."""
+    return (sys.executable, "-c", FORKING, str(told), *arguments)
+
+
+def pids(told: Path) -> list[int]:
+    return list(map(int, told.read_text().split())) if told.exists() else []
+
+
+@on_linux
+@pytest.mark.parametrize("arguments", [(), ("stubborn",)], ids=["obedient", "stubborn"])
+def test_nothing_of_a_server_is_left(tmp_path, arguments):
+    """When its tools are not needed any more, also of one that does not mind."""
+    told = tmp_path / "pids"
+    with McpTools([McpServer("example", forking(told, *arguments), cwd=str(ROOT))]):
+        started = pids(told)
+        assert len(started) == 3
+        assert all(map(is_running, started))
+    assert not any(map(is_running, started))
+
+
+@on_linux
+def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
+    """It had its time."""
+    monkeypatch.setattr("adapter.mcp_tools.START_S", 5.0)
+    told = tmp_path / "pids"
+    silent = FORKING[: FORKING.index("import tests")] + "time.sleep(600)"
+    server = McpServer("silent", (sys.executable, "-c", silent, str(told), "stubborn"))
+    with pytest.raises(UsageError, match="did not answer within 5 s"), McpTools([server]):
+        pass
+    assert len(pids(told)) == 3
+    assert not any(map(is_running, pids(told)))
+
+
+@on_linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
+    """In the middle of a call, whether we are asked to end or killed."""
+    call = '<tool_call>\n{"name": "sleep", "arguments": {"seconds": 60}}\n</tool_call>'
+    scripted.on(MODELS, as_json(200, {"data": [{"id": "m", "object": "model"}]}))
+    scripted.on(CHAT, as_stream(*map(delta, call), delta(finish_reason="stop")))
+    told = tmp_path / "pids"
+    command = ["run", "Sleep.", "--workspace", str(tmp_path), "--base-url", scripted.url]
+    with subprocess.Popen(
+        [sys.executable, "-m", "adapter", *command, "--mcp", shlex.join(forking(told))], cwd=ROOT,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        eventually(lambda: bool(scripted.bodies()), 60)
+        time.sleep(0.5)  # until the call has been made
+        assert all(map(is_running, pids(told)))
+        process.send_signal(number)
+    eventually(lambda: not any(map(is_running, pids(told))))
 
 
 @pytest.mark.parametrize(

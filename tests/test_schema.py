@@ -126,6 +126,10 @@ def test_a_value_of_the_type_is_never_touched(value, types):
         (" 12 ", {"type": "integer"}, 12),
         ("twelve", {"type": "integer"}, "twelve"),
         (" padded ", {"type": "string"}, " padded "),
+        ("3", {"enum": ["a", 3]}, 3),
+        ("null", {"enum": ["a", None]}, None),
+        ("3", {"enum": ["3", 3]}, "3"),
+        ("a", {"enum": ["a", 3]}, "a"),
     ],
 )
 def test_bare_text_gets_its_declared_type(text, schema, value):

@@ -252,6 +252,71 @@ def test_a_client_that_reads_slowly_slows_the_model_server():
         assert upstream.hung_up.wait(15)
 
 
+@pytest.mark.parametrize("fields", [{"tools": TOOLS}, {}], ids=["tools", "no tools"])
+def test_a_client_that_never_reads_is_given_up(fields):
+    """Its stream is closed, the model server is stopped and its place is another's; memory is bounded until then."""
+    sent = 0
+    piece = delta("x" * 10_000)
+
+    def answer(body: Any) -> Iterator[Any]:
+        nonlocal sent
+        for _ in range(8_000 if body["messages"][-1]["content"] == "flood" else 0):  # 80 MB
+            yield piece
+            sent += 10_000
+        yield delta(finish_reason="stop")
+
+    options = ("--stall", "0.5", "--max-streams", "1")
+    with LiveUpstream(answer) as upstream, serving(upstream.url, *options) as url:
+        flood = {"model": "m", "messages": [{"role": "user", "content": "flood"}], "stream": True, **fields}
+        with sending(url, flood) as deaf:
+            assert upstream.hung_up.wait(20)
+            assert sent < 20_000_000
+            with connected(url) as client:
+                assert ask(client, True, **fields).finish_reason == "stop"
+            assert is_broken_off(deaf)
+
+
+def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
+    """One that is whole before it is sent, and waits in our memory."""
+    upstream.on(CHAT, as_json(200, completion("x" * 10_000_000)))
+    with serving(upstream.url, "--stall", "0.5") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as deaf:
+        time.sleep(3)
+        assert is_broken_off(deaf)
+
+
+def test_a_client_that_reads_slowly_is_not_given_up(upstream):
+    """As long as it takes something."""
+    upstream.on(CHAT, as_json(200, completion("x" * 3_000_000)))
+    with serving(upstream.url, "--stall", "0.8") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as slow:
+        received = slow.recv(100_000)
+        while piece := slow.recv(100_000):
+            received += piece
+            time.sleep(0.1)
+        assert received.endswith(b"}")
+        assert len(received) > 3_000_000
+
+
+@contextmanager
+def sending(url: str, body: Any) -> Iterator[socket.socket]:
+    """A connection that has sent its request and has little room for the answer."""
+    content, parts = json.dumps(body).encode(), urlsplit(url)
+    with socket.socket() as connection:
+        connection.settimeout(20)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        connection.connect((parts.hostname, parts.port))
+        connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+        yield connection
+
+
+def is_broken_off(connection: socket.socket) -> bool:
+    """Whether the answer, of which nothing was read, ends before its end."""
+    received = b""
+    with suppress(ConnectionResetError):
+        while piece := connection.recv(1_000_000):
+            received = received[-20:] + piece[-20:]
+    return not received.endswith((b"0\r\n\r\n", b"}"))
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -54,14 +54,14 @@ def test_a_tool_from_adding_to_removing(adapter, here, tmp_path):
     assert lines[0].split() == ["ID", "SOURCE", "PROGRAM", "DESCRIPTION"]
     assert ["Greet", "user", "echo", "Say", "hello"] in [line.split() for line in lines]
     assert ["WriteToFile", "built-in", "-"] in [line.split()[:3] for line in lines]
-    assert ["ListFiles", "default", "ls"] in [line.split()[:3] for line in lines]
+    assert ["TouchFile", "default", "touch"] in [line.split()[:3] for line in lines]
     viewed = adapter("tool", "view", "Greet")
     assert json.loads(viewed.stdout) == {"name": "Greet", "description": "Say hello", "executable": "echo"}
     assert "source: user" in viewed.stderr
     assert "content" in json.loads(adapter("tool", "view", "WriteToFile").stdout)["parameters"]["properties"]
     adapter("tool", "remove", "Greet", "--force")
     assert json.loads(user_file.read_text()) == {"shellCommands": []}
-    assert "did you mean" in adapter("tool", "view", "ListFile", code=3).stderr
+    assert "did you mean" in adapter("tool", "view", "TouchFiles", code=3).stderr
 
 
 def test_every_option_of_add_is_written(adapter, here):

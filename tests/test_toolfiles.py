@@ -56,7 +56,7 @@ def test_another_basename_is_another_set(places):
         tools = load_dialect(Choice(basename)).tools
         assert tools["Mine"].description == "local"
         assert "More" in tools
-        assert not {"A", "ListFiles"} & set(tools)
+        assert not {"A", "TouchFile"} & set(tools)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_shipped_tools_without_their_program_are_not_offered(places, monkeypatch
     places("user", entry("Mine", executable="missing"))
     tools = load_dialect().tools
     assert "Mine" in tools
-    assert "ListFiles" not in tools
+    assert "TouchFile" not in tools
 
 
 @pytest.mark.parametrize("text", ["{", '[{"name": "A"}]', "\xff"])

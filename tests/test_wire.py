@@ -481,3 +481,10 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
     streamed = Streamed(request(), 0, writer[dialect])
     sent = b"".join(streamed.feed(as_event(chunk)) for chunk in chunks) + streamed.close()
     assert sent
+
+
+def test_a_constant_may_be_null():
+    """It says more than no value at all, which is what other nulls in a definition mean."""
+    schema = {"type": "object", "properties": {"p": {"const": None, "type": None}}, "required": ["p"]}
+    made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    assert made.tools["f"].properties["p"] == {"const": None}

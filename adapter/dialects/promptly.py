@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
@@ -46,8 +46,12 @@ from adapter.operations import (
     Copy,
     Delete,
     Done,
+    FileInfo,
+    FileText,
+    Glob,
     Grep,
     GrepHits,
+    Listing,
     MakeDirectory,
     Move,
     Operation,
@@ -56,20 +60,29 @@ from adapter.operations import (
     Patched,
     PatchNames,
     PatchText,
+    Paths,
     PathValue,
     ProgramOutput,
+    ReadText,
     RunProgram,
+    Stat,
+    Tree,
     Word,
     WriteText,
     Written,
 )
 from adapter.schema import resolve_references
 from adapter.tools import Tool
+from adapter.truncate import MAX_BYTES, MAX_LINES
 from adapter.visible import visible
 
 ENTRIES_KEY = "shellCommands"
 MAX_MESSAGE = 200
 """Characters of an error that are shown to the model."""
+MAX_ENTRIES = 500
+"""Of a directory, and of what is found by name, that are shown."""
+MAX_PAGE_BYTES = MAX_BYTES - 2_000
+"""Of a page of a file: room is left for what is said above it."""
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
 _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
@@ -304,8 +317,10 @@ def _all_names(group: Sequence[str]) -> set[str]:
 
 
 # ---------------------------------------------------------------- built-in tools
-# What Promptly's defaults do with sed, a here-document, mv, cp and rm: no program can be talked into more
-# than was asked here, writes are shown as a diff, and a link is moved or removed itself.
+# What Promptly's defaults do with sed, a here-document, mv, cp, rm, awk, wc, ls, find and rg: no program can be talked
+# into more than was asked here, writes are shown as a diff, and a link is moved or removed itself. On a sparse file of
+# 20 GB awk takes the processor until its time is over and rg 11 GB of memory, and grep makes gigabytes of a pattern
+# like .{1,32000}x; ls, find and rg print the line breaks in a name.
 
 
 class WriteToFile(ToolArguments):
@@ -399,7 +414,6 @@ class CopyFiles(ToolArguments):
 class SearchText(ToolArguments):
     """Find the lines that match a regular expression, as path:line:text."""
 
-    # No entry for grep: of a pattern like .{1,32000}x GNU's makes gigabytes.
     naming = Naming("SearchText", example={"pattern": "TODO|FIXME", "path": "src"})
     pattern: Annotated[str, Field(description="Regular expression"), Aliases(*PATTERN)]
     path: Annotated[str, Field(description="File or directory to search"), Aliases(*PATH, *DIRECTORY)]
@@ -411,7 +425,109 @@ class SearchText(ToolArguments):
         return wording.grep_text(expect(outcome, GrepHits), self.pattern), None
 
 
-BUILT_IN = (WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles, SearchText)
+class RipGrep(SearchText):
+    """Find the lines that match a regular expression, leaving out ignored files."""
+
+    naming = Naming("RipGrep", example={"pattern": "TODO|FIXME", "path": "src"})
+
+
+class RipGrepWithGlob(SearchText):
+    """Find the lines that match a regular expression in files whose paths match globs."""
+
+    naming = Naming("RipGrepWithGlob", example={"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"})
+    glob: Annotated[list[str], Field(description="Such as *.c or !*.min.js", min_length=1), Aliases("globs", "include")]
+
+    def operation(self) -> Operation:
+        wanted = tuple(glob for glob in self.glob if not glob.startswith("!"))
+        unwanted = tuple(glob[1:] for glob in self.glob if glob.startswith("!"))
+        return Grep(self.pattern, self.path, wanted, leave_out=unwanted)
+
+
+class RipGrepIncludingHidden(SearchText):
+    """Find the lines that match a regular expression, in hidden and ignored files, too."""
+
+    naming = Naming("RipGrepIncludingHidden", example={"pattern": "TODO|FIXME", "path": "src"})
+
+    def operation(self) -> Operation:
+        return Grep(self.pattern, self.path, ignored=True)
+
+
+class ListFiles(ToolArguments):
+    """List a directory with sizes and dates."""
+
+    naming = Naming("ListFiles", example={"path": "src"})
+    path: Annotated[
+        str, Field(description="Directory to list; the project folder when left out"), Aliases(*DIRECTORY, *PATH)
+    ] = "."
+
+    def operation(self) -> Operation:
+        return Tree(self.path, limit=MAX_ENTRIES, details=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return wording.listing_text(expect(outcome, Listing)), None
+
+
+class FindFiles(ToolArguments):
+    """Find files and directories by name, with * and ?."""
+
+    naming = Naming("FindFiles", example={"pattern": "*.c", "path": "src"})
+    pattern: Annotated[str, Field(description="Name to find, such as *.c"), Aliases("name", *PATTERN)]
+    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)]
+
+    def operation(self) -> Operation:
+        return Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return wording.paths_text(expect(outcome, Paths), self.pattern), None
+
+
+class ShowFileContents(ToolArguments):
+    """Show a text file, or lineCount lines of it after the first startLine lines."""
+
+    naming = Naming(
+        "ShowFileContents",
+        example={"file": "src/main.c", "startLine": 40, "lineCount": 20},
+        max_lines=MAX_PAGE_BYTES,
+    )
+    file: Annotated[str, Field(description="File to show"), Aliases(*PATH)]
+    startLine: Annotated[int, Field(description="Lines to skip", ge=0), Aliases("offset", "skip")] = 0
+    lineCount: Annotated[int | None, Field(description="Lines to show", ge=1), Aliases("limit")] = None
+
+    def operation(self) -> Operation:
+        start = self.startLine + 1 if self.startLine else None
+        return ReadText(self.file, start, max_lines=self.lineCount or MAX_LINES)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        def read_on(line: int) -> str:
+            return f"for more: startLine={line - 1}"
+
+        read = expect(outcome, FileText)
+        if read.end_line - read.start_line + 1 == self.lineCount:  # all that was asked for
+            read = replace(read, truncated=False)
+        return wording.plain_page(read, MAX_PAGE_BYTES, read_on), None
+
+
+class LineCount(ToolArguments):
+    """Count the lines of a file."""
+
+    naming = Naming("LineCount", example={"file": "src/main.c"})
+    file: Annotated[str, Field(description="File to count"), Aliases(*PATH)]
+
+    def operation(self) -> Operation:
+        return Stat(self.file, count_lines=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        info = expect(outcome, FileInfo)
+        return f"{info.lines} {info.path}", None
+
+
+BUILT_IN = (
+    *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),
+    *(ShowFileContents, LineCount, ListFiles, FindFiles),
+    *(SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
+)
+OPT_IN = frozenset({RipGrepIncludingHidden.naming.name})
+"""Of the built-in ones those that wait for an ``include``."""
 
 # --------------------------------------------------------------------- the dialect
 
@@ -438,7 +554,9 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
     first: dict[str, ShellTool] = {}
     for entry in entries:
         first.setdefault(entry.name, entry)
-    offered = {kind.naming.name: False for kind in BUILT_IN} | {name: entry.opt_in for name, entry in first.items()}
+    offered = {kind.naming.name: kind.naming.name in OPT_IN for kind in BUILT_IN} | {
+        name: entry.opt_in for name, entry in first.items()
+    }
     for wanted in include:
         if not any(wanted in name for name in offered):
             raise UsageError(f"no tool's name contains {wanted!r}; there are: {', '.join(offered)}")

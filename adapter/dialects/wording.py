@@ -13,6 +13,7 @@ from adapter.operations import (
     CodeOutput,
     CommandOutput,
     Done,
+    Entry,
     FilesPatched,
     FileText,
     GrepHit,
@@ -121,7 +122,8 @@ def tree_text(listing: Listing) -> str:
 def listing_text(
     listing: Listing, offset: int = 1, limit: int | None = None, read_on: Callable[[int], str] | None = None
 ) -> str:
-    """The directory, then its entries one a line, ``/`` after directories; of them ``limit`` from number ``offset`` on.
+    """The directory, then its entries one a line, size and time first where they are known, ``/`` after directories;
+    of them ``limit`` from number ``offset`` on.
 
     ``read_on`` says how to get the entries from number N on; without it there is no way but a narrower listing.
     """
@@ -130,7 +132,7 @@ def listing_text(
     if not total:
         return "\n".join([f"{head} (empty)", *_notes(listing.notes)])
     shown = listing.entries[offset - 1 :][:limit]
-    lines = [entry.path + ("/" if entry.is_directory else "") for entry in shown]
+    lines = [_details(entry) + entry.path + ("/" if entry.is_directory else "") for entry in shown]
     rest = []
     if len(shown) < total:
         end = offset + len(shown) - 1
@@ -139,6 +141,12 @@ def listing_text(
         )
         rest = [f"(entries {offset}-{end} of {total}" + (f"; {how})" if end < total else ")")]
     return "\n".join([head, *lines, *rest, *_notes(listing.notes)])
+
+
+def _details(entry: Entry) -> str:
+    if entry.size is None:
+        return ""
+    return f"{'-' if entry.is_directory else entry.size:>10} {entry.modified} "
 
 
 def paths_text(found: Paths, wanted: str) -> str:
@@ -285,7 +293,8 @@ def search_text(found: SearchHits) -> str:
 
 
 def deleted_text(done: Done) -> str:
-    return f"Deleted {done.path}" + (f" ({done.entries} entries)." if done.entries > 1 else ".")
+    text = f"Deleted {done.path}" + (f" ({done.entries} entries)." if done.entries > 1 else ".")
+    return "\n".join([text, *_notes(done.notes)])
 
 
 def moved_text(done: Done) -> str:

@@ -133,6 +133,8 @@ class MakeDirectory:
 @dataclass(frozen=True, slots=True)
 class Stat:
     path: str
+    count_lines: bool = False
+    """Of a file, also how many line feeds it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,4 +225,5 @@ class FileInfo:
     modified: int
     """Seconds since the epoch."""
     readonly: bool
+    lines: int | None = None
     notes: tuple[str, ...] = ()

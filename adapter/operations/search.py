@@ -24,6 +24,8 @@ class Tree:
     ignore: tuple[str, ...] = ()
     """Leave out entries whose name, or path below ``path``, matches one of these globs."""
     order: TreeOrder = "path"
+    details: bool = False
+    """Say how large each entry is and when it was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class FindByName:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Files whose path below ``path`` matches a glob (``**`` crosses directories)."""
+    """Files, with ``directories`` those too, whose path below ``path`` matches a glob (``**`` crosses directories)."""
 
     pattern: str
     path: str = "."
@@ -46,13 +48,14 @@ class Glob:
     limit: int = 200
     gitignore: bool = False
     order: FileOrder = "path"
+    directories: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Grep:
-    """Lines that match a regular expression, in files that ``.gitignore`` does not name.
+    """Lines that match a regular expression, in files that ``.gitignore`` does not name, with ``ignored`` in all.
 
-    ``file_patterns``: only files whose name or relative path matches one of these globs.
+    ``file_patterns``: only files whose name or relative path matches one of these globs; ``leave_out``: none of these.
     """
 
     pattern: str
@@ -63,15 +66,22 @@ class Grep:
     case_sensitive: bool = True
     order: FileOrder = "path"
     """Of the files; the lines of one file stay together."""
+    leave_out: tuple[str, ...] = ()
+    ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a listing; ``path`` is relative to the listed directory, with ``/``."""
+    """One line of a listing; ``path`` is relative to the listed directory, with ``/``.
+
+    With details: ``size`` in bytes, and when it was ``modified`` in local time, as ``2026-01-31 12:00``.
+    """
 
     path: str
     depth: int
     is_directory: bool
+    size: int | None = None
+    modified: str = ""
 
 
 @dataclass(frozen=True, slots=True)

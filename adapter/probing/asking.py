@@ -16,7 +16,7 @@ from adapter.wire.answer import Answer
 from adapter.wire.errors import is_error
 from adapter.wire.request import Options, Request, translate
 
-MAX_TOKENS = 250
+MAX_TOKENS = 160
 """Of an answer: the longest right one takes about a hundred, in the wordiest format."""
 
 
@@ -26,7 +26,8 @@ MAX_STRING = 120
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read."""
+    """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read.
+    ``named``: the wanted tools were called, if any, though perhaps with wrong arguments."""
 
     task: Task
     valid: bool
@@ -35,6 +36,7 @@ class Outcome:
     """What the client would have got, for people."""
     usage: Usage
     seconds: float
+    named: bool = False
 
 
 class Asker:
@@ -67,7 +69,8 @@ class Asker:
         is_read = is_read and not any(map(is_error, chunks))
         valid = is_read and all(map(is_valid, calls)) and not _holds_attempt(content)
         shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
-        return Outcome(task, valid, valid and task.is_right(calls, content), shown, usage, seconds)
+        right = valid and task.is_right(calls, content)
+        return Outcome(task, valid, right, shown, usage, seconds, named=valid and task.is_named(calls))
 
     def _stream(self, request: Request) -> Iterator[Chunk]:
         further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}

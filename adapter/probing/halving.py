@@ -1,7 +1,8 @@
-"""Which setups get how many tasks: all get a few, the better ones more, until the best have done all.
+"""Which setups get how many tasks: all get a few, the better ones more, until the best has done all.
 
 Successive halving (Jamieson and Talwalkar 2016): most of the time goes to what may still win. The server's
-own tool calling always does all tasks, for it is what the others are measured by.
+own tool calling does as many as the best, for it is what the others are measured by. Each round has an equal
+share of the time that is left; where the planned tasks do not fit in, all setups of the round get fewer.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from adapter.errors import TransportError
 from adapter.probing.asking import Asker, Outcome
 from adapter.probing.tasks import TASKS, Task
 from adapter.profiles import Score
+from adapter.prompt import Style
 from adapter.setups import Setup
 
-RUNGS = ((4, 5), (8, 3), (len(TASKS), 1))
-"""(tasks done, setups that go on) after each round."""
+RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
+"""(tasks done, setups that go on) after each round, beside the server's own."""
+
+FEWEST = RUNGS[0][0]
+"""Tasks of a setup, however slow the machine: a call and an answer in words."""
 
 NATIVE = Setup(native=True)
 
@@ -57,12 +62,14 @@ class Trial:
         """By its first ``tasks`` answers, the higher the better: right ones, valid ones, as few tokens as can be.
 
         One that cannot both call and answer comes after those that can: who never calls is right whenever no call
-        is wanted, and who always calls can never say that the work is done.
+        is wanted, and who always calls can never say that the work is done. Who has never called the tool that was
+        wanted comes last: of that nothing will come, while wrong arguments may have been bad luck.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
         tokens = sum(outcome.usage.prompt + 2 * outcome.usage.written for outcome in done)
-        return abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
+        can_call = any(each.named and each.task.expected for each in done)
+        return can_call, abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
 
 
 @dataclass(slots=True)
@@ -89,13 +96,21 @@ class Probe:
 
 
 def candidates(format: str, *, can_constrain: bool) -> list[Setup]:
-    """The setups worth trying for a model that is thought to write ``format``, the likeliest first."""
-    formats = [format, *(other for other in ("hermes", "llama3_json") if other != format)]
-    modes: tuple[Constraint, ...] = ("arguments", "prefer", "required") if can_constrain else ()
+    """The setups worth trying for a model that is thought to write ``format``, the likeliest first.
+
+    ``required`` is none of them: ``prefer`` admits the same calls, and an answer.
+    """
+    held = [Setup(format, style, mode) for mode, styles in HELD for style in styles] if can_constrain else []
     free = [Setup(format, style) for style in ("trained", "compact", "small")]
-    held = [Setup(format, style, mode) for mode in modes for style in ("compact", "small")]
-    others = [Setup(other, "compact") for other in formats[1:]]
+    others = [Setup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
     return [NATIVE, *free, *held, *others]
+
+
+HELD: tuple[tuple[Constraint, tuple[Style, ...]], ...] = (
+    ("arguments", ("compact", "small")),
+    ("prefer", ("bare", "compact", "small")),
+)
+"""The styles that are tried with each mode."""
 
 
 def probe(
@@ -117,6 +132,8 @@ def probe(
     going = list(found.trials)
     try:
         for rung, (upto, keep) in enumerate(rungs):
+            share_s = (time_limit_s - (time.monotonic() - began)) / (len(rungs) - rung)
+            upto = fitted(upto, going, share_s)
             for trial in going:
                 for task in tasks[len(trial.outcomes) : upto]:
                     if time.monotonic() - began > time_limit_s:
@@ -125,7 +142,7 @@ def probe(
                     if not _try(asker, trial, task):
                         break
                     done += 1
-                    observe(trial, done, done + _left(going, rungs[rung:], tasks))
+                    observe(trial, done, done + _left(going, [(upto, keep), *rungs[rung + 1 :]], tasks))
             if not any(trial.outcomes for trial in found.trials):
                 raise TransportError(going[0].refusal)
             if all(trial.refusal for trial in going):
@@ -147,6 +164,17 @@ def _try(asker: Asker, trial: Trial, task: Task) -> bool:
         trial.refusal = str(error)
         return False
     return True
+
+
+def fitted(upto: int, going: Sequence[Trial], share_s: float) -> int:
+    """How many tasks the setups get by the end of a round of ``share_s`` seconds: ``upto``, or what fits in."""
+    outcomes = [outcome for trial in going for outcome in trial.outcomes]
+    if not outcomes:
+        return upto
+    fewest = min(len(trial.outcomes) for trial in going)
+    seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
+    more = int(share_s / max(seconds * len(going), 1e-9))
+    return min(upto, max(fewest + more, FEWEST))
 
 
 def _left(going: Sequence[Trial], rungs: Sequence[tuple[int, int]], tasks: Sequence[Task]) -> int:

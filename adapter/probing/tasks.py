@@ -71,6 +71,10 @@ class Task:
             left.remove(found)
         return not left
 
+    def is_named(self, calls: Sequence[Call]) -> bool:
+        """Whether the wanted tools were called, with whatever arguments."""
+        return sorted(call.name for call in calls) == sorted(call.name for call in self.expected)
+
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:

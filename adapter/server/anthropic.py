@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.events import JsonObject
 from adapter.server.intake import json_of
 from adapter.server.relay import StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
@@ -36,16 +35,5 @@ async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) 
     if request.stream:
         streamed = Streamed(request, 0, anthropic.AnthropicWriter(model, message_id))
         return StreamedAnswer(upstream, CHAT, request, streamed, anthropic.as_error, keep_alive_s)
-    return WholeAnswer(
-        upstream, CHAT, request, partial(_whole, Completed(request), model, message_id), anthropic.as_error
-    )
-
-
-def _whole(completed: Completed, model: str, message_id: str, body: bytes) -> tuple[int, JsonObject] | JsonObject:
-    answer = completed.feed(body)
-    if not isinstance(answer, tuple):
-        return answer
-    status, completion = answer
-    if status != 200:
-        return status, anthropic.as_error(completion, status)
-    return status, anthropic.as_answer(completion, model, message_id)
+    as_answer = partial(anthropic.as_answer, model=model, message_id=message_id)
+    return WholeAnswer(upstream, CHAT, request, Completed(request), anthropic.as_error, as_answer)

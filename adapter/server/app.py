@@ -24,10 +24,11 @@ from adapter.errors import TransportError, UsageError
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of
+from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
 from adapter.wire.errors import RequestError, error_object, refusal
-from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
 from adapter.wire.request import Options, has_tools, translate
 
 if TYPE_CHECKING:
@@ -38,18 +39,25 @@ CHAT = "/v1/chat/completions"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``upstream``: base URL of the model server. ``port``: 0 takes a free one. ``keep_alive_s``: longest silence
-    of ours, ``patience_s`` of the model server's. ``api_key``: what clients must show; beyond this machine one
-    is made where none is given."""
+    """``upstream``: base URL of the model server. ``port``: 0 takes a free one. ``api_key``: what clients must show;
+    beyond this machine one is made where none is given."""
 
     upstream: str
     host: str = "127.0.0.1"
     port: int = 8090
     keep_alive_s: float = 5.0
+    """The longest silence of ours."""
     patience_s: float = SILENCE_S
+    """The longest silence of the model server."""
     api_key: str | None = None
     options: Options = field(default_factory=Options)
     profile: str = "none"
+    max_streams: int = MAX_STREAMS
+    """Requests that the model server is given at a time."""
+    max_waiting: int = MAX_WAITING
+    """Requests that wait for their turn; one more is refused."""
+    stall_s: float = 60.0
+    """How long a client may take nothing of its answer."""
 
 
 def serve(settings: Settings) -> None:
@@ -75,11 +83,11 @@ def serve(settings: Settings) -> None:
 def config_of(settings: Settings) -> uvicorn.Config:
     import uvicorn
 
-    from adapter.server.protocol import BoundedProtocol
+    from adapter.server.protocol import bounded
 
     return uvicorn.Config(
         application(settings),
-        http=BoundedProtocol,
+        http=bounded(settings.stall_s),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -98,7 +106,8 @@ def _family(host: str) -> socket.AddressFamily:
 
 def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
-    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile)
+    places = Places(settings.max_streams, settings.max_waiting)
+    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile, places)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -129,14 +138,15 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     try:
         content, body = await json_of(http)
         if not has_tools(body):
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
+            writer = OpenAIWriter() if body.get("stream") is True else None
+            return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
         request = translate(body, await upstream.options_for(body))
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     if request.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, Completed(request).feed, as_it_is)
+    return WholeAnswer(upstream, CHAT, request, Completed(request))
 
 
 async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
@@ -145,7 +155,7 @@ async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
         content = await content_of(http)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    return PassedThrough(upstream, http.method, path, content, http.headers)
+    return PassedThrough(upstream, http.method, path, content, http.headers, as_it_is)
 
 
 async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:

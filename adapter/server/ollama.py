@@ -14,15 +14,16 @@ from starlette.types import ASGIApp
 
 from adapter.events import Json, JsonObject
 from adapter.server.intake import content_of, json_of
-from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer
+from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.request import has_tools, translate
+from adapter.wire.request import Request, has_tools, translate
 from adapter.wire.sse import LineReader
 
 CHAT = "/api/chat"
+V1_CHAT = "/v1/chat/completions"
 
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
@@ -34,48 +35,44 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 
 
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    known = await upstream.known()
+    is_native = (await upstream.known()).kind == "ollama"
     try:
         content, body = await json_of(http)
-        if known.kind == "ollama" and not has_tools(body):
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
-        options = await upstream.options_for(body)
-        request = replace(translate(ollama.as_openai(body), options), stream_arguments=False)
-        if known.kind == "ollama" and request.is_native:
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers)
+        model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        live = ollama.OllamaWriter(model, created_at) if body.get("stream") is not False else None
+        pass_on = partial(
+            PassedThrough, upstream, "POST", CHAT, content, http.headers, ollama.as_error, keep_alive_s, live
+        )
+        if is_native and not has_tools(body):
+            return pass_on()
+        options = replace(await upstream.options_for(body), stream_arguments=False)
+        request = translate(ollama.as_openai(body), options)
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
-    is_native = known.kind == "ollama"
-    path = CHAT if is_native else "/v1/chat/completions"
-    as_body = partial(ollama.for_ollama, body=body) if is_native else None
-    sent = replace(request, body=as_body(request.body)) if as_body else request
-    model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    if request.stream:
-        writer = ollama.OllamaWriter(model, created_at)
-        streamed = (
-            Streamed(request, 0, writer, LineReader(), ollama.as_chunk, as_body)
-            if is_native
-            else Streamed(request, 0, writer)
-        )
-        return StreamedAnswer(upstream, path, sent, streamed, ollama.as_error, keep_alive_s)
-    completed = Completed(request, ollama.as_completion if is_native else None, as_body)
-    return WholeAnswer(upstream, path, sent, partial(_whole, completed, model, created_at), ollama.as_error)
 
+    def answer(request: Request) -> Answering:
+        as_body = partial(ollama.for_ollama, body=body) if is_native else None
+        path, sent = (CHAT, replace(request, body=as_body(request.body))) if as_body else (V1_CHAT, request)
+        if request.stream:
+            writer = ollama.OllamaWriter(model, created_at)
+            server = (LineReader(), ollama.as_chunk, as_body) if is_native else ()
+            streamed = Streamed(request, 0, writer, *server)
+            return StreamedAnswer(upstream, path, sent, streamed, ollama.as_error, keep_alive_s)
+        completed = Completed(request, ollama.as_completion if is_native else None, as_body)
+        as_answer = partial(ollama.as_answer, model=model, created_at=created_at)
+        return WholeAnswer(upstream, path, sent, completed, ollama.as_error, as_answer)
 
-def _whole(completed: Completed, model: str, created_at: str, body: bytes) -> tuple[int, JsonObject] | JsonObject:
-    answer = completed.feed(body)
-    if not isinstance(answer, tuple):
-        return answer
-    status, completion = answer
-    if status != 200:
-        return status, ollama.as_error(completion)
-    return status, ollama.as_answer(completion, model, created_at)
+    def instead(status: int, said: bytes) -> Answering | None:
+        is_refused = request.as_text is not None and upstream.refuses_tools(status, said, model)
+        return answer(request.as_text()) if is_refused and request.as_text else None
+
+    return pass_on(instead) if is_native and request.is_native else answer(request)
 
 
 async def _tags(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     """The models; of servers that are no Ollama with what little they tell."""
     if (await upstream.known()).kind == "ollama":
-        return PassedThrough(upstream, "GET", "/api/tags", b"", http.headers)
+        return PassedThrough(upstream, "GET", "/api/tags", b"", http.headers, ollama.as_error)
     status, listed = await _json(upstream, "GET", "/v1/models", b"")
     if status != 200:
         return JSONResponse(ollama.as_error(listed), status)

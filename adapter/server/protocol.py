@@ -7,6 +7,7 @@ chunks, bare line feeds, white space before a colon.
 from __future__ import annotations
 
 import asyncio
+import socket
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -22,19 +23,43 @@ LINGER_S = 2.0
 """How long the rest of a body is read that is not wanted any more, so that the answer is not lost with it."""
 
 
+STALL_S = 60.0
+"""How long a client may take nothing of what waits for it."""
+
+
+UNREAD_BYTES = 65_536
+"""Sent and not read that the kernel holds for a client (twice as much on Linux). By itself it holds megabytes, and asks
+for more only once a third of that is read: then a slow client could not be told from one that reads nothing."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
+    stall_s = STALL_S
+    _stalled: asyncio.TimerHandle | None = None
+    _unsent = 0
     _timer: asyncio.TimerHandle | None = None
     _lingering: asyncio.TimerHandle | None = None
     _head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # what the kernel holds is enough
+        if (connection := transport.get_extra_info("socket")) is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_BYTES)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self._end_stall()
         self._end_lingering()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_progress()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_stall()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -69,6 +94,22 @@ class BoundedProtocol(HttpToolsProtocol):
             self._lingering.cancel()
             self._lingering = None
 
+    def _await_progress(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._stalled = self.loop.call_later(self.stall_s, self._check_progress)
+
+    def _check_progress(self) -> None:
+        if self.transport.get_write_buffer_size() < self._unsent:
+            self._await_progress()
+        else:
+            self.logger.warning("A client took nothing for %g s: its connection is closed.", self.stall_s)
+            self.transport.abort()  # whoever writes to it learns that the client has gone
+
+    def _end_stall(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
     def _await_head(self) -> None:
         self._head_bytes = 0
         self._timer = self.loop.call_later(HEAD_S, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
@@ -84,3 +125,13 @@ class BoundedProtocol(HttpToolsProtocol):
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
             self.transport.write(head.encode("ascii"))
             self.transport.close()
+
+
+def bounded(stall_s: float) -> type[BoundedProtocol]:
+    """The protocol for a server whose clients may take nothing for so long."""
+
+    class Protocol(BoundedProtocol):
+        pass
+
+    Protocol.stall_s = stall_s
+    return Protocol

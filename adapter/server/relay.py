@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeAlias
 
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from adapter.events import JsonObject
+from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.wire.errors import error_object, relayed
-from adapter.wire.exchange import Streamed
+from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.request import Request
 from adapter.wire.sse import as_json
 
@@ -28,32 +31,136 @@ PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
 """What a client says to us alone."""
 
 
-Whole: TypeAlias = Callable[[bytes], tuple[int, JsonObject] | JsonObject]
-"""From the body of a server's 200 to the status and body for the client, or to the body of one more request."""
+WORK = (
+    "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
+)  # fmt: skip
+"""How the paths end on which the model works. Others (lists of models, tokenizers) need no place in the queue."""
+
 
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
 """From OpenAI's shape of an error, and its status, to the shape of the client's dialect."""
 
 
-def as_it_is(error: JsonObject, _status: int) -> JsonObject:
+AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
+"""From OpenAI's completion to the answer in the client's dialect."""
+
+
+def as_it_is(value: JsonObject, _status: int = 200) -> JsonObject:
     """For clients of OpenAI's own interfaces."""
-    return error
+    return value
 
 
 class Answering:
-    """An ASGI answer that stops the model as soon as the client has gone."""
+    """An ASGI answer that waits for its place at the model server, and stops that as soon as the client has gone."""
+
+    def __init__(self, upstream: Upstream, as_error: AsError) -> None:
+        self._upstream, self._as_error = upstream, as_error
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         await _while_there(receive, self.run(send))
 
     async def run(self, send: Send) -> None:
+        try:
+            async with self.place():
+                await self.exchange(send)
+        except Busy as error:
+            await self.fail(send, 503, error_object(str(error), "overloaded_error"))
+        except UpstreamError as error:
+            await self.fail(send, error.status, error_object(str(error), "upstream_error"))
+
+    def place(self) -> AbstractAsyncContextManager[None]:
+        return self._upstream.places.one()
+
+    async def exchange(self, send: Send) -> None:
+        """Ask the model server and answer the client."""
         raise NotImplementedError
 
+    async def fail(self, send: Send, status: int, error: JsonObject) -> None:
+        retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
+        await send_json(send, status, self._as_error(error, status), retry)
 
-class StreamedAnswer(Answering):
-    """``keep_alive_s``: the longest silence. When the model server takes longer for its first word the answer
-    begins without it, and an error becomes an event of the stream."""
 
+class _Live(Answering):
+    """One that may take long. ``keep_alive_s``: the longest silence; ``writer`` puts the signs of life, None has none.
+
+    When the model server takes longer for its first word the answer begins without it, and an error becomes
+    an event of the stream.
+    """
+
+    def __init__(self, upstream: Upstream, as_error: AsError, keep_alive_s: float, writer: Writer | None) -> None:
+        super().__init__(upstream, as_error)
+        self._keep_alive_s, self._writer = keep_alive_s, writer
+        self._has_begun = False
+        self._beginning = asyncio.Lock()
+        self._patience = asyncio.timeout(None)
+        self._now = asyncio.get_running_loop().time
+        self._written_at = self._now()
+        self._listening_since = math.inf  # not while a client takes its time
+
+    async def run(self, send: Send) -> None:
+        watching = asyncio.create_task(self._watch(send))
+        try:
+            await super().run(send)
+        finally:
+            watching.cancel()
+
+    async def exchange(self, send: Send) -> None:
+        try:
+            async with self._patience:
+                self._listening_since = self._now()
+                await self.relay(send)
+        except TimeoutError as error:
+            raise self._upstream.silence() from error
+
+    async def relay(self, send: Send) -> None:
+        """What `exchange` does, within the patience with the model server."""
+        raise NotImplementedError
+
+    async def write(self, send: Send, body: bytes, *, more: bool = True) -> None:
+        if not self._has_begun:
+            async with self._beginning:
+                await self._begin(send)
+        self._listening_since = math.inf
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+        self._written_at = self._listening_since = self._now()
+
+    async def fail(self, send: Send, status: int, error: JsonObject) -> None:
+        if not self._has_begun:
+            await super().fail(send, status, error)
+        elif self._writer:  # else the answer stays without its end, which tells the client
+            await self.write(send, self.as_event(self._writer, error), more=False)
+
+    def as_event(self, writer: Writer, error: JsonObject) -> bytes:
+        return writer.write([error])
+
+    async def _watch(self, send: Send) -> None:
+        """Both silences, ours and the model server's. One task: a timer per chunk costs more."""
+        while True:  # until it is cancelled
+            now, patience_s = self._now(), self._upstream.patience_s
+            if now - self._listening_since >= patience_s:
+                self._patience.reschedule(now)
+                return
+            if self._writer and now - self._written_at >= self._keep_alive_s:
+                await self._ping(send)
+            due = min(self._listening_since, now) + patience_s
+            if self._writer:
+                due = min(due, self._written_at + self._keep_alive_s)
+            await asyncio.sleep(max(0.0, due - self._now()))
+
+    async def _ping(self, send: Send) -> None:
+        async with self._beginning:
+            if self._writer:
+                await self._begin(send)
+                await send({"type": "http.response.body", "body": self._writer.ping, "more_body": True})
+                self._written_at = self._now()
+
+    async def _begin(self, send: Send) -> None:
+        if not self._has_begun and self._writer:
+            await _begin(send, 200, {"content-type": self._writer.content_type, "cache-control": "no-cache"})
+            self._has_begun = True
+
+
+class StreamedAnswer(_Live):
     def __init__(
         self,
         upstream: Upstream,
@@ -63,143 +170,165 @@ class StreamedAnswer(Answering):
         as_error: AsError,
         keep_alive_s: float,
     ) -> None:
-        self._upstream, self._path, self._request, self._streamed = upstream, path, request, streamed
-        self._as_error, self._keep_alive_s = as_error, keep_alive_s
-        self._has_begun = False
-        self._beginning = asyncio.Lock()
-        self._written_at = 0.0
+        super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
+        self._path, self._request, self._streamed = path, request, streamed
 
-    async def run(self, send: Send) -> None:
-        pinging = asyncio.create_task(self._ping(send))
+    async def relay(self, send: Send) -> None:
         body: JsonObject | None = self._request.body
         try:
             while body is not None:
-                response = await self._upstream.ask(self._path, body)
+                response = await self._upstream.ask(self._path, body, is_watched=True)
                 try:
-                    if response.status != 200:
-                        error = await self._upstream.body_of(response)
-                        await self._fail(send, response.status, relayed(response.status, error))
-                        return
-                    await self._relay(send, response)
+                    if response.status == 200:
+                        await self._translate(send, response)
+                        body = self._streamed.next_body()
+                        continue
+                    said = await self._upstream.body_of(response)
                 finally:
                     response.close()
-                body = self._streamed.next_body()
-            await self._write(send, self._streamed.close(), more=False)
-        except UpstreamError as error:
-            await self._fail(send, error.status, error_object(str(error), "upstream_error"))
+                is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+                body = self._streamed.as_text() if is_refused else None
+                if body is None:
+                    await self.fail(send, response.status, relayed(response.status, said))
+                    return
+            await self.write(send, self._streamed.close(), more=False)
         finally:
-            pinging.cancel()
+            self._streamed.leave()
 
-    async def _relay(self, send: Send, response: aiohttp.ClientResponse) -> None:
-        streamed = self._streamed
+    async def _translate(self, send: Send, response: aiohttp.ClientResponse) -> None:
+        streamed, remover = self._streamed, self._upstream.key_remover()
         while not streamed.is_done:
             try:
                 piece = await response.content.readany()
-            except aiohttp.SocketTimeoutError as error:
-                raise self._upstream.failure(error, has_begun=True) from error
             except aiohttp.ClientError:
                 break  # the end of the stream says what that means
             if not piece:
                 break
-            if out := streamed.feed(piece):
-                await self._write(send, out)
+            self._listening_since = self._now()
+            if out := streamed.feed(remover.feed(piece)):
+                await self.write(send, out)
 
-    async def _ping(self, send: Send) -> None:
-        """A sign of life whenever nothing was written for so long. A task of its own: a timer per chunk costs more."""
-        loop = asyncio.get_running_loop()
-        self._written_at = loop.time()
-        while True:  # until it is cancelled
-            silence = loop.time() - self._written_at
-            if silence >= self._keep_alive_s:
-                await self._write(send, self._streamed.ping)
-            else:
-                await asyncio.sleep(self._keep_alive_s - silence)
-
-    async def _write(self, send: Send, body: bytes, *, more: bool = True) -> None:
-        if not self._has_begun:
-            async with self._beginning:
-                await self._begin(send)
-        self._written_at = asyncio.get_running_loop().time()
-        await send({"type": "http.response.body", "body": body, "more_body": more})
-
-    async def _begin(self, send: Send) -> None:
-        if not self._has_begun:
-            headers = {"content-type": self._streamed.content_type, "cache-control": "no-cache"}
-            await _begin(send, 200, headers)
-            self._has_begun = True
-
-    async def _fail(self, send: Send, status: int, error: JsonObject) -> None:
-        event = self._streamed.fail(error)
-        if self._has_begun:
-            await self._write(send, event, more=False)
-        else:
-            await send_json(send, status, self._as_error(error, status))
+    def as_event(self, _writer: Writer, error: JsonObject) -> bytes:
+        return self._streamed.fail(error)
 
 
 class WholeAnswer(Answering):
-    def __init__(self, upstream: Upstream, path: str, request: Request, whole: Whole, as_error: AsError) -> None:
-        self._upstream, self._path, self._request = upstream, path, request
-        self._whole, self._as_error = whole, as_error
+    def __init__(
+        self,
+        upstream: Upstream,
+        path: str,
+        request: Request,
+        completed: Completed,
+        as_error: AsError = as_it_is,
+        as_answer: AsAnswer = as_it_is,
+    ) -> None:
+        super().__init__(upstream, as_error)
+        self._path, self._request, self._completed, self._as_answer = path, request, completed, as_answer
 
-    async def run(self, send: Send) -> None:
-        try:
-            await send_json(send, *await self._answer(self._request.body))
-        except UpstreamError as error:
-            wrong = self._as_error(error_object(str(error), "upstream_error"), error.status)
-            await send_json(send, error.status, wrong)
-
-    async def _answer(self, asked: JsonObject) -> tuple[int, JsonObject]:
-        while True:
-            response = await self._upstream.ask(self._path, asked)
+    async def exchange(self, send: Send) -> None:
+        body: JsonObject | None = self._request.body
+        while body is not None:
+            response = await self._upstream.ask(self._path, body)
             try:
-                body = await self._upstream.body_of(response)
+                said = await self._upstream.body_of(response)
             finally:
                 response.close()
             if response.status != 200:
-                return response.status, self._as_error(relayed(response.status, body), response.status)
-            answer = self._whole(body)
+                is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+                body = self._completed.as_text() if is_refused else None
+                if body is None:
+                    await self.fail(send, response.status, relayed(response.status, said))
+                continue
+            answer = self._completed.feed(said)
             if isinstance(answer, tuple):
-                return answer
-            asked = answer
+                status, completion = answer
+                shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
+                await send_json(send, status, shown)
+                return
+            body = answer
 
 
-class PassedThrough(Answering):
-    """The model server's own answer, byte by byte."""
+class PassedThrough(_Live):
+    """The model server's own answer, byte by byte, but for our key. ``writer``: for signs of life until that begins.
+    ``instead``: from the status and body of an error to the answer that takes its place, None to hand it on."""
 
-    def __init__(self, upstream: Upstream, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> None:
-        self._upstream, self._method, self._path, self._content = upstream, method, path, content
+    def __init__(
+        self,
+        upstream: Upstream,
+        method: str,
+        path: str,
+        content: bytes,
+        headers: Mapping[str, str],
+        as_error: AsError,
+        keep_alive_s: float = math.inf,
+        writer: Writer | None = None,
+        instead: Callable[[int, bytes], Answering | None] | None = None,
+    ) -> None:
+        super().__init__(upstream, as_error, keep_alive_s, writer)
+        self._method, self._path, self._content = method, path, content
         self._headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP | PRIVATE}
+        if upstream.has_key:
+            self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
+        self._find_instead = instead
+        self._instead: Answering | None = None
 
     async def run(self, send: Send) -> None:
+        await super().run(send)
+        if self._instead is not None:
+            if isinstance(self._instead, _Live):
+                self._instead._has_begun = self._has_begun
+            await self._instead.run(send)
+
+    def place(self) -> AbstractAsyncContextManager[None]:
+        is_work = self._method == "POST" and self._path.partition("?")[0].endswith(WORK)
+        return super().place() if is_work else nullcontext()
+
+    async def relay(self, send: Send) -> None:
+        response = await self._upstream.send(self._method, self._path, self._content, self._headers, is_watched=True)
         try:
-            response = await self._upstream.send(self._method, self._path, self._content, self._headers)
-        except UpstreamError as error:
-            await send_json(send, error.status, error_object(str(error), "upstream_error"))
-            return
-        try:
-            # Whom this server talks to in a browser is not for the model server to say (llama.cpp: everybody).
-            headers = {
-                name.lower(): value
-                for name, value in response.headers.items()
-                if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
-            }
-            await _begin(send, response.status, headers)
             if response.status >= 400:
-                await send(
-                    {"type": "http.response.body", "body": await self._upstream.body_of(response), "more_body": True}
-                )
+                await self._pass_error(send, response.status, response)
+                return
+            await self._begin_as(send, response)
+            remover = self._upstream.key_remover()
             while piece := await response.content.readany():
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except (aiohttp.ClientError, UpstreamError):
+                await self.write(send, remover.feed(piece))
+            await self.write(send, remover.close(), more=False)
+        except aiohttp.ClientError:
             pass  # an answer without its end is broken off: that is how the client learns of it
         finally:
             response.close()
 
+    async def _pass_error(self, send: Send, status: int, response: aiohttp.ClientResponse) -> None:
+        content = await self._upstream.body_of(response)
+        self._instead = self._find_instead(status, content) if self._find_instead else None
+        if self._instead is not None:
+            return
+        if self._has_begun:
+            await self.fail(send, status, relayed(status, content))
+        else:
+            await self._begin_as(send, response)
+            await self.write(send, content, more=False)
 
-async def send_json(send: Send, status: int, value: JsonObject) -> None:
+    async def _begin_as(self, send: Send, response: aiohttp.ClientResponse) -> None:
+        """From here on it is the model server's own answer."""
+        async with self._beginning:
+            self._writer = None
+            if not self._has_begun:
+                # Whom this server talks to in a browser is not for the model server to say (llama.cpp: everybody).
+                headers = {
+                    name.lower(): value
+                    for name, value in response.headers.items()
+                    if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
+                }
+                await _begin(send, response.status, headers)
+                self._has_begun = True
+
+
+async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
     body = as_json(value)
-    await _begin(send, status, {"content-type": "application/json", "content-length": str(len(body))})
+    own = {"content-type": "application/json", "content-length": str(len(body))}
+    await _begin(send, status, own | dict(headers or {}))
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

@@ -10,7 +10,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.events import JsonObject
 from adapter.server.intake import json_of
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import Upstream
@@ -37,12 +36,5 @@ async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest)
     if request.stream:
         streamed = Streamed(request, 0, responses.ResponsesWriter(head))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, partial(_whole, Completed(request), head), as_it_is)
-
-
-def _whole(completed: Completed, head: JsonObject, body: bytes) -> tuple[int, JsonObject] | JsonObject:
-    answer = completed.feed(body)
-    if not isinstance(answer, tuple):
-        return answer
-    status, completion = answer
-    return (status, completion) if status != 200 else (200, responses.as_answer(completion, head))
+    as_answer = partial(responses.as_answer, head=head)
+    return WholeAnswer(upstream, CHAT, request, Completed(request), as_answer=as_answer)

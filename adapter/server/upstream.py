@@ -16,11 +16,13 @@ import aiohttp
 import yarl
 
 from adapter.context import context_of
-from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, recognise
+from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, key_for, recognise
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
+from adapter.failures import refuses_tools
 from adapter.profiles import setups
 from adapter.secrets import REDACTED
+from adapter.server.places import Places
 from adapter.transport import constraint_fields
 from adapter.wire.answer import DIED
 from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
@@ -38,6 +40,9 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 MAX_PROMPTS = 64
 """Ways of thinking that are remembered."""
+
+MAX_TOOLLESS = 1_000
+"""Models of which it is remembered that their server takes no tools for them."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
@@ -60,32 +65,59 @@ class UpstreamError(TransportError):
         self.status = status
 
 
+class KeyRemover:
+    """Takes text in any pieces and gives it with ``key`` made unreadable; what may be its beginning is held back."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        if not self._key:
+            return piece
+        text = (self._held + piece).replace(self._key, f"{REDACTED}]".encode())
+        ends = range(min(len(self._key) - 1, len(text)), 0, -1)
+        held = next((size for size in ends if text.endswith(self._key[:size])), 0)
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held]
+
+    def close(self) -> bytes:
+        return self._held
+
+
 class Upstream:
     """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
-    long it may say nothing. ``profile``: of `in_force`.
+    long it may say nothing. ``profile``: of `in_force`. ``places``: for requests that make the model work.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
 
-    def __init__(self, base_url: str, options: Options, patience_s: float = SILENCE_S, profile: str = "none") -> None:
+    def __init__(
+        self,
+        base_url: str,
+        options: Options,
+        patience_s: float = SILENCE_S,
+        profile: str = "none",
+        places: Places | None = None,
+    ) -> None:
         self.endpoint = Endpoint(base_url)
+        self.places = places or Places()
         self.patience_s = patience_s
         self._options = options
         self._profile = profile
         self._told: list[str] = []
+        self._toolless: set[Json] = set()  # models whose server refused the tools that a profile meant for it
         self._known: Known | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
         self._prompts: dict[bytes, str | None] = {}
-        key = None if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY")
-        self._key = key
+        key = self._key = key_for(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=self.patience_s),
             auto_decompress=False,  # what passes through keeps its encoding
             trust_env=not self.endpoint.is_local,  # HTTP_PROXY is not meant for this machine
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -99,19 +131,26 @@ class Upstream:
         """Where the model server has what our clients call ``path``."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
 
-    def without_key(self, content: bytes) -> bytes:
-        """What the server said, for clients: its errors may repeat the key that it was sent."""
-        return content.replace(self._key.encode(), f"{REDACTED}]".encode()) if self._key else content
+    @property
+    def has_key(self) -> bool:
+        return self._key is not None
 
-    async def ask(self, path: str, body: JsonObject) -> aiohttp.ClientResponse:
-        """Post ``body``; the response's head has come, its content has not."""
+    def without_key(self, content: bytes) -> bytes:
+        """What the server said, for clients: it may repeat the key that it was sent."""
+        remover = self.key_remover()
+        return remover.feed(content) + remover.close()
+
+    def key_remover(self) -> KeyRemover:
+        """The same for what comes in pieces."""
+        return KeyRemover((self._key or "").encode())
+
+    async def ask(self, path: str, body: JsonObject, *, is_watched: bool = False) -> aiohttp.ClientResponse:
+        """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`."""
         if is_lazy(body):
             prompt = await self._prompt(body)
             path, body = ("/completion", completion_request(body, prompt)) if prompt else (path, without_grammar(body))
-        content = as_json(body)
-        return await self.send(
-            "POST", path, content, {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        )
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        return await self.send("POST", path, as_json(body), headers, is_watched=is_watched)
 
     async def _prompt(self, body: JsonObject) -> str | None:
         """What llama.cpp's template makes of the messages; None where it cannot say."""
@@ -126,29 +165,34 @@ class Upstream:
         prompt = answer.get("prompt") if isinstance(answer, dict) else None
         return prompt if isinstance(prompt, str) else None
 
-    async def send(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
-        """Raises UpstreamError where nothing answers."""
+    async def send(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], *, is_watched: bool = False
+    ) -> aiohttp.ClientResponse:
+        """Raises UpstreamError where nothing answers. ``is_watched``: the caller has an eye on its silence."""
         try:
             try:
-                return await self._request(method, path, content, headers)
+                return await self._request(method, path, content, headers, is_watched)
             except aiohttp.ClientOSError as error:
                 if isinstance(error, aiohttp.ClientConnectorError):
                     raise
                 # llama.cpp closes a connection after its hundredth request, without a word.
-                return await self._request(method, path, content, headers)
+                return await self._request(method, path, content, headers, is_watched)
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 
     def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
         """What it means for a client that the connection failed."""
-        url = self.endpoint.shown
         if isinstance(error, aiohttp.SocketTimeoutError):
-            advice = "Give it more time (--patience), or send a shorter prompt."
-            return UpstreamError(f"the model server at {url} said nothing for {self.patience_s:g} s. {advice}", 504)
+            return self.silence()
         if has_begun:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
-        return UpstreamError(f"Nothing answers at {url} ({reason}). {_NO_ANSWER}.", 502)
+        return UpstreamError(f"Nothing answers at {self.endpoint.shown} ({reason}). {_NO_ANSWER}.", 502)
+
+    def silence(self) -> UpstreamError:
+        advice = "Give it more time (--patience), or send a shorter prompt."
+        said = f"the model server at {self.endpoint.shown} said nothing for {self.patience_s:g} s"
+        return UpstreamError(f"{said}. {advice}", 504)
 
     async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
         """All of it, or what came before it was too much to be an answer; our key, which it may repeat, made
@@ -165,11 +209,25 @@ class Upstream:
     async def options_for(self, body: Json) -> Options:
         """How to translate this request: what the user chose, and what is known of the model."""
         options = (await self.known()).options
+        model = body.get("model") if isinstance(body, dict) else None
+        if model in self._toolless:
+            options = replace(options.for_model(str(model)), native=False, setup_of=None)
         if options.generation_prompt is None and options.template is not None:
             prompt = await self._generation_prompt(body)
             # Raw text, to be read by us: else llama.cpp splits off reasoning by rules of its own, or not.
             options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
         return options
+
+    def refuses_tools(self, status: int, said: bytes, model: Json) -> bool:
+        """Whether the server has no tool calling of its own for ``model``: then its tools go as text from now on."""
+        if not refuses_tools(status, said.decode("utf-8", "replace")):
+            return False
+        if model not in self._toolless:
+            if len(self._toolless) >= MAX_TOOLLESS:
+                self._toolless.clear()
+            self._toolless.add(model)
+            print(f"the model server takes no tools for {model}: they are described in the prompt", file=sys.stderr)
+        return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
         """The end of llama.cpp's prompt; None where it does not say. Asked once for each way of thinking."""
@@ -187,7 +245,7 @@ class Upstream:
         return self._prompts[content]
 
     async def _request(
-        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], is_watched: bool
     ) -> aiohttp.ClientResponse:
         assert self._session is not None
         return await self._session.request(
@@ -196,6 +254,10 @@ class Upstream:
             data=content or None,
             headers={**headers, **self._own_headers},
             allow_redirects=False,
+            # Of aiohttp's timers the one for silence would start anew with every chunk of a stream.
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=5.0, sock_read=None if is_watched else self.patience_s
+            ),
         )
 
     async def known(self) -> Known:

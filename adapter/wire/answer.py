@@ -29,9 +29,11 @@ from adapter.parser import Parser
 from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object
 from adapter.wire.memory import Call
+from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.request import Request, key_of
 
-INCOMPLETE = "incomplete"
+INCOMPLETE, ABANDONED = "incomplete", "abandoned"
+"""Finish reasons of our own: the server broke off, the client did not wait."""
 
 DIED = (
     "the model server closed the connection in the middle of its answer; "
@@ -77,15 +79,26 @@ class Answer:
             if not isinstance(given, dict):
                 continue
             choice = self._choice(given.get("index"))
-            for delta in choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason")):
-                chunks.append(self._chunk(choice, delta, chunk))
+            deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
+            chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
-                return chunks + self._failed(choice.error)
+                return chunks
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
             chunks[-1]["usage"] = chunk["usage"]
-        if not self._request.parallel and not self._request.wants_usage and not self.awaits_more:
-            self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
+
+    def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
+        """As `feed`, of a chunk with nothing but ``text`` for a choice that has had some: the client's chunks, or their
+        text where they are the same."""
+        if self.is_done:
+            return []
+        choice = self._choices[index]
+        deltas = choice.feed_text(text)
+        return deltas if isinstance(deltas, str) else self._chunks(choice, deltas, {})
+
+    def text_chunk(self, index: int, text: str) -> JsonObject:
+        """The client's chunk with nothing but text."""
+        return self._chunk(self._choices[index], {"content": text}, {})
 
     def next_request(self) -> Request | None:
         """What to ask the server next, where its answer was not the last word: once only, and only then."""
@@ -116,6 +129,11 @@ class Answer:
         self.is_done = True
         return chunks
 
+    def leave(self) -> None:
+        """The client has gone, or has what it wanted: nobody reads on."""
+        for choice in self._choices.values():
+            choice.leave()
+
     def _failed(self, error: JsonObject) -> list[JsonObject]:
         self.is_done = True
         return [error]
@@ -130,6 +148,14 @@ class Answer:
         if choice is None:
             choice = self._choices[number] = _Choice(self._request, number)
         return choice
+
+    def _chunks(self, choice: _Choice, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
+        chunks = [self._chunk(choice, delta, rest) for delta in deltas]
+        if choice.error:
+            return chunks + self._failed(choice.error)
+        if not self._request.parallel and not self._request.wants_usage and not self.awaits_more:
+            self.is_done = all(choice.finish_reason for choice in self._choices.values())
+        return chunks
 
     def _chunk(self, choice: _Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""
@@ -198,7 +224,6 @@ class _Choice:
         self.was_reasoning = 0
         self.again: Request | None = None
         self._is_whole = is_whole
-        self._begin(request)
         self._has_role = False
         self._written = Written()
         self._content: list[str] = []  # what the client has of it
@@ -208,17 +233,22 @@ class _Choice:
         self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
+        self._begin(request)
 
     def _begin(self, request: Request) -> None:
         self._request = request
         self._parser: Parser | ReplyParser | None = None
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
+        self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
+        self._calls_before = len(self._calls)
+        self._is_observed = False
 
     def take_next(self) -> Request | None:
         """The request whose answer goes on where this one ended."""
         again, self.again = self.again, None
         if again is not None:
+            self._observed(None, asked_again=True)
             self._begin(again)
             self._may_remember = False
         return again
@@ -236,7 +266,9 @@ class _Choice:
         if isinstance(reasoning, str) and reasoning:
             self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
             deltas.append({"reasoning_content": reasoning})
+            self._hear("", reasoning)
         if isinstance(text := delta.get("content"), str) and text:
+            self._hear(text, "")
             deltas += self._deltas(self._reading().feed(text))
         if self._request.is_native:
             deltas += self._native(delta.get("tool_calls"))
@@ -244,13 +276,33 @@ class _Choice:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
             if self._has_repeated and not self._calls and not self.again:
                 self.again = self._request.replying()
-            if not self.finish_reason and not self.error and not self.again:
+            if self.error:
+                self._observed(finish_reason)
+            elif not self.finish_reason and not self.again:
                 deltas.append(self._finish(finish_reason))
         return deltas
 
+    def feed_text(self, text: str) -> str | list[JsonObject | str]:
+        """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
+        if self.finish_reason or self.again:
+            return []
+        events = self._reading().feed(text)
+        if len(events) != 1 or not isinstance(events[0], TextDelta):
+            return self._deltas(events)
+        self._written.take(events)
+        self._content.append(events[0].text)
+        return events[0].text
+
     def abandon(self) -> list[JsonObject | str]:
         """What is left when the server has gone without a word."""
-        return self._deltas(self._reading().close(INCOMPLETE), "length")
+        deltas = self._deltas(self._reading().close(INCOMPLETE), "length")
+        self._observed(INCOMPLETE)
+        return deltas
+
+    def leave(self) -> None:
+        """Nobody reads on."""
+        if not self._is_observed:
+            self._observed(ABANDONED)
 
     def _reading(self) -> Parser | ReplyParser:
         if self._parser is None:
@@ -302,7 +354,9 @@ class _Choice:
 
     def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
         """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
-        if self._open is not None or (isinstance(event, ToolCall) and is_valid(event, self._request.tools)):
+        if self._open is not None or self._request.constraint != "arguments":
+            return None
+        if isinstance(event, ToolCall) and is_valid(event, self._request.tools):
             return None
         return self._request.mended(event.name)
 
@@ -384,6 +438,7 @@ class _Choice:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
         self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
         self._remember()
+        self._observed(finish_reason)
         return self.finish_reason
 
     def _remember(self) -> None:
@@ -393,6 +448,35 @@ class _Choice:
             return
         if written != content and (content or self._calls):
             self._request.memory.remember(self._request.format, content, self._calls, written)
+
+    def _hear(self, text: str, reasoning: str) -> None:
+        if self._request.observe:
+            self._heard[0].append(text)
+            self._heard[1].append(reasoning)
+
+    def _observed(self, finish_reason: str | None, *, asked_again: bool = False) -> None:
+        request, self._is_observed = self._request, True
+        if not request.observe:
+            return
+        text, reasoning = map("".join, self._heard)
+        calls = self._calls[self._calls_before :]
+        exchange = Exchange(
+            model=str(request.body.get("model") or ""),
+            format=request.format,
+            policy=request.policy,
+            generation_prompt=request.generation_prompt,
+            sent=request.body,
+            tools=tuple(tool.to_openai() for tool in request.tools.values()),
+            is_restricted=request.is_restricted,
+            is_parallel=request.parallel,
+            has_reply=request.reply is not None,
+            text=text,
+            reasoning=reasoning,
+            finish_reason=finish_reason,
+            calls=tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
+            asked_again=asked_again,
+        )
+        request.observe(exchange)
 
 
 def _object(value: Json) -> JsonObject:

@@ -47,7 +47,7 @@ def _tool(definition: JsonObject, place: str) -> Tool:
 
 def sound(schema: JsonObject, place: str) -> JsonObject:
     """``schema`` with schemas where schemas belong, those that say nothing being ``{}``. Raises RequestError."""
-    made = {key: value for key, value in schema.items() if value is not None}
+    made = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
         if key in made:
             named = checked_as(dict, made[key], f"{place}.{key}")

@@ -8,9 +8,13 @@ from typing import Protocol
 from adapter.events import Json, JsonObject
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import error_object, is_error
+from adapter.wire.likeness import MARK, Likeness, around_text, likeness_of
 from adapter.wire.llama_cpp import as_chat
 from adapter.wire.request import Request
-from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, read_json
+from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, as_json, read_json
+
+MAX_UNLIKE = 20
+"""Events, each unlike the one before, after which none is expected to be like another."""
 
 
 class Writer(Protocol):
@@ -54,14 +58,17 @@ class Streamed:
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._request, self._created = request, created
         self._answer = Answer(request, created)
-        self._writer = writer or OpenAIWriter()
+        self.writer = writer or OpenAIWriter()
         self._reader = reader or EventReader()
         self._as_chunk = as_chunk or as_chat
         self._as_body = as_body or _as_it_is
+        self._like: Likeness | None = None
+        self._around = (b"", b"")  # the text in an event for the client
+        self._unlike = 0  # events in a row that were not like the one before
         self._has_failed = False
         self._is_over = False
-        self.content_type, self.ping = self._writer.content_type, self._writer.ping
 
     @property
     def is_done(self) -> bool:
@@ -75,6 +82,14 @@ class Streamed:
         self._reader = type(self._reader)()
         return self._as_body(request.body)
 
+    def as_text(self) -> JsonObject | None:
+        """What to ask a server that refused the tools it was given; None where it was given none."""
+        if self._request.as_text is None:
+            return None
+        self._request = self._request.as_text()
+        self._answer = Answer(self._request, self._created)
+        return self._as_body(self._request.body)
+
     def feed(self, piece: bytes) -> bytes:
         written = self._translated(self._reader.feed(piece))
         if self._reader.waiting <= MAX_EVENT_BYTES:
@@ -84,26 +99,47 @@ class Streamed:
 
     def close(self) -> bytes:
         rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))
-        return rest if self._has_failed else rest + self._writer.end()
+        return rest if self._has_failed else rest + self.writer.end()
+
+    def leave(self) -> None:
+        """Nobody reads on: the client has gone, or all is said."""
+        self._answer.leave()
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
         return self._written(self._answer.feed(error))
 
     def _translated(self, events: list[bytes]) -> bytes:
-        chunks: list[JsonObject] = []
-        for event in events:
-            if event == b"[DONE]":
-                self._is_over = True
-            else:
-                chunks += self._answer.feed(self._as_chunk(_read(event)))
-        return self._written(chunks)
+        return b"".join(map(self._one_translated, events))
+
+    def _one_translated(self, event: bytes) -> bytes:
+        if event == b"[DONE]":
+            self._is_over = True
+            return b""
+        if self._like is not None and (text := self._like.text_of(event)) is not None:
+            self._unlike = 0
+            return self._text_translated(self._answer.feed_text(self._like.index, text), self._like.index)
+        chunk = _read(event)
+        written = self._written(self._answer.feed(self._as_chunk(chunk)))
+        if self._unlike < MAX_UNLIKE and not self._answer.is_done:
+            self._unlike += 1
+            self._like = likeness_of(event, chunk)
+            if self._like is not None:
+                self._around = around_text(self._answer.text_chunk(self._like.index, MARK))
+        return written
+
+    def _text_translated(self, said: str | list[JsonObject], index: int) -> bytes:
+        if not isinstance(said, str):
+            return self._written(said)
+        if not isinstance(self.writer, OpenAIWriter):
+            return self.writer.write([self._answer.text_chunk(index, said)]) if said else b""
+        return b"".join((self._around[0], as_json(said), self._around[1])) if said else b""
 
     def _written(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:
             return b""
         self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
-        return self._writer.write(chunks)
+        return self.writer.write(chunks)
 
 
 class Completed:
@@ -118,9 +154,18 @@ class Completed:
         as_completion: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._request = request
         self._whole = Whole(request)
         self._as_completion = as_completion or as_chat
         self._as_body = as_body or _as_it_is
+
+    def as_text(self) -> JsonObject | None:
+        """As `Streamed.as_text`."""
+        if self._request.as_text is None:
+            return None
+        self._request = self._request.as_text()
+        self._whole = Whole(self._request)
+        return self._as_body(self._request.body)
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """The status and the completion for a client, or the body of one more request to the server."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 from adapter.constraint import Constraint, get_constraint
@@ -16,6 +16,7 @@ from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
 from adapter.frames import opening_of
+from adapter.grammar import begins_with
 from adapter.grounding import Ground, conversational
 from adapter.policy import APPROVED, get_policy
 from adapter.prompt import system_prompt
@@ -28,6 +29,7 @@ from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.messages import last_calls, plain_messages
+from adapter.wire.recorded import Exchange
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -122,6 +124,8 @@ class Options:
     native: bool = False
     setup_of: Callable[[str], Setup | None] | None = None
     memory: Memory = field(default_factory=Memory)
+    observe: Callable[[Exchange], object] | None = None
+    """Told of each answer, when that is over."""
 
     def for_model(self, model: str) -> Options:
         """With what is known of the model, as far as nothing else was said."""
@@ -168,7 +172,10 @@ class Request:
     """By which the model, held to calls, says something."""
     is_native: bool = False
     """The server reads calls, too: those are handed on."""
+    as_text: Callable[[], Request] | None = None
+    """The same for a server that turns out to take no tools, where it was given them."""
     memory: Memory = field(default_factory=Memory)
+    observe: Callable[[Exchange], object] | None = None
     format: str = DEFAULT_FORMAT
     constraint: Constraint = "off"
     enforce: Enforce | None = None
@@ -256,7 +263,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
     if options.enforce and opening and _is_plain(messages):
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            plain |= lazy_fields(options.enforce(allowed, choices, format=format.name)["grammar"], opening)
+            grammar = options.enforce(allowed, choices, format=format.name)["grammar"]
+            plain |= lazy_fields(grammar, opening) if begins_with(grammar, opening) else {}
     is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
     return Request(
         body=plain,
@@ -271,6 +279,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
         memory=options.memory,
+        observe=options.observe,
         format=format.name,
         constraint=constraint if is_one else "off",
         enforce=options.enforce,
@@ -292,6 +301,8 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
         turn=_turn(body.get("messages")),
         is_restricted=len(allowed) < len(described),
         is_native=True,
+        observe=options.observe,
+        as_text=partial(translate, body, replace(options, native=False, setup_of=None)),
     )
 
 

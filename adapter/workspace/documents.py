@@ -1,8 +1,9 @@
 """Bytes on disk as text and back, without losing any.
 
-A byte order mark decides, then strict UTF-8, then a guess by charset-normalizer.
-A guess is good enough to read. To edit, the text must give back exactly the
-bytes it came from; and new text must exist in that encoding.
+A byte order mark decides, then strict UTF-8, then a guess by charset-normalizer,
+then Latin-1, in which every byte is a character. A guess is good enough to read.
+To edit, the text must give back exactly the bytes it came from, or the bytes
+themselves are edited (`bytes_as_text`); and new text must exist in that encoding.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ PROBE_BYTES = 8_192
 _GUESS_BYTES = 65_536
 """Enough for a guess; the guess is checked on the whole file."""
 
-_EBCDIC = ["cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140"]
-"""Never guessed: in them the letters of ASCII stand elsewhere, so that an edit would find them in the wrong place."""
+_ASCII = bytes(range(128))
+"""What a guessed encoding must take for itself: else an edit would find its letters in the wrong places (EBCDIC)."""
 
 # UTF-32 first: its mark begins with that of UTF-16. With the mark named in the
 # codec it would be dropped, so the marks stay in the text as U+FEFF.
@@ -44,16 +45,16 @@ class Decoded:
 
 
 def decode(data: bytes, path: str) -> Decoded:
-    """The text of ``data``. Raises ToolError for binary files and undecodable text."""
+    """The text of ``data``. Raises ToolError for binary files, and for text that its byte order mark does not fit."""
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if encoding is None and is_binary(data):
         raise ToolError(f"{path} is a binary file ({len(data)} bytes), not text; use get_file_info or a command on it")
-    for candidate in (encoding,) if encoding else ("utf-8",):
-        try:
-            return Decoded(data.decode(candidate), candidate)
-        except UnicodeDecodeError:
-            continue
-    return _guessed(data, path)
+    try:
+        return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
+    except UnicodeDecodeError:
+        if encoding is None:
+            return _guessed(data)
+    raise ToolError(f"{path} ({len(data)} bytes) begins as {encoding} does and is not; convert it to UTF-8")
 
 
 def is_binary(data: bytes) -> bool:
@@ -83,11 +84,21 @@ def encode(text: str, encoding: str, path: str) -> bytes:
         ) from None
 
 
-def _guessed(data: bytes, path: str) -> Decoded:
-    best = from_bytes(data[:_GUESS_BYTES], cp_exclusion=_EBCDIC).best()
-    if best is not None:
+def bytes_as_text(data: bytes) -> str:
+    """``data`` with every ASCII byte as its character and every other as one that no text has; `text_as_bytes` gives
+    the bytes back, whatever was done to the text."""
+    return data.decode("ascii", "surrogateescape")
+
+
+def text_as_bytes(text: str) -> bytes:
+    return text.encode("ascii", "surrogateescape")
+
+
+def _guessed(data: bytes) -> Decoded:
+    for match in from_bytes(data[:_GUESS_BYTES]):
         try:
-            return Decoded(data.decode(best.encoding), best.encoding, guessed=True)
+            if _ASCII.decode(match.encoding) == _ASCII.decode("ascii"):
+                return Decoded(data.decode(match.encoding), match.encoding, guessed=True)
         except UnicodeDecodeError:
-            pass
-    raise ToolError(f"{path} ({len(data)} bytes) is text in no encoding that could be recognised; convert it to UTF-8")
+            continue
+    return Decoded(data.decode("latin-1"), "latin-1", guessed=True)

@@ -30,6 +30,9 @@ _REASONS: dict[int, tuple[str, str]] = {
     errno.ENAMETOOLONG: ("The name is too long", "Choose a shorter one."),
 }
 
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What is said where nothing more can be written."""
+
 
 def explain(error: OSError, consequence: str) -> ToolError:
     """The error as ``<reason>: <consequence>. <next step>``."""

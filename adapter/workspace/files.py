@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from adapter.operations import (
     FilesPatched,
     MakeDirectory,
     Outcome,
+    Patch,
     Patched,
     PatchFiles,
     PatchText,
@@ -39,16 +41,18 @@ from adapter.operations import (
     Written,
 )
 from adapter.workspace.desk import Desk
-from adapter.workspace.documents import MAX_TEXT_BYTES, Decoded, decode, decode_for_editing, encode
+from adapter.workspace.documents import MAX_TEXT_BYTES, Decoded, bytes_as_text, decode, encode, text_as_bytes
 from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.place import Place, missing_sentence, open_regular, require_existing
 from adapter.workspace.storage import check_replaceable, new_file
 from adapter.workspace.store import Step
-from adapter.workspace.trees import fingerprint_of
+from adapter.workspace.trees import CHUNK_BYTES, fingerprint_of
 
 MAX_FILES = 200
 """Files of one change; bounds the locks it holds."""
+COUNTING_SECONDS = 10.0
+"""For the lines of a file: some gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +153,49 @@ def _changed(result: PatchResult) -> Iterator[Changed]:
 def _patched(desk: Desk, file: File, data: bytes, operation: PatchText) -> tuple[PatchResult, bytes]:
     """The patched text and its bytes. What is loose is refused in a file that changed since it was read."""
     shown = file.shown
-    decoded = decode_for_editing(data, shown)
     changed = desk.seen.change_of(file.parts, data) if data == file.data else ""
     since = f" {shown} was changed by something else since it was read here ({changed}); read it again." * bool(changed)
     try:
-        result = patch_text(
-            decoded.text,
-            operation.patches,
-            shown,
-            basis=operation.basis,
-            empty_old_text=operation.empty_old_text,
-            names=operation.names,
-        )
+        result, after = patch_bytes(data, operation, shown)
     except EditError as error:
         raise EditError(f"{shown}: {error}{since}", error.failures) from None
     if since and any(match.notes or match.strictness != "exact" for match in result.matches):
         raise EditError(f"{shown}: the patches fit only roughly and were not applied.{since}")
-    return result, encode(result.text, decoded.encoding, shown)
+    return result, after
+
+
+def patch_bytes(data: bytes, operation: PatchText, shown: str) -> tuple[PatchResult, bytes]:
+    """The patched text of a file and its bytes, of which none outside of the patches changes.
+
+    Where the encoding is guessed the patches are made on the bytes and must be what the guess says: in another
+    encoding a letter may be half of a character, and an old text stand in more places. Raises EditError when
+    the patches do not fit, ToolError for what is no text or cannot be written.
+    """
+    decoded = decode(data, shown)
+    result = _patch(decoded.text, operation.patches, operation, shown)
+    if not decoded.guessed:
+        return result, encode(result.text, decoded.encoding, shown)
+    patches = [_in_bytes(patch, decoded.encoding, shown) for patch in operation.patches]
+    try:
+        after = text_as_bytes(_patch(bytes_as_text(data), patches, operation, shown).text)
+    except EditError:
+        after = b""
+    if after.decode(decoded.encoding, "replace") != result.text:
+        raise EditError(
+            f"its encoding is not known ({decoded.encoding} was guessed), and in its bytes the old texts are not found "
+            "as they are in what was shown; give longer ones, as they stand there. Nothing was changed."
+        )
+    return result, after
+
+
+def _patch(text: str, patches: Sequence[Patch], operation: PatchText, shown: str) -> PatchResult:
+    basis, empty_old_text = operation.basis, operation.empty_old_text
+    return patch_text(text, patches, shown, basis=basis, empty_old_text=empty_old_text, names=operation.names)
+
+
+def _in_bytes(patch: Patch, encoding: str, shown: str) -> Patch:
+    old = patch.old_text.encode(encoding, "replace")
+    return replace(patch, old_text=bytes_as_text(old), new_text=bytes_as_text(encode(patch.new_text, encoding, shown)))
 
 
 def plan_files(desk: Desk, operation: PatchFiles) -> FileChange:
@@ -290,7 +320,8 @@ def find_file(root: Root, path: str, must_exist: bool = False) -> File:
 
 
 def get_info(root: Root, operation: Stat) -> FileInfo:
-    """Links are followed, inside the root."""
+    """Links are followed, inside the root. Raises ToolError also when its lines cannot be counted."""
+    lines = _count_lines(root, operation.path) if operation.count_lines else None
     with root.locate(operation.path) as place:
         require_existing(place)
         status = place.status
@@ -302,7 +333,22 @@ def get_info(root: Root, operation: Stat) -> FileInfo:
             is_file=place.is_file,
             modified=int(status.st_mtime),
             readonly=not status.st_mode & stat.S_IWUSR,
+            lines=lines,
         )
+
+
+def _count_lines(root: Root, path: str) -> int:
+    lines = 0
+    deadline = time.monotonic() + COUNTING_SECONDS
+    with root.open_file(path) as (descriptor, place):
+        while block := os.read(descriptor, CHUNK_BYTES):
+            lines += block.count(b"\n")
+            if time.monotonic() > deadline:
+                raise ToolError(
+                    f"{place.shown} is too large to be counted within {COUNTING_SECONDS:g} s "
+                    f"({place.status.st_size if place.status else 0} bytes): {lines} lines until then"
+                )
+    return lines
 
 
 def make_directory(desk: Desk, operation: MakeDirectory) -> Done:

@@ -7,9 +7,10 @@ once; else the undo is refused and nothing is done.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import uuid4
@@ -21,6 +22,7 @@ from adapter.visible import visible
 from adapter.workspace import trees
 from adapter.workspace.documents import decode, decode_for_editing, encode
 from adapter.workspace.gate import Root
+from adapter.workspace.names import own_name
 from adapter.workspace.place import Place, open_regular
 from adapter.workspace.storage import new_file
 from adapter.workspace.store import (
@@ -29,6 +31,7 @@ from adapter.workspace.store import (
     Step,
     Store,
     inside,
+    lock,
     numbered,
     read_bytes,
     read_record,
@@ -120,6 +123,34 @@ class History:
             record = Record(summary=summary, session=self.session, time=time.time(), steps=(*made, *steps))
             perform(self._root, self.store, record, shifted)
             return self.take_notes()
+
+    def can_keep(self) -> bool:
+        """Whether a change can be recorded now, so that it can be undone. Raises ToolError in a batch where not."""
+        if self.store.has_room():
+            return True
+        if self._in_batch:
+            raise ToolError("the disk is full, so that this could not be taken back; send it alone")
+        return False
+
+    def remove_for_good(self, path: str) -> None:
+        """Take away what is at ``path`` without a record, whole or not at all. Needs no room on the disk."""
+        with ExitStack() as stack:
+            if self.store.exists:
+                held = stack.enter_context(self.store.locked())
+                with suppress(OSError):  # what is made already and waits for room to be recorded
+                    self._repair(held)
+            place = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
+            if "/".join(place.parts) != path:
+                raise ToolError(f"{visible(path)} changed into a link in the meantime; try again")
+            beside = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place.dirfd)  # a lock belongs to one open()
+            stack.callback(os.close, beside)
+            lock(beside, place.shown)
+            away = place.name
+            if place.is_directory:  # gone whole from sight, before it goes piece by piece
+                away = own_name(place.name, "new")
+                trees.remove(away, place.dirfd)
+                os.rename(place.name, away, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
+            trees.remove(away, place.dirfd)
 
     def changes(self, session: str | None = None) -> tuple[Change, ...]:
         """The changes that can be undone, newest first; of one session or of all."""

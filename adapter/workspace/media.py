@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
-import time
+import subprocess
+import sys
+from importlib.util import find_spec
 
 from adapter.errors import ToolError
 from adapter.operations import MediaKind
+from adapter.workspace import pdf_pages
 
 MAX_MEDIA_BYTES = 10_000_000
 """Of an image, sound or video that is given to the model."""
@@ -16,7 +20,9 @@ HEAD_BYTES = 1_000_000
 MAX_PDF_BYTES = 50_000_000
 """Of a PDF file that is read."""
 PDF_SECONDS = 20.0
-"""For the text of a PDF file."""
+"""Of processor time for the text of a PDF file; twice as long by the clock."""
+PDF_MEMORY = 200 * 1024 * 1024
+"""Of the process that reads a PDF file."""
 
 _SIGNATURES: tuple[tuple[bytes, int, MediaKind, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", 0, "image", "image/png"),
@@ -53,7 +59,7 @@ _NEXT: dict[MediaKind, str] = {
 }
 
 _DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
-"""What damaged files make pypdf and imagesize raise, beside errors of their own."""
+"""What damaged files make imagesize raise."""
 
 
 def recognise(head: bytes) -> tuple[MediaKind, str] | None:
@@ -89,31 +95,36 @@ def _pixels(head: bytes) -> tuple[int, int]:
 
 
 def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a PDF, each page under a line with its number, and notes. Raises ToolError when there is none."""
-    try:
-        import pypdf
-    except ImportError:
+    """The text of a PDF, each page under a line with its number, and notes. Raises ToolError when there is none.
+
+    It is read in a process of its own, which has `PDF_SECONDS` and `PDF_MEMORY`: what was read until then is given.
+    """
+    if find_spec("pypdf") is None:
         raise ToolError(
             f"{shown} is a PDF; its text can be read when pypdf is installed (pip install 'toolcall-adapter[pdf]'). "
             f"Until then {_NEXT['pdf']}"
-        ) from None
-    deadline = time.monotonic() + PDF_SECONDS
-    pages: list[str] = []
-    notes: tuple[str, ...] = ()
-    has_text = False
-    try:
-        reader = pypdf.PdfReader(io.BytesIO(data))
-        total = len(reader.pages)
-        for number, page in enumerate(reader.pages, 1):
-            if time.monotonic() > deadline:
-                notes = (f"only {number - 1} of {total} pages were read: the limit is {PDF_SECONDS:g} s",)
-                break
-            text = page.extract_text()
-            has_text = has_text or bool(text.strip())
-            pages.append(f"--- page {number} of {total} ---\n{text.strip()}\n")
-    except (pypdf.errors.PyPdfError, *_DAMAGE) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ToolError(f"{shown} is a PDF that cannot be read ({reason}); {_NEXT['pdf']}") from error
-    if not has_text:
+        )
+    texts, total, end = _pages(data)
+    pages = [f"--- page {number} of {total} ---\n{text.strip()}\n" for number, text in enumerate(texts, 1)]
+    if end and not texts:
+        raise ToolError(f"{shown} is a PDF that cannot be read ({end}); {_NEXT['pdf']}")
+    if not any(text.strip() for text in texts):
         raise ToolError(f"{shown} is a PDF without text ({len(pages)} pages), probably scanned; use OCR on it")
-    return "\n".join(pages), notes
+    return "\n".join(pages), (f"only {len(pages)} of {total} pages were read: {end}",) if end else ()
+
+
+def _pages(data: bytes) -> tuple[list[str], int, str]:
+    """The texts of the pages, how many there are, and why they are not all read, if they are not."""
+    words = [sys.executable, "-I", pdf_pages.__file__, f"{PDF_SECONDS:.0f}", str(PDF_MEMORY)]
+    try:
+        done = subprocess.run(words, input=data, capture_output=True, timeout=2 * PDF_SECONDS, check=False)
+        output = done.stdout
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout or b""
+    except OSError as error:
+        return [], 0, error.strerror or str(error)
+    whole, _, _ = output.rpartition(b"\n")  # the last line may be cut off
+    said = [json.loads(line) for line in whole.splitlines()]
+    total = next((each["total"] for each in said if "total" in each), 0)
+    end = next((each["end"] for each in said if "end" in each), f"it takes more than {PDF_SECONDS:g} s")
+    return [each["text"] for each in said if "text" in each], total, end

@@ -17,6 +17,7 @@ from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root
 from adapter.workspace.names import is_git
 from adapter.workspace.place import Place, open_child_directory, open_regular, require_existing
+from adapter.workspace.planned import Plan
 from adapter.workspace.store import Step
 from adapter.workspace.transactions import Stage
 from adapter.workspace.walk import Limits, Walk
@@ -43,15 +44,36 @@ def check_delete(root: Root, operation: Delete) -> str:
     return f"delete the directory {shown} and the {entries} entries in it"
 
 
+def plan_delete(desk: Desk, operation: Delete) -> Plan:
+    """Delete a file, a link (not its target) or, when ``recursive``, a directory with all it holds.
+
+    Where nothing can be kept of it, because the disk is full, whoever approves is told that it is for good.
+    """
+    summary = check_delete(desk.root, operation)
+    with explained(f"{visible(operation.path)} was not deleted"):
+        kept = desk.history.can_keep()
+    if not kept:
+        summary += " for good (the disk is full: no undo)"
+    return Plan(summary, lambda: _delete(desk, operation, kept))
+
+
 def delete(desk: Desk, operation: Delete) -> Done:
-    """Delete a file, a link (not its target) or, when ``recursive``, a directory with all it holds."""
+    return _delete(desk, operation, desk.history.can_keep())
+
+
+def _delete(desk: Desk, operation: Delete, kept: bool) -> Done:
     summary = check_delete(desk.root, operation)
     with desk.root.locate(operation.path, follow=False, write=True) as place:
         require_existing(place)
         with explained(f"{place.shown} was not deleted"):
             entries = trees.count(place.name, place.dirfd) + 1
+    path = "/".join(place.parts)
     with explained(f"{place.shown} was not deleted"):
-        notes = desk.history.commit(summary, (), [Step(kind="take", path="/".join(place.parts))], {})
+        if kept:
+            notes = desk.history.commit(summary, (), [Step(kind="take", path=path)], {})
+        else:
+            desk.history.remove_for_good(path)
+            notes = ("nothing of it was kept, because the disk is full: this cannot be undone",)
     desk.seen.forget(place.parts)
     return Done(place.shown, entries=entries, notes=notes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import Counter
@@ -243,7 +244,11 @@ class _Search:
         try:
             with open_regular(place) as descriptor:
                 text = _source_text(descriptor, place)
-        except (ToolError, PermissionError):
+        except (ToolError, FileNotFoundError):  # binary; deleted meanwhile
+            return
+        except OSError as error:
+            reason = os.strerror(error.errno or 0).lower()
+            self.notes.append(f"{shown} was not looked into for symbols: {reason}")
             return
         if text is None:
             self.notes.append(f"{shown} is larger than {MAX_SOURCE_BYTES} bytes; its symbols were not searched")

@@ -70,7 +70,7 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
         case MakeDirectory():
             return Plan(f"make the directory {visible(operation.path)}", lambda: files.make_directory(desk, operation))
         case Delete():
-            return Plan(moves.check_delete(root, operation), lambda: moves.delete(desk, operation))
+            return moves.plan_delete(desk, operation)
         case Move():
             return Plan(moves.check_move(root, operation), lambda: moves.move(desk, operation))
         case Copy():

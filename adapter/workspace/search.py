@@ -43,14 +43,16 @@ TEXT_SECONDS = 0.5
 """Processor time for a whole file, after which its lines are searched one by one."""
 SEARCH_SECONDS = 20.0
 """For a search; what was found until then is given."""
+GIT_ALONE = frozenset({".git"})
+"""Left out where ignored files are asked for: what git keeps is no file of the user's."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def grep(root: Root, operation: Grep) -> GrepHits:
     """Every line that matches, file by file in the order asked for, with the context asked for.
 
-    Binary files, ignored files and the usual build directories are left out,
-    unless ``path`` is itself a file.
+    Binary files, and unless they are asked for ignored files and the usual build
+    directories, are left out, but not when ``path`` is itself a file.
     """
     search = _Search(operation)
     with root.locate(operation.path) as place:
@@ -61,7 +63,14 @@ def grep(root: Root, operation: Grep) -> GrepHits:
                 search.notes.append(f"{place.shown} was not searched: it is a binary file")
     if not single:
         wanted = search.may_want if operation.file_patterns else None
-        walk = Walk(root, operation.path, skip=COMMON_DIRECTORIES, gitignore=True, wanted=wanted)
+        walk = Walk(
+            root,
+            operation.path,
+            skip=GIT_ALONE if operation.ignored else COMMON_DIRECTORIES,
+            gitignore=not operation.ignored,
+            ignore=[GlobMatcher(pattern) for pattern in operation.leave_out],
+            wanted=wanted,
+        )
         for node in walk:
             if not node.is_file or not search.wants(node.path, node.name):
                 continue

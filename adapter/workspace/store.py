@@ -7,6 +7,7 @@
         00000012-3456/                                a change that was made: number, bytes kept
             record.json, 0, 0.after, 1 ...            what was done, what was there before and after
         batch                                         the number before a batch began
+        room                                          written and removed, to see whether the disk is full
         rescued/                                      what could neither be put back nor thrown away
 
 The open directory is also the lock: whoever holds it makes changes, and what a
@@ -30,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapter.errors import ToolError
 from adapter.workspace import trees
+from adapter.workspace.faults import FULL
 from adapter.workspace.place import OPEN_DIRECTORY
 
 if sys.platform != "win32":  # where Root says so in words
@@ -42,6 +44,8 @@ MAX_CHANGES = 1_000
 MAX_KEPT_BYTES = 256 * 1024 * 1024
 """Kept for undoing, in one workspace; the oldest changes are forgotten first. A change larger than
 this is made and cannot be undone."""
+ROOM_BYTES = 1024 * 1024
+"""Where less is free, nothing is kept of what is deleted: deleting is how room is made."""
 MAX_AGE_S = 30 * 24 * 3600.0
 """Records of a workspace that nobody changed for so long are removed."""
 
@@ -122,6 +126,25 @@ class Store:
     def holds(self, *names: str) -> bool:
         """Whether one of ``names`` is there, looked at without the lock."""
         return any(os.path.lexists(os.path.join(self.directory, name)) for name in names)  # noqa: PTH118
+
+    def has_room(self) -> bool:
+        """Whether something can be kept here: not on a full disk, or when a quota is used up. Raises OSError."""
+        if not self.exists:
+            above = self._directory
+            while not os.path.isdir(above):  # noqa: PTH112
+                above = os.path.dirname(above)  # noqa: PTH120
+            free = os.statvfs(above)
+            return free.f_bavail * free.f_frsize >= ROOM_BYTES
+        with self.locked() as held:
+            try:
+                write_bytes(held, "room", bytes(ROOM_BYTES))
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                return False
+            finally:
+                trees.remove("room", held)
+        return True
 
     def close(self) -> None:
         if self._temporary:

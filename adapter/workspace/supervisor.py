@@ -12,6 +12,11 @@
 
 ``filter`` is a system call filter in hexadecimal; ``wrapped`` says that argv is bubblewrap's, around the program.
 
+    python -I -S supervisor.py --accompany PROGRAM ARGUMENT ...
+
+runs a program that speaks with the host on its standard input and output, until it has ended or the host has closed
+its end.
+
 On Linux it is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): a process
 that made itself a session, forked twice or became a daemon is given to it when
 its parent ends, so that a walk from the supervisor down finds all of them.
@@ -43,10 +48,12 @@ MAX_FILE_BYTES = 16 * 1024**3
 """Of a file that a command writes (RLIMIT_FSIZE)."""
 POLL_MS = 50
 """Until processes are counted again."""
+LEAVE_S, END_S = 1.5, 1.0
+"""How long an accompanied program may go on once nobody speaks with it any more, and then after SIGTERM."""
 GIVE_UP_S = 5.0
 """A process in uninterruptible sleep cannot be killed; it is not waited for longer."""
 HAS_PROC = os.path.isdir("/proc/self/task")  # noqa: PTH112 - pathlib takes as long to import as the rest
-_PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 22, 24, 36, 38
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 _SECCOMP_MODE_FILTER = 2
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _KEPT_CAPABILITIES = (0, 1, 3, 4)
@@ -79,6 +86,57 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
     if job["wrapped"] and status is None:
         left = max(left - 1, 0)  # the program itself
     return {"exit": status, "left": left, "reason": reason}
+
+
+def accompany(argv: list[str]) -> int:
+    """Run a program with our own standard input and output; its exit status, once nothing of it is left."""
+    import time
+
+    _become_subreaper()
+    woken = _wake_on_child()
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    program = _start_beside(argv)
+    poller = select.poll()
+    poller.register(0, 0)  # POLLHUP comes all the same
+    poller.register(woken, select.POLLIN)
+    due, is_asked = float("inf"), False
+    while True:
+        now = time.monotonic()
+        for descriptor, _ in poller.poll(None if due == float("inf") else max(0.0, due - now) * 1_000):
+            if descriptor == 0:
+                poller.unregister(0)
+                due = min(due, time.monotonic() + LEAVE_S)
+            elif signal.SIGTERM in _heard(woken) and not is_asked:
+                due = 0.0
+        for pid, status in _reaped():
+            if pid == program:
+                _end_all(program, is_wrapped=False)
+                return status
+        if time.monotonic() >= due:
+            if is_asked:
+                _end_all(program, is_wrapped=False)
+                return 128 + signal.SIGKILL
+            _ask_to_end(program, is_wrapped=False)
+            due, is_asked = time.monotonic() + END_S, True
+
+
+def _start_beside(argv: list[str]) -> int:
+    """Start a program in a session of its own; its id. It does not outlive us, whatever happens."""
+    program = os.fork()
+    if program:
+        return program
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        if sys.platform == "linux":
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
 
 
 def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str]:
@@ -380,6 +438,8 @@ def _read_job(descriptor: int) -> bytes:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--accompany":
+        sys.exit(accompany(sys.argv[2:]))
     report = supervise(int(sys.argv[1]), (int(sys.argv[2]), int(sys.argv[3])))
     with suppress(OSError):
         os.write(int(sys.argv[1]), json.dumps(report).encode() + b"\n")

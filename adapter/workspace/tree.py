@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from time import localtime, strftime
 
 from adapter.errors import ToolError
 from adapter.operations import Entry, FindByName, Glob, Listing, Paths, Tree
@@ -37,12 +38,21 @@ def list_tree(root: Root, operation: Tree) -> Listing:
     omitted = 0
     for node in walk:
         if len(entries) < operation.limit:
-            entries.append(Entry(visible(node.path), node.depth, node.is_directory))
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                entries.append(_entry(node, operation.details))
             continue
         omitted += 1
         if omitted >= MAX_COUNTED:
             break
     return Listing(_shown(walk.parts), tuple(entries), omitted, tuple(walk.notes))
+
+
+def _entry(node: Node, details: bool) -> Entry:
+    entry = Entry(visible(node.path), node.depth, node.is_directory)
+    if not details:
+        return entry
+    status = node.status()
+    return replace(entry, size=status.st_size, modified=strftime("%Y-%m-%d %H:%M", localtime(status.st_mtime)))
 
 
 def find_by_name(root: Root, operation: FindByName) -> Paths:
@@ -55,12 +65,16 @@ def find_by_name(root: Root, operation: FindByName) -> Paths:
     if operation.max_depth is not None and operation.max_depth < 1:
         raise ToolError(f"max_depth {operation.max_depth} reaches nothing; give 1 or more")
     wanted = operation.text.casefold()
-    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES)
-    return _collect(walk, lambda node: wanted in node.name.casefold(), operation.limit)
+
+    def is_meant(name: str) -> bool:
+        return wanted in name.casefold()
+
+    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, wanted=is_meant)
+    return _collect(walk, lambda node: is_meant(node.name), operation.limit)
 
 
 def find_by_glob(root: Root, operation: Glob) -> Paths:
-    """Files, not directories, whose path below ``path`` matches; hidden ones too, and ignored ones unless told.
+    """Files whose path below ``path`` matches, directories if asked for; hidden ones too, and ignored ones unless told.
 
     Build and dependency directories are looked into only when the pattern names them.
     """
@@ -70,18 +84,20 @@ def find_by_glob(root: Root, operation: Glob) -> Paths:
     matcher = GlobMatcher(operation.pattern, operation.case_sensitive)
     skip = COMMON_DIRECTORIES - set(operation.pattern.split("/"))
     walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, wanted=matcher.may_match)
-    if operation.order == "newest":
-        return _newest(walk, matcher, operation.limit)
-    return _collect(walk, lambda node: not node.is_directory and matcher.matches(node.path), operation.limit)
+
+    def accepts(node: Node) -> bool:
+        return (operation.directories or not node.is_directory) and matcher.matches(node.path)
+
+    return (_newest if operation.order == "newest" else _collect)(walk, accepts, operation.limit)
 
 
-def _newest(walk: Walk, matcher: GlobMatcher, limit: int) -> Paths:
+def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> Paths:
     """All that match are looked at, the ``limit`` changed last are given."""
     found: list[tuple[int, str]] = []
     for node in walk:
-        if not node.is_directory and matcher.matches(node.path):
+        if accepts(node):
             with suppress(FileNotFoundError):  # deleted meanwhile
-                found.append((-node.modified_ns(), "/".join((*walk.parts, node.path))))
+                found.append((-node.status().st_mtime_ns, "/".join((*walk.parts, node.path))))
     paths = tuple(visible(path) for _, path in sorted(found)[:limit])
     return Paths(paths, len(found) > limit, tuple(walk.notes))
 

@@ -21,7 +21,9 @@ from adapter.workspace.place import Place, open_child_directory, open_regular
 @dataclass(frozen=True, slots=True)
 class Limits:
     entries: int = 200_000
-    """Looked at in one walk of a tree."""
+    """Looked at in one walk of a tree; of one directory, those that a name already rules out do not count."""
+    names: int = 2_000_000
+    """Of one directory."""
     depth: int = 64
     """Levels of directories."""
     seconds: float = 10.0
@@ -42,14 +44,13 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
     is_directory: bool
     is_file: bool
 
-    def modified_ns(self) -> int:
-        """The time of the last change, in nanoseconds since the epoch."""
-        return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False).st_mtime_ns
+    def status(self) -> os.stat_result:
+        """Its status now."""
+        return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
 
     def place(self, above: tuple[str, ...]) -> Place:
         """The node as a place below the root; its status is looked at now."""
-        status = os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
-        return Place(self.dirfd, self.name, (*above, *self.path.split("/")), status)
+        return Place(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
 
 
 _Entry: TypeAlias = tuple[str, bool, bool]
@@ -158,16 +159,16 @@ class Walk:
         self._levels.append(_Level(descriptor, prefix, iter(kept), rules))
 
     def _entries(self, descriptor: int) -> list[_Entry]:
-        wanted = self._wanted
+        wanted = self._wanted or _anything
         with os.scandir(descriptor) as scan:
-            found = [
+            named = (
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
-                for entry in islice(scan, self._limits.entries + 1)
-            ]
-        if wanted is not None:
-            self._seen += len(found)
-            found = [entry for entry in found if entry[1] or wanted(entry[0])]
-            self._seen -= len(found)  # these are counted when they are given
+                for entry in islice(scan, self._limits.names)
+                if wanted(entry.name) or entry.is_dir(follow_symlinks=False)
+            )
+            found = list(islice(named, self._limits.entries + 1))
+            if next(scan, None) is not None and len(found) <= self._limits.entries:
+                self._stop(f"{self._limits.names} names in a directory")
         if self._directories_first:
             return sorted(found, key=lambda entry: (not entry[1], entry[0].casefold(), entry[0]))
         return sorted(found)
@@ -206,6 +207,10 @@ class Walk:
         note = f"the search stopped at its limit of {limit}; give a narrower path"
         if note not in self.notes:
             self.notes.append(note)
+
+
+def _anything(_: str) -> bool:
+    return True
 
 
 def files_below(root: Root, start: str = ".", limit: int = 1_000) -> list[str]:

@@ -1,6 +1,7 @@
 """Promptly's shell tools: every field of an entry does what the document says."""
 
 import json
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from adapter.dialects import get_dialect
 from adapter.dialects.promptly import (
     BUILT_IN,
     DIALECT,
+    RipGrepIncludingHidden,
     ShellTool,
     default_entries,
     make_dialect,
@@ -271,12 +273,12 @@ def chosen(entries, *filters):
 def test_opt_in_tools_wait_for_a_matching_include():
     """C124, C143, C125: include chooses and enables, exclude comes last; letters count as they are."""
     entries = [entry(name="ReadOne"), entry(name="ReadTwo", optIn=True), entry(name="Other")]
-    built_in = [kind.naming.name for kind in BUILT_IN]
+    built_in = [kind.naming.name for kind in BUILT_IN if kind is not RipGrepIncludingHidden]
     assert chosen(entries) == [*built_in, "ReadOne", "Other"]
     assert chosen(entries, ["Read"]) == ["ReadOne", "ReadTwo"]
     assert chosen(entries, ["Two", "Other"]) == ["ReadTwo", "Other"]
     assert chosen(entries, ["Read"], ["Two"]) == ["ReadOne"]
-    assert chosen(entries, [], ["Read", "File", "Make"]) == ["SearchAndReplace", "SearchText", "Other"]
+    assert chosen(entries, [], ["Read", "File", "Make", "Rip", "Line"]) == ["SearchAndReplace", "SearchText", "Other"]
     assert chosen(entries, [], ["read"]) == [*built_in, "ReadOne", "Other"]
 
 
@@ -359,22 +361,94 @@ def test_the_default_tools_work(tmp_path):
         assert (tmp_path / "a/b.txt").read_text() == "one\ntwo\n-three\nfour\n"
         run("SearchAndReplace", search="o", replace="0", file="a/b.txt")
         assert (tmp_path / "a/b.txt").read_text() == "0ne\ntw0\n-three\nf0ur\n"
-        assert run("ShowFileContents", file="a/b.txt") == "0ne\ntw0\n-three\nf0ur"
-        assert run("ShowFileContents", file="a/b.txt", startLine=1, lineCount=2) == "tw0\n-three"
-        assert run("ShowFileContents", file="a/b.txt", startLine=3) == "f0ur"
-        assert run("ShowFileContents", file="a/b.txt", lineCount=1) == "0ne"
-        assert run("LineCount", file="a/b.txt") == "4 ./a/b.txt"
+        assert run("ShowFileContents", file="a/b.txt") == "0ne\ntw0\n-three\nf0ur\n"
+        assert run("ShowFileContents", file="a/b.txt", startLine=1, lineCount=2) == "tw0\n-three\n"
+        assert run("ShowFileContents", file="a/b.txt", startLine=3) == "f0ur\n"
+        assert run("ShowFileContents", file="a/b.txt", lineCount=1) == "0ne\n"
+        assert run("LineCount", file="a/b.txt") == "4 a/b.txt"
         assert run("SearchText", pattern="-t|f", path=".") == "a/b.txt:3:-three\na/b.txt:4:f0ur"
         run("TouchFile", file="-c")
         run("MakeDirectory", dir="x/y")
         run("MoveFiles", source="-c", destination="x/y/-c")
         run("CopyFiles", source="x", destination="z")
-        assert sorted(run("FindFiles", pattern="?c", path=".").split()) == ["./x/y/-c", "./z/y/-c"]
+        assert sorted(run("FindFiles", pattern="?c", path=".").split()) == ["x/y/-c", "z/y/-c"]
         run("RemoveFiles", target="x")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "z"]
         assert "b.txt" in run("ListFiles", path="a")
-        assert " z" in run("ListFiles")
+        assert " z/" in run("ListFiles")
         assert (tmp_path / "z/y/-c").exists()
+
+
+def test_reading_and_searching_need_no_program_and_cannot_be_flooded(tmp_path):
+    """awk took the processor until its time was over, rg gigabytes of memory."""
+    with (tmp_path / "holes").open("wb") as file:
+        file.write(b"first\nsecond\n")
+        file.truncate(20 * 1024**3)
+    (tmp_path / "line").write_bytes(b"needle " * 5_000_000)
+    with Workspace(tmp_path, "promptly") as workspace:  # without approval
+        shown = workspace.run("ShowFileContents", {"file": "holes", "startLine": 1, "lineCount": 1})
+        assert (shown.ok, shown.content) == (
+            False,
+            "tool_error: holes is large (21474836480 bytes) and is no UTF-8 text; use a command on it",
+        )
+        shown = workspace.run("ShowFileContents", {"file": "line"})
+        assert shown.ok
+        assert shown.content.startswith(
+            "Showing lines 1-1 of a large file (for more: startLine=1).\n---\nneedle needle"
+        )
+        assert len(shown.content) <= 51_200
+        for tool, more in [("RipGrep", {}), ("RipGrepWithGlob", {"glob": ["l*", "!*.c"]}), ("SearchText", {})]:
+            found = workspace.run(tool, {"pattern": "needle", "path": ".", **more})
+            assert "line was not searched: 35000000 bytes, more than 4194304" in found.content
+        assert workspace.run("LineCount", {"file": "line"}).content == "0 line"
+
+
+def test_pages_of_a_file_say_how_to_read_on(tmp_path):
+    """By the tool's own words: startLine is the number of lines to skip."""
+    (tmp_path / "f").write_text("".join(f"{number}\n" for number in range(1, 2_501)))
+    with Workspace(tmp_path, "promptly") as workspace:
+
+        def run(**arguments):
+            return workspace.run("ShowFileContents", {"file": "f", **arguments})
+
+        assert run().content.startswith("Showing lines 1-2000 of 2500 (for more: startLine=2000).\n---\n1\n2\n")
+        assert run(startLine=2_000).content == "".join(f"{number}\n" for number in range(2_001, 2_501))
+        assert run(startLine=2, lineCount=2).content == "3\n4\n"
+        assert run(startLine=2_499, lineCount=9).content == "2500\n"
+        assert "line 2501 is beyond the end: f has 2500 lines" in run(startLine=2_500).content
+        assert not run(startLine=-1).ok
+        assert not run(lineCount=0).ok
+
+
+def test_one_name_is_one_line(tmp_path):
+    """A line break in a name makes no second entry; nothing in one is a terminal's command."""
+    (tmp_path / "a\nb \x1b[2J").write_text("needle\n")
+    (tmp_path / "d").mkdir()
+    with Workspace(tmp_path, "promptly") as workspace:
+        head, name, folder = workspace.run("ListFiles", {}).content.split("\n")
+        assert head == "./"
+        assert re.fullmatch(r" +7 \d{4}-\d\d-\d\d \d\d:\d\d a\\x0ab \\x1b\[2J", name)
+        assert re.fullmatch(r" +- \d{4}-\d\d-\d\d \d\d:\d\d d/", folder)
+        assert workspace.run("FindFiles", {"pattern": "*", "path": "."}).content == "a\\x0ab \\x1b[2J\nd"
+        assert workspace.run("RipGrep", {"pattern": "n", "path": "."}).content == "a\\x0ab \\x1b[2J:1:needle"
+
+
+def test_the_searches_leave_out_what_they_say(tmp_path):
+    """Ignored files, and files by a glob that begins with an exclamation mark."""
+    for name in ("a.c", "a_test.c", "build/o.c", "lib/b.c", ".git/x.c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    (tmp_path / ".gitignore").write_text("lib/\n")
+    with Workspace(tmp_path, make_dialect([], ["Rip"])) as workspace:
+
+        def found(tool, **more):
+            return workspace.run(tool, {"pattern": "x", "path": ".", **more}).content.split("\n")
+
+        assert found("RipGrep") == ["a.c:1:x", "a_test.c:1:x"]
+        assert found("RipGrepWithGlob", glob=["*.c", "!*_test.c"]) == ["a.c:1:x"]
+        assert found("RipGrepWithGlob", glob=["!*_test.c"]) == ["a.c:1:x"]
+        everywhere = ["a.c:1:x", "a_test.c:1:x", "build/o.c:1:x", "lib/b.c:1:x"]
+        assert found("RipGrepIncludingHidden") == everywhere
 
 
 def test_the_shipped_entries_are_right():

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -246,17 +247,17 @@ class Kills:
 def change_forever(directory: Path, next_change: Callable[[int], Operation], version: int, begun: int) -> None:
     with open_desk(directory) as desk:
         os.write(begun, b".")
-        while True:
-            version += 1
-            plan(desk, next_change(version)).commit()
+        for number in count(version + 1):
+            plan(desk, next_change(number)).commit()
+            os.write(begun, b".")
 
 
 def overwrite_forever(directory: Path, version: int, begun: int) -> None:
     """What our writes are not: the file opened and written in place."""
     os.write(begun, b".")
-    while True:
-        version += 1
-        (directory / "target").write_text(version_text(version), encoding="utf-8")
+    for number in count(version + 1):
+        (directory / "target").write_text(version_text(number), encoding="utf-8")
+        os.write(begun, b".")
 
 
 def kill_one_file(directory: Path, name: str, kills: int, seed: int = 0) -> Kills:
@@ -275,7 +276,8 @@ def kill_one_file(directory: Path, name: str, kills: int, seed: int = 0) -> Kill
                 change_forever(directory, SINGLE[name], version, begun)
             finally:
                 os._exit(1)
-        os.read(waiting, 1)
+        for _ in range(1 + results.kills % 2):  # on a busy machine no change may come in the time below
+            os.read(waiting, 1)
         time.sleep(choice.uniform(0.0, 0.06))
         os.close(waiting)
         os.close(begun)

@@ -312,3 +312,22 @@ def test_no_encoding_is_guessed_in_which_ascii_is_not_ascii(directory, workspace
     (directory / "f").write_bytes(b"a\x0bb\x80\x81")
     workspace.run("apply_edit", {"path": "f", "old_text": "a", "new_text": "A"})
     assert (directory / "f").read_bytes() in (b"A\x0bb\x80\x81", b"a\x0bb\x80\x81")
+
+
+def test_a_guess_does_not_hide_a_place_that_the_bytes_have(directory, refusal):
+    """In cp932 the last two bytes before `n y` are one character, and the text would stand in one place alone."""
+    before = b"\tz = 1 #0;\r    return y #1\r\n    retu\x80\x81rn y #2  \r"
+    (directory / "f").write_bytes(before)
+    assert "give longer ones" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
+    assert (directory / "f").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "data", [b"caf\xe9 \xfe\nlast\n", b"one\xff\nlast\n", b"\x80\x81\n last\n\xc3", "∵\nlast\n".encode("cp932")]
+)
+def test_a_file_in_no_known_encoding_is_read_and_edited(data, directory, run):
+    """What is asked for in ASCII is done, and every other byte stays, whatever it may mean."""
+    (directory / "f").write_bytes(data)
+    assert "last" in run("read_file", path="f")
+    run("apply_edit", path="f", old_text="last", new_text="end")
+    assert (directory / "f").read_bytes() == data.replace(b"last", b"end")

@@ -1,6 +1,9 @@
 """Deleting, moving and copying trees: links stay links, nothing is overwritten, it really happens."""
 
 import os
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
@@ -102,3 +105,70 @@ def test_create_directory_is_idempotent(run, refusal, tree):
     assert (tree / "m" / "n" / "o").is_dir()
     assert "not a directory" in refusal("create_directory", path="src/a.txt")
     assert "not a directory" in refusal("create_directory", path="src/a.txt/x")
+
+
+FULL_DISK = """
+    import os, pathlib, sys
+    from adapter.workspace import Workspace
+    disk = pathlib.Path(sys.argv[1])
+    (disk / "ws/src/deep").mkdir(parents=True)
+    (disk / "ws/src/deep/big").write_bytes(bytes(3_000_000))
+    (disk / "ws/a.txt").write_bytes(bytes(2_000_000))
+    (disk / "ws/b.txt").write_bytes(bytes(2_000_000))
+    def fill():
+        with (disk / "filler").open("ab", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4_096))
+            except OSError:
+                pass
+    asked = []
+    def approve(approval):
+        asked.append(approval.summary)
+        return "b.txt" not in approval.summary
+    with Workspace(disk / "ws", approve=approve, state=disk / "state") as workspace:
+        def run(tool, **arguments):
+            return workspace.run(tool, arguments)
+        assert run("write_file", path="first", content="").ok
+        assert run("delete_file", path="first").content == "Deleted first."
+        workspace.undo()
+        fill()
+        assert not run("write_file", path="new.txt", content="x" * 100_000).ok
+        result = run("delete_file", path="a.txt")
+        assert result.content == (
+            "Deleted a.txt.\\n(note: nothing of it was kept, because the disk is full: this cannot be undone)"
+        ), result.content
+        assert run("write_file", path="new.txt", content="x" * 100_000).ok
+        assert workspace.changes()[0].summary == "create new.txt"
+        fill()
+        before = os.statvfs(disk).f_bavail
+        assert not run("delete_file", path="b.txt").ok
+        assert (disk / "ws/b.txt").stat().st_size == 2_000_000
+        assert run("delete_file", path="src", recursive=True).ok
+        assert (os.statvfs(disk).f_bavail - before) * os.statvfs(disk).f_frsize >= 3_000_000
+        print(*asked, sep="\\n")
+        print(*sorted(os.listdir(disk / "ws")), sep="\\n")
+"""
+
+
+def test_deleting_makes_room_on_a_full_disk(tmp_path):
+    """Nothing can be kept of it there, which the user is asked about and the model told; other changes go on then."""
+    script = textwrap.dedent(FULL_DISK)
+    mount = f'mount -t tmpfs -o size=10m none {tmp_path} && exec "$0" -c "$1" {tmp_path}'
+    words = ["unshare", "-rm", "sh", "-c", mount, sys.executable, script]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "create first",
+        "delete first",
+        "create new.txt",
+        "delete a.txt for good (the disk is full: no undo)",
+        "create new.txt",
+        "delete b.txt for good (the disk is full: no undo)",
+        "delete the directory src and the 2 entries in it for good (the disk is full: no undo)",
+        "b.txt",
+        "first",
+        "new.txt",
+    ]

@@ -1,13 +1,14 @@
 """Reading within limits: lines, characters, memory; directories, images and PDFs where text was expected."""
 
 import sys
+import zlib
 
 import pytest
 
 from adapter.dialects.base import expect
 from adapter.errors import ToolError
 from adapter.operations import FileText, Listing, Media, ReadText
-from adapter.workspace import reading
+from adapter.workspace import media, reading
 from adapter.workspace.reading import read_text
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -124,6 +125,28 @@ def test_pdfs_without_text_or_reader_say_what_to_do(desk, directory, monkeypatch
     monkeypatch.setitem(sys.modules, "pypdf", None)
     with pytest.raises(ToolError, match=r"toolcall-adapter\[pdf\]"):
         read_text(desk, ReadText("f.pdf"))
+
+
+def test_a_page_that_unpacks_to_millions_of_instructions_costs_what_was_granted(read, directory, monkeypatch):
+    """The pages before it are given, and why the rest is missing; the memory is that of a process of its own."""
+    bomb = zlib.compress(b"BT /F1 1 Tf (a) Tj ET\n" * 500_000, 9)
+    stream = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(bomb), bomb)
+    whole = make_pdf("hello from a page")
+    place = len(whole)
+    objects = b"5 0 obj\n%s\nendobj\n" % stream
+    second = place + len(objects)
+    objects += b"6 0 obj\n<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << >> >> >>\nendobj\n"
+    pages = place + len(objects)
+    objects += b"2 0 obj\n<< /Type /Pages /Kids [3 0 R 6 0 R] /Count 2 >>\nendobj\n"
+    entries = b"xref\n2 1\n%010d 00000 n \n5 2\n%010d 00000 n \n%010d 00000 n \n" % (pages, place, second)
+    start = place + len(objects)
+    before = whole.rsplit(b"startxref\n")[1].split(b"\n")[0]
+    trailer = b"trailer << /Size 7 /Root 1 0 R /Prev %s >>\nstartxref\n%d\n%%%%EOF\n" % (before, start)
+    (directory / "f.pdf").write_bytes(whole + objects + entries + trailer)
+    monkeypatch.setattr(media, "PDF_MEMORY", 100 * 1024 * 1024)
+    found = read("f.pdf")
+    assert found.text == "--- page 1 of 2 ---\nhello from a page\n"
+    assert found.notes == ("only 1 of 2 pages were read: it takes too much memory",)
 
 
 # ------------------------------------------------------------------- large files

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Generator, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ class Markers:
 
     def __init__(self, *literals: str) -> None:
         self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
-        self._pattern = re.compile(alternatives(self.literals) or _NEVER, re.ASCII)
         anchored: dict[str, dict[int, list[str]]] = {}
         for literal in self.literals:
             offset = _anchor_of(literal)
@@ -44,7 +43,7 @@ class Markers:
             for char, offsets in anchored.items()
             for spelling in (char, char.upper())
         }
-        self._at_anchor = re.compile("|".join(map(_at_anchor, anchored, anchored.values())) or _NEVER, re.ASCII)
+        self._anchored = anchored
         self._prefixes = {literal[:end] for literal in self.literals for end in range(1, len(literal))}
         starts = sorted({start for prefix in self._prefixes for start in (prefix[0], prefix[0].upper())})
         self._start = re.compile(f"[{re.escape(''.join(starts))}]") if starts else None
@@ -53,6 +52,17 @@ class Markers:
         """Matches in every text that holds a marker, or a part of one."""
         self.overlap = any(literal in self._prefixes for literal in self.literals)
         """Whether one may begin another; with this False `Source.may_go_on` need not look."""
+
+    # Compiled when first needed: of the sets that a parser has ready, an answer mostly needs one.
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(alternatives(self.literals) or _NEVER, re.ASCII)
+
+    @cached_property
+    def _at_anchor(self) -> re.Pattern[str]:
+        branches = map(_at_anchor, self._anchored, self._anchored.values())
+        return re.compile("|".join(branches) or _NEVER, re.ASCII)
 
     @property
     def anchors(self) -> tuple[str, ...]:

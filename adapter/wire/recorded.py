@@ -1,0 +1,96 @@
+r"""Exchanges with a model as lines of JSON: what it was sent, what it wrote, and which calls the client got of that.
+
+::
+
+    {"kind": "exchange", "time": "2026-11-21T09:30:00+00:00", "model": "qwen3", "format": "hermes", "sent": {...},
+     "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}]}
+
+`adapter serve --record` and ``wrap(client, record=...)`` write them, `adapter parse --exchange` shows what became of
+one and why, and `adapter replay` reads them all again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from adapter.errors import UsageError
+from adapter.events import JsonObject, Turn
+from adapter.parser import parse
+from adapter.policy import APPROVED
+from adapter.replies import with_reply
+from adapter.tools import ToolSet
+
+
+class RecordedCall(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    arguments: JsonObject
+
+
+class Exchange(BaseModel):
+    """One request to the model's server and its answer. ``sent``: the body. ``tools``: those that may be called.
+
+    ``text``: what the model wrote, and ``reasoning`` what the server had taken out of that. ``finish_reason``: the
+    server's, or ``incomplete`` where it broke off, or ``abandoned`` where the client did. ``asked_again``: a next
+    request was to bring something better.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    kind: Literal["exchange"] = "exchange"
+    time: str = ""
+    model: str = ""
+    format: str
+    """How the prompt says that calls are written; they are read in any."""
+    policy: str
+    generation_prompt: str | None = None
+    """As of `Parser`."""
+    sent: JsonObject
+    tools: tuple[JsonObject, ...]
+    is_restricted: bool = False
+    """More were described than may be called."""
+    is_parallel: bool = True
+    has_reply: bool = False
+    """The model was held to calls, of which one says something."""
+    text: str
+    reasoning: str = ""
+    finish_reason: str | None = None
+    calls: tuple[RecordedCall, ...] = ()
+    asked_again: bool = False
+
+    def turn(self) -> Turn:
+        """The text as the parser reads it, with each piece and why it was taken for what."""
+        tools = ToolSet(self.tools)
+        return parse(
+            self.text,
+            with_reply(tools)[0] if self.has_reply else tools,
+            finish_reason=self.finish_reason,
+            generation_prompt="" if self.reasoning else self.generation_prompt,
+            policy=APPROVED if self.has_reply else self.policy,
+        )
+
+
+def holds_exchanges(text: str) -> bool:
+    """Whether a file's ``text`` is one of exchanges: it says so at its beginning."""
+    return text.lstrip().startswith('{"kind": "exchange"')
+
+
+def read_exchanges(text: str, name: str) -> list[Exchange]:
+    """The exchanges of a file called ``name``. Raises UsageError naming the line that is none."""
+    exchanges = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            exchanges.append(Exchange.model_validate_json(line))
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]
+            place = ".".join(map(str, reason["loc"]))
+            raise UsageError(
+                f"{name}, line {number}: not an exchange ({place}: {reason['msg']}); "
+                "`adapter serve --record` writes such files"
+            ) from error
+    return exchanges
