@@ -17,7 +17,7 @@ from adapter.prompt import system_prompt
 from adapter.replies import ReplyParser, with_reply
 from adapter.session import Done, Limits, Message, Query, Run, Session
 from adapter.tools import Tool, ToolSet
-from adapter.transport import ChatClient, constraint_fields
+from adapter.transport import ChatClient, constraint_fields, waiting_fields
 
 if TYPE_CHECKING:
     from adapter.events import JsonObject
@@ -68,6 +68,9 @@ class Agent:
         self._chat = chat
         self._constraint = get_constraint(constraint)
         self._held = _held(chat, workspace.tools, self._constraint, self.format.name, self._reply)
+        if self._constraint == "arguments" and isinstance(chat, ChatClient):
+            waiting = waiting_fields(chat.endpoint.kind, workspace.tools, format=self.format.name)
+            self._chat = _Enforcing(chat, waiting)
         self._is_held = constraint in ("prefer", "required")
         self._observe = observe or (lambda _happening: None)
 

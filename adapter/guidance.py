@@ -28,8 +28,8 @@ from adapter.transport import ChatClient, Chunk, constraint_fields
 MAX_STRING = 400
 """Characters of a string in a call: longer ones are runaways with such models."""
 
-MAX_CALL_TOKENS = 600
-"""Enough for a string of `MAX_STRING` in which every character is a token."""
+MAX_CALL_TOKENS = 900
+"""Enough for a string of `MAX_STRING` in which every character is an escape of two tokens."""
 
 
 def tools_for_small(tools: ToolSet, evidence: Evidence) -> ToolSet:

@@ -59,6 +59,7 @@ class PairRules(Rules):
         self._frame, self.tail = pairs, ""
         self._start(pairs.colon, pairs.comma)
         self.bodies["char"] = f"{_unmarked(pairs.markers, _ESCAPED, ESCAPE)} | {ESCAPE}"
+        self.bodies["short"] = f"[^<{_ESCAPED}] | {ESCAPE}"
         self.bodies["unit"] = _unmarked(pairs.markers, _CONTROL)
         self.bodies["plain"] = f"[^<{_CONTROL}]"
         self.bodies["visible"] = f"[^< \\t\\n{_CONTROL}]"
@@ -108,6 +109,11 @@ class PairRules(Rules):
                 yield openings["string"], "unit{1,400}"
             case _:
                 yield openings[_TYPES[type(shape)]], self.expression(shape, hint)
+
+    def _string(self, shortest: int, longest: int | None) -> str:
+        if longest is None or longest >= SHORT:
+            return super()._string(shortest, longest)
+        return self.add(f"string-{shortest}-{longest}", rf'"\"" short{{{shortest},{longest}}} "\""')
 
     def _bare(self, shortest: int, longest: int | None) -> str:
         if longest is not None and longest < SHORT:

@@ -91,7 +91,7 @@ def _profile(model: Model, found: Probe) -> Profile | None:
     setup = best.setup
     return Profile(
         made=time.strftime("%Y-%m-%d"),
-        is_whole=not found.ended,
+        is_whole=not found.ended and len(best.outcomes) == len(TASKS),
         model=model,
         use=Use(format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native),
         before=found.before.score_of(len(best.outcomes)),

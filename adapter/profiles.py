@@ -62,7 +62,7 @@ class Use(_Table):
 
 
 class Profile(_Table):
-    """``before``: the server's own tool calling, ``after``: that in ``use``. ``is_whole``: nothing cut it short."""
+    """``before``: the server's own tool calling, ``after``: that in ``use``. ``is_whole``: all tasks were tried."""
 
     version: str = __version__
     made: str = ""

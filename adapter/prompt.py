@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -21,7 +21,9 @@ from adapter.dialects import Dialect, get_dialect
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format
+from adapter.formats.base import Format
 from adapter.host import Host
+from adapter.neutral import in_strings, neutralise
 from adapter.schema import type_name, types_of
 from adapter.tools import Tool, ToolDefinitions, ToolSet
 
@@ -48,11 +50,11 @@ def system_prompt(
     """
     if style not in get_args(Style):
         raise UsageError(f"unknown prompt style {style!r}; the styles are: {', '.join(get_args(Style))}")
-    definitions = _usual(get_dialect(dialect).tools) if tools is None else tools
-    described = [_describe(tool) for tool in ToolSet(definitions).values()]
-    if not described:
+    offered = ToolSet(_usual(get_dialect(dialect).tools) if tools is None else tools)
+    if not offered:
         raise UsageError("a system prompt needs at least one tool")
     chosen = get_format(format)
+    described = [_describe(_neutral(tool, chosen, offered)) for tool in offered.values()]
     example = next((tool for tool in described if tool.has_example), described[0])
     values = {
         "dialect": get_dialect(dialect).name,
@@ -98,6 +100,16 @@ class DescribedParameter:
     description: str
     default: str
     """As JSON; empty when there is none."""
+
+
+def _neutral(tool: Tool, format: Format, tools: ToolSet) -> Tool:
+    """The tool as a model may be told of it: what a server says of its tools is foreign text, as what they give."""
+
+    def neutral(text: str) -> str:
+        return neutralise(text, format, tools)
+
+    parameters: JsonObject = in_strings(neutral, tool.parameters)
+    return replace(tool, description=neutral(tool.description), parameters=parameters)
 
 
 def _describe(tool: Tool) -> Described:

@@ -215,7 +215,7 @@ class Reduction:
             if parts := _list(schema, keyword):
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 if rest.keys() & _COUNTING:
-                    parts = [_merged(rest, [rest, self._resolved(part)]) for part in parts]
+                    parts = [_merged({}, [rest, self._resolved(part)]) for part in parts]
                 return _any_of([self._reduce(part, (*path, keyword)) for part in parts])
         kinds = schema.get("type", _implied_type(schema))
         kinds = kinds if isinstance(kinds, list) else [kinds]

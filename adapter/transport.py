@@ -21,14 +21,16 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from adapter.context import Context, context_of
 from adapter.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
-from adapter.errors import TransportError
+from adapter.errors import TransportError, UsageError
 from adapter.events import Json, JsonObject
 from adapter.failures import UNKNOWN, Failure, failure_of
+from adapter.frames import opening_of
 from adapter.grammar import gbnf, json_schema
 from adapter.schema_shapes import Choices
 from adapter.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
 from adapter.secrets import Secrets
 from adapter.tools import Tool, ToolSet
+from adapter.wire.llama_cpp import as_chat, completion_request, is_lazy, lazy_fields, template_request, without_grammar
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -180,12 +182,39 @@ class ChatClient:
 
     def _open(self, body: JsonObject) -> tuple[Stream[ChatCompletionChunk], Json]:
         """A stream and its first event (None if it has none), so that all that fails until then may be tried again."""
-        response = self._client().chat.completions.create(model="", messages=[], stream=True, extra_body=body)
+        client = self._client()
+        prompt = self._prompt(body) if is_lazy(body) else None
+        if prompt is not None:
+            response = self._completion(completion_request({**body, "stream": True}, prompt))
+        else:
+            body = without_grammar(body) if is_lazy(body) else body
+            response = client.chat.completions.create(model="", messages=[], stream=True, extra_body=body)
         try:
             return response, next(response, None)
         except BaseException:
             response.close()
             raise
+
+    def _prompt(self, body: JsonObject) -> str | None:
+        """What llama.cpp's template makes of the messages; None where it cannot say."""
+        try:
+            answer = self._client().post(
+                f"{self.endpoint.root}/apply-template", body=template_request(body), cast_to=object
+            )
+        except sdk_errors() as error:
+            if status_of(error) is None:
+                raise
+            return None
+        prompt = answer.get("prompt") if isinstance(answer, dict) else None
+        return prompt if isinstance(prompt, str) else None
+
+    def _completion(self, body: JsonObject) -> Stream[ChatCompletionChunk]:
+        """Of llama.cpp's own kind, whose events `_read` takes for those of a chat."""
+        from openai import Stream
+        from openai.types.chat import ChatCompletionChunk
+
+        url, kind = f"{self.endpoint.root}/completion", Stream[ChatCompletionChunk]
+        return self._client().post(url, body=body, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
 
     def _chunks(self, response: Stream[ChatCompletionChunk], first: Json) -> Iterator[Chunk]:
         sent_as = response.response.headers.get("content-type", "")
@@ -270,6 +299,7 @@ class ChatClient:
 def _read(event: ChatCompletionChunk) -> Chunk:
     """One server event, in whatever dialect of the OpenAI interface it is."""
     raw: JsonObject = event.model_dump(exclude_unset=True, warnings=False) if hasattr(event, "model_dump") else {}
+    raw = as_chat(raw)
     choices = raw.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     delta = choice.get("delta")
@@ -342,3 +372,15 @@ def constraint_fields(
         schema = json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
     return {}
+
+
+def waiting_fields(kind: Kind, tools: ToolSet, *, format: str = "hermes") -> JsonObject:
+    """The fields that leave the model free until it begins a call, which must then be a valid one.
+
+    Empty for a server that cannot wait, and where no grammar can be made.
+    """
+    opening = opening_of(format) if kind == "llama.cpp" else None
+    try:
+        return lazy_fields(gbnf(tools, format=format, max_string=MAX_VALUE, max_text=None), opening) if opening else {}
+    except UsageError:  # too large, or nothing left to choose
+        return {}

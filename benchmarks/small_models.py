@@ -41,7 +41,7 @@ from adapter.tools import ToolSet
 from adapter.transport import ChatClient, Message, constraint_fields
 
 HERE = Path(__file__).parent
-MAX_STRING, MAX_TOKENS = 400, 600
+MAX_STRING, MAX_TOKENS = 400, 900
 FREE_TOKENS = 256
 """Where nothing ends an answer but the model: the longest right call takes about a hundred."""
 

@@ -10,8 +10,9 @@ from adapter.errors import TransportError, UsageError
 from adapter.events import TextDelta, ToolCall, ToolResult
 from adapter.host import Host
 from adapter.session import Done, Limits
-from adapter.transport import ChatClient
+from adapter.transport import ChatClient, waiting_fields
 from adapter.workspace import Workspace
+from tests.engines import ONLY_ASCII
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
 
 EDIT = (
@@ -194,6 +195,31 @@ def test_with_the_constraint_arguments_only_a_broken_call_is_enforced(llama_cpp,
     assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert ["grammar" in body for body in llama_cpp.bodies()] == [False, True, False]
+
+
+def test_with_the_constraint_arguments_a_grammar_waits_where_the_server_has_that(llama_cpp, root):
+    """llama.cpp's own completion, with the prompt of its template; what it says there is read as a chat's."""
+    template, completion = "/apply-template", "/completion"
+    events = [{"content": EDIT[:30], "stop": False}, {"content": EDIT[30:], "stop": True, "stop_type": "eos"}]
+    done = [{"content": "Done.", "stop": True, "stop_type": "eos", "tokens_evaluated": 7, "tokens_predicted": 2}]
+    llama_cpp.on(template, *[as_json(200, {"prompt": "<PROMPT>"})] * 2)
+    llama_cpp.on(completion, as_stream(*events), as_stream(*done))
+    assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    first, _ = llama_cpp.bodies(completion)
+    assert (first["prompt"], first["grammar_lazy"], first["stream"]) == ("<PROMPT>", True, True)
+    assert llama_cpp.bodies() == []
+
+
+def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, root):
+    """Its random model never begins a call: what it writes is text, and counted."""
+    with ChatClient(random_engine.endpoint) as chat, Workspace(root) as workspace:
+        waiting = waiting_fields("llama.cpp", workspace.tools)
+        assert waiting["grammar_lazy"]
+        chunks = [*chat.stream([{"role": "user", "content": "hi"}], max_tokens=9, seed=1, extra=waiting | ONLY_ASCII)]
+    assert "".join(chunk.text for chunk in chunks)
+    assert chunks[-1].finish_reason in ("length", "stop")
+    assert any(chunk.usage and chunk.usage.prompt for chunk in chunks)
 
 
 def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, root):

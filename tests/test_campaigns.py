@@ -17,16 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks import (
-    concurrent_edits,
-    edit_integrity,
-    fault_sweep,
-    floods,
-    fuzz_targets,
-    soak,
-    swap_race,
-    valid_calls,
-)
+from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, soak, swap_race, valid_calls
 from tests.live_upstream import LiveUpstream
 from tests.serving import serving_here
 from tests.workspace.processes import bearing, wait_for

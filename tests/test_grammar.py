@@ -513,3 +513,12 @@ def test_only_texts_of_any_length_are_unbounded():
     grammar = gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
     assert "string-0-40" in grammar
     assert "char*" in grammar
+
+
+def test_a_bound_counts_characters_where_a_marker_is_kept_out(random_engine):
+    """What begins like a marker is written with what follows it, which must not count as one."""
+    tool = parameter({"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 3})
+    grammar = gbnf(ToolSet([tool]), format="glm45")
+    assert "short{0,5}" in grammar
+    (call,) = parse(sample(random_engine, grammar), ToolSet([tool]), "glm45", policy="lenient").calls
+    assert all(len(text) <= 5 for text in call.arguments["p"])

@@ -488,3 +488,14 @@ def test_a_constant_may_be_null():
     schema = {"type": "object", "properties": {"p": {"const": None, "type": None}}, "required": ["p"]}
     made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
     assert made.tools["f"].properties["p"] == {"const": None}
+
+
+def test_the_type_behind_a_reference_is_known():
+    """What a model writes as bare text becomes an object where the definition names one by reference."""
+    properties = {"p": {"$ref": "#/$defs/node"}, "q": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
+    schema = {"type": "object", "properties": properties, "$defs": {"node": {"type": "object", "properties": {}}}}
+    made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    text = '<tool_call>\n<function=f>\n<parameter=p>\n{"a": 1}\n</parameter>\n</function>\n</tool_call>'
+    (call,) = parse(text, made.tools, "qwen3_coder").calls
+    assert call.arguments == {"p": {"a": 1}}
+    assert made.tools["f"].properties["q"]["type"] == ["null", "object"]

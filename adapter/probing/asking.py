@@ -50,8 +50,9 @@ class Asker:
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
         options = Options(
-            format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native, enforce=enforce
-        )
+            format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native, enforce=enforce,
+            waits_for_calls=kind == "llama.cpp",
+        )  # fmt: skip
         body: JsonObject = {"messages": list(task.messages), "tools": TOOLS, "parallel_tool_calls": True}
         first = translate(body, options)
         request: Request | None = first

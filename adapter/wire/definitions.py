@@ -12,6 +12,7 @@ from typing import Any
 
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
+from adapter.schema import resolve_references, types_of
 from adapter.tools import Tool, ToolSet
 from adapter.wire.errors import RequestError, checked_as, objects_in
 
@@ -36,13 +37,26 @@ def _tool(definition: JsonObject, place: str) -> Tool:
     if isinstance(inner, dict):
         for key in ("parameters", "input_schema", "inputSchema"):
             if inner.get(key) is not None:
-                inner[key] = sound(checked_as(dict, inner[key], f"{place}.{key}"), f"{place}.{key}")
+                inner[key] = typed(sound(checked_as(dict, inner[key], f"{place}.{key}"), f"{place}.{key}"))
         checked_as(str, inner.get("description"), f"{place}.description")
     checked_as(dict, definition.get("annotations"), f"{place}.annotations")
     try:
         return Tool.from_definition(definition)
     except UsageError as error:
         raise RequestError(f"{place}: {error}", "tools") from error
+
+
+def typed(schema: JsonObject) -> JsonObject:
+    """``schema`` with the types of its parameters beside the references that hide them: formats that write arguments
+    as bare text are read by these."""
+    named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
+    for each in (schema.get("properties") or {}).values() if named else ():
+        branches = [each, *(branch for key in ("anyOf", "oneOf") for branch in each.get(key) or ())]
+        if "type" not in each and any("$ref" in branch for branch in branches):
+            types = sorted(types_of(resolve_references({**each, **named})))
+            if types:
+                each["type"] = types if len(types) > 1 else types[0]
+    return schema
 
 
 def sound(schema: JsonObject, place: str) -> JsonObject:

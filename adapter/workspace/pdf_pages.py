@@ -36,9 +36,12 @@ def _limit(seconds: int, most: int) -> None:
         import resource
     except ImportError:  # Windows: who started this ends it by the clock
         return
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    limits = {resource.RLIMIT_CPU: seconds}
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        limits[resource.RLIMIT_DATA] = most
+    for kind, wanted in limits.items():
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
 def _say(**said: object) -> None:
