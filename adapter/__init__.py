@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.functions import tool
     from adapter.parser import Parser, parse
     from adapter.prompt import system_prompt
-    from adapter.transcript import Transcript
+    from adapter.transcripts.transcript import Transcript
     from adapter.workspace import Workspace
     from adapter.wrapped import wrap
 
@@ -38,7 +38,7 @@ __all__ = [
 _HOME = {
     "Agent": "adapter.agent",
     "Parser": "adapter.parser",
-    "Transcript": "adapter.transcript",
+    "Transcript": "adapter.transcripts.transcript",
     "Workspace": "adapter.workspace",
     "guess": "adapter.formats",
     "parse": "adapter.parser",

@@ -7,21 +7,21 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapter.calls import is_valid
-from adapter.constraint import Constraint, get_constraint
+from adapter.constraints.modes import Constraint, get_constraint
+from adapter.constraints.replies import ReplyParser, with_reply
+from adapter.conversation.session import Done, Limits, Message, Query, Run, Session
 from adapter.errors import TransportError, UsageError
 from adapter.events import Event, ReasoningDelta, ToolCall, ToolResult, Turn
 from adapter.formats import get_format
 from adapter.parser import Parser
 from adapter.policy import APPROVED
 from adapter.prompt import system_prompt
-from adapter.replies import ReplyParser, with_reply
-from adapter.session import Done, Limits, Message, Query, Run, Session
 from adapter.tools import Tool, ToolSet
-from adapter.transport import ChatClient, constraint_fields, waiting_fields
+from adapter.upstream.transport import ChatClient, constraint_fields, waiting_fields
 
 if TYPE_CHECKING:
     from adapter.events import JsonObject
-    from adapter.transport import Chunk, Usage
+    from adapter.upstream.transport import Chunk, Usage
     from adapter.workspace import Workspace
 
 Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
@@ -29,7 +29,7 @@ Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
 
 
 class Chat(Protocol):
-    """A model that answers in pieces: `adapter.transport.ChatClient`, a recording, a guided model."""
+    """A model that answers in pieces: `adapter.upstream.transport.ChatClient`, a recording, a guided model."""
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
 
@@ -41,7 +41,7 @@ class Agent:
     writes is read in any format. ``system``: the system prompt, made from dialect,
     format and ``style`` when None. ``observe`` is called with everything that
     happens; it must not raise. ``constraint``: how far the model is held to valid
-    calls (see `adapter.constraint`); it takes a `ChatClient`, which knows its server.
+    calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server.
     Raises UsageError for an unknown name, and a constraint on another chat.
     """
 

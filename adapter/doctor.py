@@ -10,10 +10,10 @@ from importlib import metadata
 from pathlib import Path
 
 from adapter import __version__
-from adapter.embedded import INSTALL, is_available
-from adapter.endpoints import LOCAL_PORTS, Endpoint, recognise
 from adapter.events import JsonObject
-from adapter.weights import find_weights
+from adapter.upstream.embedded import INSTALL, is_available
+from adapter.upstream.endpoints import LOCAL_PORTS, Endpoint, recognise
+from adapter.upstream.weights import find_weights
 from adapter.workspace import landlock, openat2
 from adapter.workspace.sandbox import Confinement, Level, Sandbox, missing
 from adapter.workspace.store import state_home

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
+from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.events import JsonObject
-from adapter.mentions import quoted, spelled_paths
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,14 @@ from rapidfuzz import fuzz, process
 
 from adapter import resources
 from adapter.agent import Agent, Chat, Observed
+from adapter.conversation.session import REASONS, Done, Limits
 from adapter.errors import ToolError, TransportError
 from adapter.neutral import restore
 from adapter.operations import AgentReport, RunAgent
 from adapter.prompt import Style, system_prompt
-from adapter.recording import Recording
-from adapter.session import REASONS, Done, Limits
-from adapter.transcript import Recorder
-from adapter.transport import Chunk
+from adapter.transcripts.recording import Recording
+from adapter.transcripts.transcript import Recorder
+from adapter.upstream.transport import Chunk
 from adapter.workspace import Workspace
 
 MAX_AT_ONCE = 8

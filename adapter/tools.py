@@ -15,7 +15,7 @@ from adapter.errors import ToolError, UsageError
 from adapter.events import Json, JsonObject
 from adapter.host import Capability
 from adapter.operations import Effect, Operation, Outcome
-from adapter.truncate import MAX_LINES
+from adapter.text.truncate import MAX_LINES
 
 
 class Arguments(Protocol):

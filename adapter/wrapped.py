@@ -20,15 +20,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adapter.constraint import Constraint
-from adapter.endpoints import Endpoint, recognise
+from adapter.constraints.grounding import Ground
+from adapter.constraints.modes import Constraint
 from adapter.errors import UsageError
 from adapter.events import JsonObject
-from adapter.exchanges import ExchangeLog
-from adapter.grounding import Ground
-from adapter.profiles import check, setups
-from adapter.secrets import Secrets
-from adapter.transport import constraint_fields
+from adapter.probing.profiles import check, setups
+from adapter.text.secrets import Secrets
+from adapter.transcripts.exchanges import ExchangeLog
+from adapter.upstream.endpoints import Endpoint, recognise
+from adapter.upstream.transport import constraint_fields
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
@@ -68,9 +68,9 @@ def wrap(
     describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
     call (see `Parser`).
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
-    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraint`). ``grounded``: an
+    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraints.modes`). ``grounded``: an
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
-    ``ground``: values that you know (see `adapter.grounding`).
+    ``ground``: values that you know (see `adapter.constraints.grounding`).
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.wire.recorded`), without credentials.

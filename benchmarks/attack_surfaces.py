@@ -13,17 +13,17 @@ from urllib.parse import quote
 
 from adapter.agent import Agent
 from adapter.approval import Rule
-from adapter.console import Console
+from adapter.commands.console import Console
+from adapter.commands.runner import Settings, run_task
+from adapter.conversation.session import Limits, Message
 from adapter.errors import AdapterError
 from adapter.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
 from adapter.functions import tool
 from adapter.host import Host, WebAccess
 from adapter.operations import Effect
-from adapter.runner import Settings, run_task
-from adapter.session import Limits, Message
 from adapter.subagents import SubAgents
 from adapter.tools import Tool
-from adapter.transport import Chunk
+from adapter.upstream.transport import Chunk
 from adapter.workspace import Workspace
 from benchmarks import naive
 

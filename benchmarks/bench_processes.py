@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 from adapter.operations import RunCommand, RunProgram
-from adapter.truncate import truncate
+from adapter.text.truncate import truncate
 from adapter.workspace.gate import Root
 from adapter.workspace.programs import prepare, run_program
 from adapter.workspace.sandbox import Confinement, Level, Sandbox, missing

@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapter.calls import resolve
-from adapter.embedded import EmbeddedServer, fetch_weights
-from adapter.endpoints import find_endpoint
+from adapter.conversation.session import Done, Message, Query, Run, Session
 from adapter.errors import ToolError
 from adapter.events import JsonObject
 from adapter.formats import get_format
 from adapter.parser import parse
 from adapter.prompt import system_prompt
-from adapter.session import Done, Message, Query, Run, Session
 from adapter.tools import ToolSet
-from adapter.transport import ChatClient, constraint_fields
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.workspace import Workspace
 
 FORMAT = get_format("hermes")

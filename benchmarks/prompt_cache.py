@@ -33,8 +33,8 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from adapter.embedded import EmbeddedServer, fetch_weights
 from adapter.events import JsonObject
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from adapter.wire.answer import Whole
 from adapter.wire.memory import Memory
 from adapter.wire.request import Options, Request, translate

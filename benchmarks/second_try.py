@@ -25,16 +25,16 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from adapter.diffs import changes
+from adapter.constraints.grounding import Evidence, choices_for
+from adapter.constraints.shapes import Choices
 from adapter.edits import patch_text
-from adapter.embedded import EmbeddedServer, fetch_weights
 from adapter.errors import EditError
 from adapter.events import Json, JsonObject
 from adapter.examples import nearest
-from adapter.grounding import Evidence, choices_for
-from adapter.schema_shapes import Choices
+from adapter.text.diffs import changes
 from adapter.tools import ToolSet
-from adapter.transport import ChatClient, Message, constraint_fields
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.transport import ChatClient, Message, constraint_fields
 from benchmarks.corruptions import Case
 from benchmarks.small_models import HERE, KINDS, MAX_STRING, MAX_TOKENS, conversation, one_each
 from benchmarks.traps import cases

@@ -28,17 +28,17 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.calls import is_valid
-from adapter.embedded import EmbeddedServer, fetch_weights
-from adapter.endpoints import find_endpoint
+from adapter.constraints.grounding import Evidence, choices_for, offered
+from adapter.constraints.shapes import Choices
 from adapter.events import Json, JsonObject, ToolCall
 from adapter.examples import EXAMPLES, Example, nearest
-from adapter.grounding import Evidence, choices_for, offered
 from adapter.parser import parse
 from adapter.policy import LENIENT
 from adapter.prompt import system_prompt
-from adapter.schema_shapes import Choices
 from adapter.tools import ToolSet
-from adapter.transport import ChatClient, Message, constraint_fields
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.transport import ChatClient, Message, constraint_fields
 
 HERE = Path(__file__).parent
 MAX_STRING, MAX_TOKENS = 400, 900

@@ -38,17 +38,17 @@ from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
 from adapter.agent import Agent, Observed
-from adapter.allocator import share_one_arena
+from adapter.commands.allocator import share_one_arena
+from adapter.conversation.session import Limits, Message
 from adapter.dialects import dialect_names
 from adapter.errors import ToolError
 from adapter.events import JsonObject, ToolResult
 from adapter.formats import FORMATS
 from adapter.host import Host, WebAccess
 from adapter.operations import Question
-from adapter.session import Limits, Message
 from adapter.subagents import SubAgents
 from adapter.tools import Tool
-from adapter.transport import Chunk
+from adapter.upstream.transport import Chunk
 from adapter.workspace import Workspace, supervisor
 from benchmarks import stopping
 from benchmarks.floods import answering

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from adapter.diffs import changes
+from adapter.text.diffs import changes
 from benchmarks.corruptions import (
     KINDS,
     NAME,

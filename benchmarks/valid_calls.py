@@ -26,11 +26,11 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraint import Constraint
-from adapter.embedded import EmbeddedServer
+from adapter.constraints.frames import opening_of
+from adapter.constraints.modes import Constraint
 from adapter.events import Json, JsonObject
 from adapter.formats import FORMATS
-from adapter.frames import opening_of
+from adapter.upstream.embedded import EmbeddedServer
 from tests.engines import ONLY_ASCII, write_random_gguf
 from tests.serving import serving
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from adapter.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
 from tests.serving import serving

@@ -5,12 +5,12 @@ import base64
 import pytest
 
 from adapter.agent import Agent
-from adapter.endpoints import find_endpoint
+from adapter.conversation.session import Done, Limits
 from adapter.errors import TransportError, UsageError
 from adapter.events import TextDelta, ToolCall, ToolResult
 from adapter.host import Host
-from adapter.session import Done, Limits
-from adapter.transport import ChatClient, waiting_fields
+from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.transport import ChatClient, waiting_fields
 from adapter.workspace import Workspace
 from tests.engines import ONLY_ASCII
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta

@@ -7,7 +7,7 @@ import pytest
 from adapter.dialects import get_dialect
 from adapter.dialects.promptly import make_dialect, read_entry
 from adapter.examples import EXAMPLES, Example, nearest, skeleton
-from adapter.guidance import examples_for
+from adapter.upstream.guidance import examples_for
 
 NAMES = {example.tool for example in EXAMPLES}
 

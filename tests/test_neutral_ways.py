@@ -7,13 +7,13 @@ import json
 import pytest
 
 from adapter.agent import Agent
+from adapter.conversation.session import Run, Session
 from adapter.events import ToolResult
 from adapter.formats import FORMATS
 from adapter.formats.hermes import encode_call
 from adapter.parser import parse
-from adapter.session import Run, Session
 from adapter.tools import ToolSet
-from adapter.transport import Chunk
+from adapter.upstream.transport import Chunk
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.request import Options, translate
 from adapter.workspace import Workspace

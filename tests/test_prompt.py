@@ -5,13 +5,13 @@ import re
 
 import pytest
 
+from adapter.conversation.tokens import approximate_tokens
 from adapter.dialects import dialect_names, get_dialect
 from adapter.errors import UsageError
 from adapter.formats import FORMATS
 from adapter.parser import parse
 from adapter.prompt import system_prompt
 from adapter.schema import type_name
-from adapter.tokens import approximate_tokens
 from adapter.tools import Tool
 
 TOOLS = get_dialect("blade").tools

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from adapter.cli import app
-from adapter.config import Config, read_toml
+from adapter.commands.config import Config, read_toml
 from adapter.events import ToolCall
 from adapter.formats import FORMATS
 from tests.scripted_server import CHAT, as_json

@@ -12,15 +12,15 @@ import pytest
 from adapter import dialects
 from adapter.agent import Agent
 from adapter.approval import Rule
+from adapter.conversation.session import Limits
 from adapter.errors import TransportError
 from adapter.functions import tool
 from adapter.host import Host
-from adapter.recording import Recording
-from adapter.replay import replay
-from adapter.session import Limits
 from adapter.subagents import AgentKind, SubAgents
-from adapter.transcript import Recorder, Transcript
-from adapter.transport import Chunk
+from adapter.transcripts.recording import Recording
+from adapter.transcripts.replay import replay
+from adapter.transcripts.transcript import Recorder, Transcript
+from adapter.upstream.transport import Chunk
 from adapter.workspace import Workspace
 from tests import hosted_dialect
 from tests.hosted_dialect import HOSTED

@@ -26,8 +26,8 @@ from adapter.dialects.schema import simple_schema
 from adapter.events import Json, JsonObject
 from adapter.host import Capability
 from adapter.operations import Effect, Operation, Outcome
+from adapter.text.truncate import MAX_LINES
 from adapter.tools import Failure, Tool, ToolSet
-from adapter.truncate import MAX_LINES
 
 Rendered: TypeAlias = tuple[str, Json]
 OutcomeT = TypeVar("OutcomeT")

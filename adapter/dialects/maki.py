@@ -70,7 +70,7 @@ from adapter.operations import (
 )
 from adapter.operations.notes import TodoPriority, TodoStatus, todo_status
 from adapter.outline.text import outline_text
-from adapter.truncate import MAX_BYTES
+from adapter.text.truncate import MAX_BYTES
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
 """Of a page of `Read`: room is left for what is said below it. It is cut by ``limit`` and by bytes, never by lines."""

@@ -72,9 +72,9 @@ from adapter.operations import (
     Written,
 )
 from adapter.schema import resolve_references
+from adapter.text.truncate import MAX_BYTES, MAX_LINES
+from adapter.text.visible import visible
 from adapter.tools import Tool
-from adapter.truncate import MAX_BYTES, MAX_LINES
-from adapter.visible import visible
 
 ENTRIES_KEY = "shellCommands"
 MAX_MESSAGE = 200

@@ -19,7 +19,6 @@ from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArgume
 from adapter.dialects.schema import REQUIRED_KEY
 from adapter.errors import DeniedError, ToolError
 from adapter.events import Json, JsonObject
-from adapter.lines import split_lines, without_end
 from adapter.operations import (
     AgentReport,
     Answers,
@@ -65,6 +64,7 @@ from adapter.operations import (
     Written,
 )
 from adapter.operations.notes import todo_status
+from adapter.text.lines import split_lines, without_end
 
 READ_LINES = 2_000
 """Of a file that is read without a range."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from adapter.lines import split_lines, without_end
 from adapter.operations import (
     Answers,
     BatchResults,
@@ -31,6 +30,7 @@ from adapter.operations import (
     Written,
 )
 from adapter.operations.notes import TodoStatus
+from adapter.text.lines import split_lines, without_end
 
 
 def whole_text(file: FileText) -> str:

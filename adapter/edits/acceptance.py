@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adapter.diffs import Change, changes
 from adapter.edits.alignment import REACH, Candidate, is_comment
 from adapter.edits.document import line_list, line_range
 from adapter.edits.folding import line_key
@@ -17,6 +16,7 @@ from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY
+from adapter.text.diffs import Change, changes
 
 FLOORS = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Telling lines found, and the score a candidate then needs."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from adapter.lines import line_end, split_lines, to_lf
+from adapter.text.lines import line_end, split_lines, to_lf
 
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from adapter.diffs import CONTEXT_LINES, changes
 from adapter.edits.patching import patch_text
 from adapter.errors import EditError
-from adapter.lines import split_lines
 from adapter.operations import Patch
+from adapter.text.diffs import CONTEXT_LINES, changes
+from adapter.text.lines import split_lines
 
 
 def take_back(current: str, after: str, before: str) -> str:

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from adapter.diffs import Change as LineChange
-from adapter.diffs import unified_diff
 from adapter.edits.document import Document, line_range
 from adapter.edits.given import patch_from
 from adapter.edits.locating import Spot, locate
 from adapter.edits.search import Search
 from adapter.errors import EditError
 from adapter.events import Json
-from adapter.lines import split_lines, to_lf
 from adapter.operations import EmptyOldText, Patch, PatchBasis, PatchNames
+from adapter.text.diffs import Change as LineChange
+from adapter.text.diffs import unified_diff
+from adapter.text.lines import split_lines, to_lf
 
 _NOTHING_CHANGED = "Nothing was changed."
 

@@ -16,7 +16,7 @@ from adapter.edits.readings import is_elision
 from adapter.edits.search import MAX_PLACES, Search
 from adapter.edits.stages import Place
 from adapter.operations import Patch, PatchNames
-from adapter.visible import visible
+from adapter.text.visible import visible
 
 SHOWN_LINES = 12
 """Of the file, in the refusal of an edit."""

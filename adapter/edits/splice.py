@@ -13,11 +13,11 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
 
-from adapter.diffs import Change, changes
 from adapter.edits.document import Document
 from adapter.edits.folding import pieces
 from adapter.edits.indent import IndentMap, indent_of
 from adapter.edits.steps import Step
+from adapter.text.diffs import Change, changes
 
 MIN_PARTNER = 60.0
 """Percent alike from which a written line is taken as the new form of a removed one."""

@@ -15,10 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from adapter.errors import ToolError
-from adapter.lines import line_texts
 from adapter.operations import FileOutline, Item, Name
 from adapter.outline.imports import expand
 from adapter.outline.language import Language, Rule
+from adapter.text.lines import line_texts
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from adapter.events import Json, JsonObject
+from adapter.probing.setups import Setup
 from adapter.probing.tasks import TOOLS, Call, Task, is_valid
-from adapter.setups import Setup
-from adapter.transport import ChatClient, Chunk, Usage, constraint_fields
+from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fields
 from adapter.wire.answer import Answer
 from adapter.wire.errors import is_error
 from adapter.wire.request import Options, Request, translate

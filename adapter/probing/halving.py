@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adapter.constraint import Constraint
+from adapter.constraints.modes import Constraint
 from adapter.errors import TransportError
 from adapter.probing.asking import Asker, Outcome
+from adapter.probing.profiles import Score
+from adapter.probing.setups import Setup
 from adapter.probing.tasks import TASKS, Task
-from adapter.profiles import Score
 from adapter.prompt import Style
-from adapter.setups import Setup
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
 """(tasks done, setups that go on) after each round, beside the server's own."""

@@ -6,7 +6,7 @@ from jinja2 import Environment, StrictUndefined
 
 from adapter import __version__, resources
 from adapter.probing.halving import Probe, Trial
-from adapter.profiles import Model, Profile
+from adapter.probing.profiles import Model, Profile
 
 ROW_HEIGHT = 30
 BAR_WIDTH = 360

@@ -19,7 +19,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.endpoints import Endpoint, without_password
 from adapter.errors import TransportError, UsageError
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
@@ -27,6 +26,7 @@ from adapter.server.intake import content_of, json_of
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
+from adapter.upstream.endpoints import Endpoint, without_password
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
 from adapter.wire.request import Options, has_tools, translate

@@ -11,8 +11,8 @@ import hmac
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adapter.endpoints import Endpoint
 from adapter.server.relay import send_json
+from adapter.upstream.endpoints import Endpoint
 from adapter.wire.errors import RequestError, refusal
 
 ONCE = ("host", "origin", "content-length", "content-type", "content-encoding", "transfer-encoding", "authorization")

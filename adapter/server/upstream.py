@@ -15,16 +15,16 @@ from functools import partial
 import aiohttp
 import yarl
 
-from adapter.context import context_of
-from adapter.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, key_for, recognise
 from adapter.errors import TransportError
 from adapter.events import Json, JsonObject
-from adapter.failures import refuses_tools
-from adapter.profiles import setups
-from adapter.secrets import REDACTED
+from adapter.probing.profiles import setups
 from adapter.server.places import Places
-from adapter.transport import constraint_fields
+from adapter.text.secrets import REDACTED
+from adapter.upstream.context import context_of
+from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, key_for, recognise
+from adapter.upstream.transport import constraint_fields
 from adapter.wire.answer import DIED
+from adapter.wire.failures import refuses_tools
 from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json, read_json

@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Sequence
 
 from adapter.calls import is_valid
+from adapter.constraints.replies import ReplyParser
+from adapter.conversation.history import Written, is_tame
 from adapter.events import (
     ContentWasReasoning,
     Event,
@@ -23,10 +25,8 @@ from adapter.events import (
     ToolCallDelta,
 )
 from adapter.formats import get_format
-from adapter.history import Written, is_tame
 from adapter.neutral import Restoring, in_strings, restore
 from adapter.parser import Parser
-from adapter.replies import ReplyParser
 from adapter.wire.errors import error_object
 from adapter.wire.memory import Call
 from adapter.wire.recorded import Exchange, RecordedCall

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
-from adapter.failures import failure_of
+from adapter.wire.failures import failure_of
 
 
 class RequestError(UsageError):

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from adapter.contents import Content, joined
+from adapter.conversation.contents import Content, joined
 from adapter.events import Json, JsonObject
 from adapter.formats.base import Format
 from adapter.neutral import in_strings, neutralise, restore

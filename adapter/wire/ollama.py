@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from adapter.contents import image, image_url
+from adapter.conversation.contents import image, image_url
 from adapter.events import Json, JsonObject
 from adapter.wire.errors import checked_as, error_object, is_error, objects_in
 from adapter.wire.sse import as_json

@@ -15,11 +15,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from adapter.constraints.replies import with_reply
 from adapter.errors import UsageError
 from adapter.events import JsonObject, Turn
 from adapter.parser import parse
 from adapter.policy import APPROVED
-from adapter.replies import with_reply
 from adapter.tools import ToolSet
 
 

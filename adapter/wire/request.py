@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Protocol
 
-from adapter.constraint import Constraint, get_constraint
+from adapter.constraints.frames import opening_of
+from adapter.constraints.grammar import begins_with
+from adapter.constraints.grounding import Ground, conversational
+from adapter.constraints.modes import Constraint, get_constraint
+from adapter.constraints.replies import with_reply
+from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.errors import UsageError
 from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
-from adapter.frames import opening_of
-from adapter.grammar import begins_with
-from adapter.grounding import Ground, conversational
 from adapter.policy import APPROVED, get_policy
+from adapter.probing.setups import Setup
 from adapter.prompt import system_prompt
-from adapter.replies import with_reply
-from adapter.schema_shapes import Choices
-from adapter.setups import Setup
 from adapter.tools import Tool, ToolSet
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
@@ -95,10 +95,10 @@ class Options:
     """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name.
     ``style`` and ``prompts``: of `system_prompt`; None is ``bare`` where calls are enforced, else ``trained``.
     ``policy``: of `Parser`. ``stream_arguments``: hand on arguments while they are written. ``constraint``: how
-    far the model is held to valid calls (see `adapter.constraint`); None holds it where a request demands a call.
-    ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
+    far the model is held to valid calls (see `adapter.constraints.modes`); None holds it where a request demands
+    a call. ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
     conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
-    `adapter.grounding`).
+    `adapter.constraints.grounding`).
     ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
     read here. ``setup_of``: what is known to be best for the model that a request names.
     ``memory``: of what the model wrote, for the calls that clients send back."""

@@ -13,7 +13,7 @@ from adapter.errors import ToolError
 from adapter.events import ToolResult
 from adapter.operations import BatchCall, BatchResults, RunBatch
 from adapter.operations.calls import MAX_BATCH
-from adapter.visible import visible
+from adapter.text.visible import visible
 
 
 def run_batch(

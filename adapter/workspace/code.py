@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from adapter.errors import ToolError
 from adapter.events import Json, JsonObject, ToolResult
 from adapter.operations import CodeOutput, RunCode
-from adapter.truncate import truncate
+from adapter.text.truncate import truncate
 from adapter.workspace.clock import Clock
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from adapter.errors import ToolError
-from adapter.secrets import SECRET_NAME
+from adapter.text.secrets import SECRET_NAME
 from adapter.workspace import supervisor
 from adapter.workspace.faults import explain
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.diffs import unified_diff
 from adapter.edits.document import Document
 from adapter.errors import ToolError
 from adapter.host import Editor, Span
-from adapter.lines import split_lines, to_lf, without_end
 from adapter.operations import (
     EditorState,
     GetEditorState,
@@ -26,7 +24,9 @@ from adapter.operations import (
     SelectedText,
     Stat,
 )
-from adapter.visible import visible
+from adapter.text.diffs import unified_diff
+from adapter.text.lines import split_lines, to_lf, without_end
+from adapter.text.visible import visible
 from adapter.workspace import files
 from adapter.workspace.documents import decode_for_editing, encode
 from adapter.workspace.planned import Plan

@@ -20,10 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from adapter.diffs import unified_diff
 from adapter.edits import PatchResult, patch_text
 from adapter.errors import EditError, ToolError
-from adapter.lines import split_lines
 from adapter.operations import (
     Changed,
     Done,
@@ -40,6 +38,8 @@ from adapter.operations import (
     WriteText,
     Written,
 )
+from adapter.text.diffs import unified_diff
+from adapter.text.lines import split_lines
 from adapter.workspace.desk import Desk
 from adapter.workspace.documents import MAX_TEXT_BYTES, Decoded, bytes_as_text, decode, encode, text_as_bytes
 from adapter.workspace.faults import explained

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import Literal, TypeAlias
 
 from adapter.errors import ToolError, UsageError
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace.names import OWN_PREFIX, check_creatable, check_path, is_git, is_own
 from adapter.workspace.openat2 import open_beneath
 from adapter.workspace.place import (

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import uuid4
 
-from adapter.diffs import changed_lines, unified_diff
 from adapter.edits.merging import take_back
 from adapter.errors import EditError, ToolError
-from adapter.visible import visible
+from adapter.text.diffs import changed_lines, unified_diff
+from adapter.text.visible import visible
 from adapter.workspace import trees
 from adapter.workspace.documents import decode, decode_for_editing, encode
 from adapter.workspace.gate import Root

@@ -47,7 +47,7 @@ from adapter.operations import (
     WriteMemory,
     effect_of,
 )
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace import batch, code, editor, functions, memory, questions, skills, web
 from adapter.workspace.clock import Clock
 from adapter.workspace.gate import Root

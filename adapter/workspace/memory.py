@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from adapter.errors import ToolError, UsageError
-from adapter.lines import split_lines
 from adapter.operations import Delete, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText, Written
-from adapter.visible import visible
+from adapter.text.lines import split_lines
+from adapter.text.visible import visible
 from adapter.workspace import files, moves
 from adapter.workspace.desk import Desk, open_desk
 from adapter.workspace.faults import explained

@@ -10,7 +10,7 @@ import stat
 
 from adapter.errors import ToolError
 from adapter.operations import Copy, Delete, Done, Move
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace import trees
 from adapter.workspace.desk import Desk
 from adapter.workspace.faults import explained

@@ -11,7 +11,7 @@ from itertools import islice
 from rapidfuzz import fuzz, process
 
 from adapter.errors import ToolError
-from adapter.visible import visible
+from adapter.text.visible import visible
 
 MAX_PATH_BYTES = 4_096
 """Of a path, as on Linux and macOS (PATH_MAX)."""

@@ -14,12 +14,12 @@ from functools import partial
 import regex
 
 from adapter.errors import ToolError
-from adapter.lines import line_texts
 from adapter.operations import FileOutline, FindSymbols, Item, Name, Outline, Section, SymbolMatch, SymbolMatches
 from adapter.outline.extract import MissingGrammar, outline, parser_for
 from adapter.outline.language import Language
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
-from adapter.visible import visible
+from adapter.text.lines import line_texts
+from adapter.text.visible import visible
 from adapter.workspace.documents import decode
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from adapter.errors import ToolError
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace.names import nearest_name
 
 OPEN_DIRECTORY = (

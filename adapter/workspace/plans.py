@@ -29,7 +29,7 @@ from adapter.operations import (
     Tree,
     WriteText,
 )
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace import files, hosted, moves, outlines, programs, reading, search, shell, tree
 from adapter.workspace.clock import Clock
 from adapter.workspace.desk import Desk

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from adapter.errors import ToolError
 from adapter.operations import PathValue, ProgramOutput, RunProgram, Word
-from adapter.visible import encodable, visible
+from adapter.text.visible import encodable, visible
 from adapter.workspace.command import Command, Ending, Sink
 from adapter.workspace.faults import explained
 from adapter.workspace.gate import Root

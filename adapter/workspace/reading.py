@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from adapter.errors import ToolError
-from adapter.lines import line_end, split_lines, without_end
 from adapter.operations import FileText, Listing, Media, ReadText, Tree
+from adapter.text.lines import line_end, split_lines, without_end
 from adapter.workspace import media, tree
 from adapter.workspace.desk import Desk
 from adapter.workspace.documents import MAX_TEXT_BYTES, PROBE_BYTES, Decoded, decode, is_binary
@@ -213,7 +213,7 @@ def _next_block(descriptor: int) -> bytes:
 
 
 def _line_ends(block: bytes | bytearray) -> int:
-    """How many lines end in ``block``, by the rules of `adapter.lines`."""
+    """How many lines end in ``block``, by the rules of `adapter.text.lines`."""
     if b"\r" not in block:
         return block.count(b"\n")
     return block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 import regex
 
 from adapter.errors import ToolError
-from adapter.lines import line_texts, to_lf
 from adapter.operations import Grep, GrepHit, GrepHits
-from adapter.visible import visible
+from adapter.text.lines import line_texts, to_lf
+from adapter.text.visible import visible
 from adapter.workspace.documents import PROBE_BYTES, decode, is_binary
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from adapter.diffs import changed_lines
 from adapter.errors import ToolError
+from adapter.text.diffs import changed_lines
 from adapter.workspace import trees
 from adapter.workspace.documents import decode
 

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
 
-from adapter.truncate import MAX_BYTES
+from adapter.text.truncate import MAX_BYTES
 from adapter.workspace.output import HeadAndTail, clean
 
 ENDS = 250

@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from adapter.errors import ToolError
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace import trees
 from adapter.workspace.gate import Root, RootGoneError
 from adapter.workspace.names import own_name

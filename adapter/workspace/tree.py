@@ -9,7 +9,7 @@ from time import localtime, strftime
 
 from adapter.errors import ToolError
 from adapter.operations import Entry, FindByName, Glob, Listing, Paths, Tree
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher
 from adapter.workspace.ignore import COMMON_DIRECTORIES

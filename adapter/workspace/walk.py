@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from adapter.errors import ToolError
-from adapter.visible import visible
+from adapter.text.visible import visible
 from adapter.workspace.gate import Root
 from adapter.workspace.globs import GlobMatcher
 from adapter.workspace.ignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file

@@ -23,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 from adapter.errors import ToolError
 from adapter.host import WebAccess
 from adapter.operations import FetchPage, Page, PageFormat
-from adapter.visible import visible
+from adapter.text.visible import visible
 
 if TYPE_CHECKING:
     from httpcore2 import NetworkBackend, Response

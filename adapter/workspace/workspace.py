@@ -46,9 +46,9 @@ from adapter.operations import (
     Written,
     effect_of,
 )
+from adapter.text.truncate import truncate
+from adapter.text.visible import visible
 from adapter.tools import Arguments, Tool, ToolSet
-from adapter.truncate import truncate
-from adapter.visible import visible
 from adapter.workspace.clock import Clock
 from adapter.workspace.desk import Desk
 from adapter.workspace.faults import explained

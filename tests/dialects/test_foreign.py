@@ -3,11 +3,11 @@
 import pytest
 
 from adapter.approval import Approval, Decision, Rule
+from adapter.conversation.session import Run
 from adapter.dialects import get_dialect
 from adapter.dialects.foreign import patch_in_command, understood
 from adapter.events import ToolCall
 from adapter.host import Host
-from adapter.session import Run
 from adapter.workspace import Workspace
 
 

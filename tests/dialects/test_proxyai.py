@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from adapter.approval import Decision, Rule
-from adapter.console import Console
+from adapter.commands.console import Console
+from adapter.conversation.session import Done, Query, Run, Session
 from adapter.dialects import get_dialect
 from adapter.dialects.proxyai import DIALECT
 from adapter.events import ToolResult
@@ -16,7 +17,6 @@ from adapter.host import Host
 from adapter.operations import AgentReport, Library, RunAgent, SearchHit
 from adapter.parser import parse
 from adapter.prompt import system_prompt
-from adapter.session import Done, Query, Run, Session
 from adapter.workspace import Workspace
 
 # From the document: parameters (name, type, required, default). Its numbers of lines and pages are whole ones.

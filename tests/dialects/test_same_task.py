@@ -9,10 +9,10 @@ from typing import TypeAlias
 import pytest
 
 from adapter.agent import Agent
+from adapter.commands.runner import Settings, run_task
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import default_entries, make_dialect, read_entry
 from adapter.events import JsonObject, ToolResult
-from adapter.runner import Settings, run_task
 from adapter.workspace import Workspace
 from tests.test_subagents import Script, call
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from adapter.errors import ToolError
-from adapter.lines import line_texts
 from adapter.operations import FindByName, Glob, Grep, Tree
+from adapter.text.lines import line_texts
 from adapter.workspace.ignore import parse_ignore_file
 from adapter.workspace.patterns import compile_pattern, required_texts
 from adapter.workspace.search import grep

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adapter.truncate import MAX_BYTES
+from adapter.text.truncate import MAX_BYTES
 from adapter.workspace.slicing import ENDS, MAX_MATCHES, LogSlice
 
 

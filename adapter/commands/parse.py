@@ -1,0 +1,124 @@
+"""`adapter parse`: tool calls out of a model's raw text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapter.commands.options import ExcludeTools, IncludeTools, dialect_named
+from adapter.commands.output import print_visible, read_text
+from adapter.errors import UsageError
+from adapter.text.visible import visible_json
+
+if TYPE_CHECKING:
+    from adapter.events import Turn
+    from adapter.tools import ToolDefinitions
+    from adapter.wire.recorded import Exchange
+
+
+def parse(
+    file: Annotated[str, typer.Argument(help="A file with the model's text, or - for standard input.")] = "-",
+    format: Annotated[str, typer.Option(help="The format to read; auto recognises any.")] = "auto",
+    dialect: Annotated[str, typer.Option(help="The tools that may be called; none for no matching.")] = "blade",
+    tools: Annotated[
+        str | None,
+        typer.Option(help="JSON file with tool definitions, instead of a dialect; with promptly, its base name."),
+    ] = None,
+    include_tools: IncludeTools = None,
+    exclude_tools: ExcludeTools = None,
+    finish_reason: Annotated[str | None, typer.Option(help="What the server said: stop, length, ...")] = None,
+    policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
+    exchange: Annotated[
+        int | None,
+        typer.Option(
+            help="The file is one of `adapter serve --record`: read the answer of this exchange, from 1.", min=1
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what each piece of the text was taken for, and why.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Read tool calls out of a model's raw text."""
+    from adapter.parser import parse as read
+
+    if exchange is not None:
+        turn = _exchange(file, exchange).turn()
+    else:
+        known = _tools(dialect, tools, include_tools, exclude_tools)
+        turn = read(read_text(file), known, None if format == "auto" else format, finish_reason, policy=policy)
+    if as_json:
+        print(visible_json(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
+    elif explain:
+        _print_spans(turn)
+    else:
+        print_visible(_turn_as_text(turn))
+
+
+def _exchange(file: str, number: int) -> Exchange:
+    from adapter.wire.recorded import read_exchanges
+
+    exchanges = read_exchanges(read_text(file), file)
+    if number > len(exchanges):
+        raise UsageError(f"{file!r} has {len(exchanges)} exchanges; --exchange is {number}")
+    return exchanges[number - 1]
+
+
+def _tools(dialect: str, file: str | None, include: list[str] | None, exclude: list[str] | None) -> ToolDefinitions:
+    if file is not None and dialect != "promptly":
+        try:
+            definitions = json.loads(Path(file).read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read tool definitions from {file!r}: {error}") from error
+        if not isinstance(definitions, list):
+            raise UsageError(f"{file!r} must hold a JSON list of tool definitions")
+        return definitions
+    if dialect == "none":
+        return ()
+    return dialect_named(dialect, file, include, exclude).tools
+
+
+def _turn_as_json(turn: Turn) -> dict[str, object]:
+    return {
+        "content": turn.content,
+        "reasoning": turn.reasoning,
+        "calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments, "fixes": list(call.fixes)}
+            for call in turn.calls
+        ],
+        "invalid": [{"raw": wrong.raw, "error": wrong.error} for wrong in turn.invalid],
+    }
+
+
+def _spans_as_json(turn: Turn) -> dict[str, object]:
+    from adapter.commands.span_listing import span_rows
+
+    return {"spans": span_rows(turn.explain())}
+
+
+def _print_spans(turn: Turn) -> None:
+    from rich.console import Console
+
+    from adapter.commands.span_listing import span_listing
+
+    listing = span_listing(turn.explain())
+    listing.rstrip()
+    Console(highlight=False, soft_wrap=True).print(listing)
+
+
+def _turn_as_text(turn: Turn) -> str:
+    lines: list[str] = []
+    for title, text in (("reasoning", turn.reasoning), ("content", turn.content)):
+        if text.strip():
+            lines += [f"{title}:", *(f"  {line}" for line in text.strip().split("\n"))]
+    for call in turn.calls:
+        lines += [f"call: {call.name}", f"  arguments: {json.dumps(call.arguments, ensure_ascii=False)}"]
+        lines += [f"  fixes: {', '.join(call.fixes)}"] if call.fixes else []
+    for wrong in turn.invalid:
+        lines += ["not a call:", f"  text: {json.dumps(wrong.raw[:200], ensure_ascii=False)}", f"  why: {wrong.error}"]
+    if not turn.calls and not turn.invalid:
+        lines.append("no call")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What a model may write: grammars and schemas made from tool definitions, and the choices left open to it."""

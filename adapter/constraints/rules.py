@@ -1,0 +1,176 @@
+r"""The rules of a llama.cpp grammar (GBNF) for JSON values of given shapes.
+
+Spacing is that of ``json.dumps``, or of the format: where white space is free, small models ramble in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import assert_never
+
+from adapter.constraints.frames import Frame
+from adapter.constraints.number_ranges import MOST, decimals, integers
+from adapter.constraints.patterns import string_of
+from adapter.constraints.shapes import (
+    MAX_ITEMS,
+    AnyOf,
+    Anything,
+    Array,
+    Boolean,
+    Literals,
+    Null,
+    Number,
+    Object,
+    Property,
+    Shape,
+    String,
+    Table,
+    Tuple,
+)
+from adapter.events import Json
+
+LONGEST_REPETITION = 1999
+"""llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""
+
+ESCAPE = r'"\\" ["\\nrt]'
+
+# Rules that every grammar carries. Of JSON's escapes only those that prose and
+# code need: \b, \f and \uXXXX are what models write when they mean a regular
+# expression, and would silently become something else.
+_SHARED = {
+    "char": rf'[^"\\\x00-\x1F\x7F] | {ESCAPE}',
+    "natural": '"0" | [1-9] [0-9]{0,14}',
+    "integer": '"-"? natural',
+    "unsigned": 'natural ("." [0-9]{1,9})?',
+    "number": '"-"? unsigned',
+    "boolean": '"true" | "false"',
+    "null": '"null"',
+    "key": r'"\"" [a-zA-Z0-9_.-]{1,40} "\""',
+    "text": rf"[^<{{\x00-\x20] [^\x00]{{0,{LONGEST_REPETITION}}}",
+    "scalar": r'"\"" char{0,400} "\"" | number | boolean | null',
+    "flat": 'scalar | "[" (scalar (", " scalar){0,15})? "]" | "{" (key ": " scalar (", " key ": " scalar){0,15})? "}"',
+    "anything": 'flat | "[" (flat (", " flat){0,15})? "]" | "{" (key ": " flat (", " key ": " flat){0,15})? "}"',
+}
+_NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "number", (False, 0): "unsigned"}
+"""By whether they are integers, and the lowest, where there is no highest."""
+
+
+class Rules:
+    """The rules of one grammar, each under a name of its own."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._start(frame.colon, frame.comma)
+        self._middle, self.tail = frame.middle, quote(frame.tail)
+
+    def _start(self, colon: str, comma: str) -> None:
+        self._colon, self._comma = quote(colon), quote(comma)
+        self.bodies = {
+            name: body.replace('": "', self._colon).replace('", "', self._comma) for name, body in _SHARED.items()
+        }
+
+    def call(self, name: str, shape: Shape) -> str:
+        """What follows the frame's head."""
+        return f"{quote(encode(name)[1:-1] + self._middle)} {self.expression(shape, f'{name}-arguments')}"
+
+    def add(self, hint: str, body: str) -> str:
+        """The name under which ``body`` stands: like ``hint``, in the letters that GBNF allows in a name."""
+        base = re.sub(r"[^a-zA-Z0-9]+", "-", hint).strip("-").lower() or "rule"
+        name, number = base, 1
+        while name == "root" or self.bodies.get(name, body) != body:
+            number += 1
+            name = f"{base}-{number}"
+        self.bodies[name] = body
+        return name
+
+    def expression(self, shape: Shape, hint: str) -> str:
+        """The name of a rule that admits what has this shape."""
+        match shape:
+            case Literals(values):
+                return self.add(hint, alternatives(self._literal(value) for value in values))
+            case String(shortest, longest, pattern):
+                written = None if pattern is None else string_of(pattern, shortest, longest)
+                if written is not None:
+                    return self.add(f"{hint}-pattern", rf'"\"" {written} "\""')
+                return self._string(shortest, longest)
+            case Number():
+                return self._number(shape, hint)
+            case Boolean():
+                return "boolean"
+            case Null():
+                return "null"
+            case Anything():
+                return "anything"
+            case AnyOf(shapes):
+                parts = [self.expression(each, f"{hint}-{number}") for number, each in enumerate(shapes, 1)]
+                return self.add(hint, alternatives(parts))
+            case Array(item, fewest, most):
+                items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
+                return self.add(hint, f'"[" {items} "]"')
+            case Tuple(items):
+                return self.add(hint, f'"[" {self._row(items, hint)} "]"')
+            case Table(value):
+                pair = self.add(f"{hint}-pair", f"key {self._colon} {self.expression(value, f'{hint}-value')}")
+                return self.add(hint, f'"{{" {self._sequence(pair, 0, MAX_ITEMS)} "}}"')
+            case Object(properties):
+                return self.add(hint, f'"{{" {self._pairs(properties, hint)} "}}"')
+            case _:
+                assert_never(shape)
+
+    def _row(self, items: tuple[Shape, ...], hint: str) -> str:
+        return f" {self._comma} ".join(self.expression(each, f"{hint}-{n}") for n, each in enumerate(items, 1))
+
+    def _number(self, number: Number, hint: str) -> str:
+        if number.highest is None and number.lowest in (None, 0):
+            return _NUMBERS[number.integer, None if number.lowest is None else 0]
+        lowest = Decimal(-MOST) if number.lowest is None else number.lowest
+        highest = Decimal(MOST) if number.highest is None else number.highest
+        return self.add(hint, integers(int(lowest), int(highest)) if number.integer else decimals(lowest, highest))
+
+    def _literal(self, value: Json) -> str:
+        return quote(encode(value))
+
+    def _string(self, shortest: int, longest: int | None) -> str:
+        if longest is None or longest > LONGEST_REPETITION:
+            return self.add("string", r'"\"" char* "\""')
+        return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
+
+    def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
+        """The required properties in order, then any of the optional ones in order."""
+        pairs = [
+            f"{self._literal(each.name)} {self._colon} {self.expression(each.shape, f'{hint}-{each.name}')}"
+            for each in properties
+        ]
+        needed = sum(each.required for each in properties)
+        optional = [f"({self._comma} {pair})?" for pair in pairs[needed:]]
+        if needed or not pairs:
+            return " ".join([f" {self._comma} ".join(pairs[:needed]), *optional])
+        # Without a required one, each optional property may be the one that needs no comma before it.
+        # What follows it has a rule of its own, or the grammar would grow with the square of their number.
+        follow = [""]
+        for index, each in reversed(list(enumerate(optional))):
+            follow.insert(0, self.add(f"{hint}-from-{index}", f"{each} {follow[0]}".strip()))
+        return f"({alternatives(f'{pair} {follow[index + 1]}'.strip() for index, pair in enumerate(pairs))})?"
+
+    def _sequence(self, item: str, fewest: int, most: int) -> str:
+        fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)
+        items = f"{item} ({self._comma} {item}){{{max(fewest - 1, 0)},{most - 1}}}"
+        return items if fewest else f"({items})?"
+
+
+def alternatives(expressions: Iterable[str]) -> str:
+    return " | ".join(expressions)
+
+
+def encode(value: Json) -> str:
+    """Canonical JSON, which is also valid UTF-8: half surrogate pairs stay escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def quote(text: str) -> str:
+    """Text as a GBNF literal."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

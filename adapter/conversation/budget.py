@@ -1,0 +1,125 @@
+"""Makes a conversation fit into the model's context: old results shortened first, then the oldest turns left out.
+
+Both change what the prompt begins with, so that a server must read it anew. So they are done rarely and
+for good: once the conversation is too long it is cut to well below the limit, and what was cut stays cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from adapter.conversation.contents import Content
+from adapter.conversation.tokens import approximate_tokens
+from adapter.events import Json
+
+Result: TypeAlias = tuple[str, str, str]
+"""(tool, content, call id)."""
+
+ANSWER_SHARE = 0.25
+"""Of the context, kept free for the answer, up to `MAX_ANSWER` tokens."""
+MAX_ANSWER = 4_096
+"""Tokens kept free for the answer, however large the context."""
+CUT_TO = 0.6
+"""Of what may be filled: the next dozen turns then fit without another cut."""
+PER_MESSAGE = 6
+"""Tokens that a template puts around a message."""
+PER_IMAGE = 1_000
+"""Tokens; models take from some hundred to some thousand."""
+SHORT = 240
+"""Characters of a shortened result, from its start and its end; shorter results are left as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message. ``results``: what ``content`` was written from, whole, for results that may be shortened."""
+
+    role: str
+    content: Content
+    results: tuple[Result, ...] = ()
+    tokens: int = field(init=False)
+    """About how many it takes."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", sum(map(_tokens, _parts(self.content))) + PER_MESSAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """``entries`` as they are to be shown, and how many messages with results and how many turns this cut took."""
+
+    entries: list[Entry]
+    shortened: int = 0
+    dropped: int = 0
+
+
+def usable(context_tokens: int) -> int:
+    """What of a context a prompt may fill."""
+    return context_tokens - min(int(context_tokens * ANSWER_SHARE), MAX_ANSWER)
+
+
+def fit(entries: list[Entry], limit: float, encode: Callable[[str, str, str], str], first: int = 2) -> Fitted:
+    """``entries`` within ``limit`` tokens, as far as that can be had.
+
+    The ``first`` entries (system prompt and task) stay whole, and the last turn stays, its results
+    shortened last of all. ``encode`` writes a result as `Format.encode_result` does.
+    """
+    if _size(entries) <= limit:
+        return Fitted(entries)
+    kept, shortened, target = list(entries), 0, limit * CUT_TO
+    last_turn = max((index for index, entry in enumerate(kept) if entry.role == "assistant"), default=len(kept))
+    for index in range(first, last_turn):
+        if _size(kept) > target and kept[index].results:
+            kept[index], count = _shortened(kept[index], SHORT, encode)
+            shortened += count
+    head, rest, dropped = kept[:first], kept[first:], 0
+    while _size(head) + _size(rest) > target and sum(entry.role == "assistant" for entry in rest) > 1:
+        rest = rest[1 + next(i for i, entry in enumerate(rest[1:]) if entry.role == "assistant") :]
+        dropped += 1
+    if _size(head) + _size(rest) > limit:
+        rest, count = _last_shortened(rest, _size(head) + _size(rest) - target, encode)
+        shortened += count
+    return Fitted([*head, *rest], shortened, dropped)
+
+
+def _last_shortened(
+    entries: list[Entry], excess: float, encode: Callable[[str, str, str], str]
+) -> tuple[list[Entry], int]:
+    """The results of the last turn, each by its share of what is too much."""
+    cut, count = [], 0
+    total = sum(entry.tokens for entry in entries if entry.results)
+    for entry in entries:
+        if entry.results:
+            share = max(0.0, 1 - excess / total)
+            longest = max(len(content) for _, content, _ in entry.results)
+            entry, made = _shortened(entry, max(SHORT, int(longest * share)), encode)
+            count += made
+        cut.append(entry)
+    return cut, count
+
+
+def _shortened(entry: Entry, size: int, encode: Callable[[str, str, str], str]) -> tuple[Entry, int]:
+    content = "\n".join(encode(name, _cut(text, size), call_id) for name, text, call_id in entry.results)
+    return (entry, 0) if len(content) >= len(str(entry.content)) else (replace(entry, content=content), 1)
+
+
+def _cut(content: str, size: int) -> str:
+    note = f"\n[shortened: this was {len(content)} characters; call the tool again to see what you need of it]\n"
+    if len(content) <= size + len(note):
+        return content
+    tail = size // 3
+    return content[: size - tail] + note + content[len(content) - tail :]
+
+
+def _parts(content: Content) -> list[Json]:
+    return [content] if isinstance(content, str) else content
+
+
+def _tokens(part: Json) -> int:
+    text = part.get("text") if isinstance(part, dict) else part
+    return approximate_tokens(text) if isinstance(text, str) else PER_IMAGE
+
+
+def _size(entries: list[Entry]) -> int:
+    return sum(entry.tokens for entry in entries)

@@ -1,0 +1,246 @@
+"""One conversation as a machine without I/O: it says what it wants done and takes what came back.
+
+::
+
+    session.start(task)          -> Query        ask the model
+    session.answered(turn, ...)  -> Run | Query | Done
+    session.ran(results)         -> Query | Done
+
+Whoever drives it (`adapter.agent`, a replay, a test) performs the steps. All
+decisions are here: what the model is shown, when a call is a repetition, and
+when to stop. What tools and the user say is neutralised before the model is
+shown it (`adapter.neutral`), the arguments of its calls are restored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from adapter.conversation.budget import Entry, fit, usable
+from adapter.conversation.contents import Content, image, joined
+from adapter.conversation.history import as_written
+from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
+from adapter.formats.base import Format
+from adapter.neutral import in_strings, neutralise, restore
+from adapter.text.visible import encodable
+from adapter.tools import ToolSet
+
+Message: TypeAlias = Mapping[str, Json]
+"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
+With images the content is a list of parts, as OpenAI's interface has them."""
+
+Reason: TypeAlias = Literal[
+    "answered", "exited", "turns", "repetition", "unreadable", "finished", "unsuccessful", "interrupted", "failed"
+]
+"""Why a conversation ended; see `REASONS`."""
+
+REASONS: dict[str, str] = {
+    "answered": "the model answered without calling a tool",
+    "exited": "the model ended the run",
+    "turns": "the limit of turns was reached",
+    "repetition": "the model kept repeating the same call",
+    "unreadable": "the model's calls could not be read, several times in a row",
+    "finished": "the call was made; this model gets one per request",
+    "unsuccessful": "the call could not be done; this model gets one per request",
+    "interrupted": "stopped by the user",
+    "failed": "the model server failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    turns: int = 25
+    """Answers asked of the model; agents of this kind need under ten for a small task."""
+    repetitions: int = 2
+    """How often one call may run again with nothing changed in between; then it is refused."""
+    refusals: int = 2
+    """Turns of nothing but refused repetitions before the conversation ends."""
+    unreadable: int = 3
+    """Turns in a row without one readable call where there was an attempt."""
+    call_turns: int | None = None
+    """Turns with calls before the conversation ends: one for models that cannot judge whether a task is done."""
+    context_tokens: int | None = None
+    """What the server holds of a conversation; None leaves it to the server what becomes of a longer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Ask the model. ``number`` counts from 1; ``note`` tells the user what was done to make the messages fit."""
+
+    messages: tuple[Message, ...]
+    number: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run these calls, in order; give one result each."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    reason: Reason
+    content: str
+    """The model's last words."""
+
+
+Step: TypeAlias = Query | Run | Done
+
+
+@dataclass(slots=True)
+class Session:
+    """See the module. ``system`` is the system prompt; ``format`` is how history is written for the model."""
+
+    system: str
+    format: Format
+    tools: ToolSet
+    limits: Limits = field(default_factory=Limits)
+    _entries: list[Entry] = field(default_factory=list)
+    _dropped: int = 0  # turns
+    _tokens: int = 0  # of the last query, by estimate
+    _real_share: float = 1.0  # how many tokens the server counted for each that was estimated
+    _queries: int = 0
+    _content: str = ""
+    _seen: dict[str, int] = field(default_factory=dict)  # calls since the last change, how often
+    _waiting: list[ToolCall] = field(default_factory=list)  # the calls of this turn
+    _refused: dict[str, ToolResult] = field(default_factory=dict)  # of them, those not run, by id
+    _complaints: tuple[InvalidToolCall, ...] = ()
+    _task: str = ""
+    _unreadable_turns: int = 0
+    _refused_turns: int = 0
+    _call_turns: int = 0
+
+    def start(self, task: str) -> Query:
+        self._task = task
+        self._entries = [Entry("system", self.system), Entry("user", self._neutral(task))]
+        return self._query()
+
+    def answered(self, turn: Turn, prompt_tokens: int | None = None) -> Step:
+        """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
+        if prompt_tokens and self._tokens:
+            self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
+        self._content = turn.content or self._content
+        self._entries.append(Entry("assistant", encodable(self._as_history(turn))))
+        if not turn.calls and not turn.invalid:
+            return Done("answered", turn.content)
+        self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
+        if self._unreadable_turns >= self.limits.unreadable:
+            return Done("unreadable", self._content)
+        self._complaints = turn.invalid
+        self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
+        self._refused = {call.id: result for call in self._waiting if (result := self._refusal(call)) is not None}
+        to_run = tuple(call for call in self._waiting if call.id not in self._refused)
+        self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
+        if self._refused_turns >= self.limits.refusals:
+            return Done("repetition", self._content)
+        return Run(to_run) if to_run else self.ran([])
+
+    def ran(self, results: Sequence[ToolResult]) -> Step:
+        """The results of the calls of the last `Run`, in their order."""
+        by_id = {result.call_id: result for result in results} | self._refused
+        for call in self._waiting:
+            if by_id[call.id].ok and call.name in self.tools and self.tools[call.name].effect != "read":
+                self._seen = {_key(call): self._seen.get(_key(call), 1)}  # the world has changed: look again freely
+        shown = [(call.name, self._neutral(by_id[call.id].content), call.id) for call in self._waiting]
+        shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
+        content = "\n".join(self.format.encode_result(*each) for each in shown)
+        self._entries.append(Entry("user", content, tuple(shown)))
+        self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
+        self._waiting, self._refused, self._complaints = [], {}, ()
+        if any(result.ends for result in results):
+            return Done("exited", self._content)
+        self._call_turns += bool(results)
+        if self._call_turns == self.limits.call_turns:
+            return Done("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
+        return self._query() if self._queries < self.limits.turns else Done("turns", self._content)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far, as the model is shown it."""
+        return tuple({"role": entry.role, "content": entry.content} for entry in self._entries)
+
+    def _query(self) -> Query:
+        self._queries += 1
+        note = self._fit() if self.limits.context_tokens is not None else ""
+        self._tokens = sum(entry.tokens for entry in self._entries)
+        return Query(tuple(_alternating(self.messages)), self._queries, note)
+
+    def _fit(self) -> str:
+        """Make the conversation fit, and tell the model in its words and the user in the note that comes back."""
+        context = self.limits.context_tokens or 0
+        fitted = fit(self._entries, usable(context) / self._real_share, self.format.encode_result)
+        self._entries = fitted.entries
+        if fitted.dropped:
+            self._dropped += fitted.dropped
+            left_out = f"[{self._dropped} turns after this message were left out: the conversation became too long.]"
+            self._entries[1] = Entry("user", f"{self._neutral(self._task)}\n\n{left_out}")
+        if fitted.shortened or fitted.dropped:
+            return (
+                f"the model's context of {context:,} tokens is full: {fitted.shortened} older results were shortened, "
+                f"{fitted.dropped} turns left out"
+            )
+        if self._queries > 1:
+            return ""
+        tokens = int(sum(entry.tokens for entry in self._entries) * self._real_share)
+        return (
+            ""
+            if tokens <= usable(context)
+            else f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
+        )
+
+    def _as_history(self, turn: Turn) -> str:
+        """The turn as the model wrote it; where it holds what could act on a server, in its format and marked."""
+        content, arguments = self._again(turn.content), [in_strings(self._again, call.arguments) for call in turn.calls]
+        if content == turn.content and arguments == [call.arguments for call in turn.calls]:
+            return as_written(turn.events)
+        calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
+        wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
+        return "\n".join(part for part in (content.strip(), calls, wrong) if part)
+
+    def _again(self, text: str) -> str:
+        """The model's own text, with the marks it has in results however the model wrote it."""
+        return self._neutral(restore(text))
+
+    def _neutral(self, text: str) -> str:
+        return neutralise(encodable(text), self.format, self.tools)
+
+    def _said_after(self, result: ToolResult) -> Iterator[Content]:
+        """What the user says after the results, for one of them."""
+        if result.user_message:
+            yield self._neutral(result.user_message)
+        if result.images:
+            yield [image(url) for url in result.images]
+
+    def _refusal(self, call: ToolCall) -> ToolResult | None:
+        tool = self.tools.match(call.name)
+        if tool is not None and tool.polls:
+            return None  # the number of turns is its limit
+        key = _key(call)
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] <= 1 + self.limits.repetitions:
+            return None
+        error = (
+            f"this very call was made {self._seen[key] - 1} times and nothing changed in between, so it was not run. "
+            "Use the result above, try something else, or, if the task is done, say so without a tool call."
+        )
+        return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error, call_id=call.id)
+
+
+def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
+    """Messages of the user that follow one another as one: the templates of Gemma and Mistral refuse two."""
+    for role, group in groupby(messages, key=lambda message: message["role"]):
+        same = list(group)
+        content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
+        yield same[0] if len(same) == 1 else {"role": role, "content": content}
+
+
+def _key(call: ToolCall) -> str:
+    """Equal for calls that ask for the same thing."""
+    return json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,84 @@
+"""Files of exchanges: written while a server or a wrapped client is in use, and read again later."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from adapter.constraints.replies import with_reply
+from adapter.errors import UsageError
+from adapter.text.secrets import Secrets
+from adapter.tools import ToolSet
+from adapter.wire.answer import ABANDONED, INCOMPLETE, Answer
+from adapter.wire.recorded import Exchange, RecordedCall
+from adapter.wire.request import Request
+
+_log = logging.getLogger(__name__)
+
+
+class ExchangeLog:
+    """Adds each exchange to ``file`` as a line, ``secrets`` left out; a new file is its owner's alone.
+
+    Raises UsageError where it cannot be written. What fails later is logged: no answer waits for its record.
+    """
+
+    def __init__(self, file: Path, secrets: Secrets) -> None:
+        self._file, self._secrets = file, secrets
+        self._writing = threading.Lock()
+        try:
+            self._append("")
+        except OSError as error:
+            raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}. Choose another --record.") from error
+
+    def __call__(self, exchange: Exchange) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = self._secrets.redact(exchange.model_copy(update={"time": now}).model_dump(mode="json"))
+        try:
+            self._append(json.dumps(line) + "\n")
+        except OSError as error:
+            _log.warning("an exchange was not recorded in %s: %s", self._file, error.strerror)
+
+    def _append(self, text: str) -> None:
+        with self._writing:
+            descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def difference(exchange: Exchange) -> str:
+    """What of the calls is another today than when ``exchange`` was recorded; empty where nothing is."""
+    today = calls_today(exchange)
+    if exchange.asked_again or today == exchange.calls:
+        return ""
+    return f"recorded {_shown(exchange.calls)}, today {_shown(today)}"
+
+
+def calls_today(exchange: Exchange) -> tuple[RecordedCall, ...]:
+    """The calls that a client would get of the recorded text now."""
+    tools = ToolSet(exchange.tools)
+    heard: list[Exchange] = []
+    request = Request(
+        body=exchange.sent,
+        tools=tools,
+        parallel=exchange.is_parallel,
+        policy=exchange.policy,
+        generation_prompt=exchange.generation_prompt,
+        is_restricted=exchange.is_restricted,
+        reply=with_reply(tools)[1] if exchange.has_reply else None,
+        format=exchange.format,
+        observe=heard.append,
+    )
+    answer = Answer(request)
+    said = {"reasoning_content": exchange.reasoning, "content": exchange.text}
+    reason = None if exchange.finish_reason in (INCOMPLETE, ABANDONED) else exchange.finish_reason
+    answer.feed({"choices": [{"delta": said, "finish_reason": reason}]})
+    answer.close()
+    return heard[0].calls if heard else ()
+
+
+def _shown(calls: tuple[RecordedCall, ...]) -> str:
+    return ", ".join(f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in calls) or "no call"

@@ -1,0 +1,230 @@
+"""Writes transcripts of real conversations, with the workspace they began in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+from collections.abc import Callable, Container, Iterable
+from pathlib import Path
+
+from adapter.agent import Agent, Observed
+from adapter.approval import Approval, Approver, Decision, decided
+from adapter.conversation.session import Done, Query, Run
+from adapter.dialects import get_dialect
+from adapter.errors import UsageError
+from adapter.events import ToolResult, Turn
+from adapter.host import Capability, HostEvent, InnerCall
+from adapter.tools import Tool, ToolSet
+from adapter.transcripts.transcript import Changed, Header, OwnTool, Recorder, StoredFile
+from adapter.upstream.transport import Chunk
+from adapter.workspace import Workspace
+
+MAX_FILES = 500
+"""Of the workspace that a transcript holds."""
+MAX_BYTES = 1_000_000
+"""A transcript holds its workspace; a larger one belongs in a copy made for the recording."""
+
+
+def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> dict[str, StoredFile]:
+    """The files below ``root``, ``cleaned``, by relative path and without `.git` and links.
+
+    Raises UsageError for too many.
+    """
+    files: dict[str, StoredFile] = {}
+    size = 0
+    for path in _files(root):
+        content = path.read_bytes()
+        size += len(content)
+        if len(files) >= MAX_FILES or size > MAX_BYTES:
+            raise UsageError(
+                f"{root} is too large to record: a transcript holds the whole workspace, "
+                f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or leave out --record."
+            )
+        files[path.relative_to(root).as_posix()] = _stored(cleaned(content), path.stat().st_mode & 0o777)
+    return files
+
+
+def restore(files: dict[str, StoredFile], root: Path) -> None:
+    """Write the files of a snapshot below an empty ``root``."""
+    for name, stored in files.items():
+        path = root / name
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise UsageError(f"the transcript's file {name!r} lies outside its workspace; it was not written")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_content(stored))
+        path.chmod(stored.mode)
+
+
+def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> str:
+    """One hash over the names and the ``cleaned`` contents of all files below ``root``."""
+    digest = hashlib.sha256()
+    for path in _files(root):
+        name = path.relative_to(root).as_posix()
+        digest.update(
+            f"{name}\0{hashlib.sha256(cleaned(path.read_bytes())).hexdigest()}\n".encode("utf-8", "surrogateescape")
+        )
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _files(root: Path) -> Iterable[Path]:
+    found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    return sorted(path for path in found if ".git" not in path.relative_to(root).parts)
+
+
+def _stored(content: bytes, mode: int) -> StoredFile:
+    try:
+        return StoredFile(text=content.decode(), mode=mode)
+    except UnicodeDecodeError:
+        return StoredFile(base64=base64.b64encode(content).decode(), mode=mode)
+
+
+def _content(stored: StoredFile) -> bytes:
+    return base64.b64decode(stored.base64) if stored.base64 is not None else (stored.text or "").encode()
+
+
+OUTSIDE: frozenset[Capability | None] = frozenset({"questions", "agents", "search", "docs", "web", "skills", "memory"})
+"""What answers differently another day, or elsewhere."""
+
+
+def is_outside(tool: Tool | None, own: Container[str]) -> bool:
+    """Whether what a tool gave is taken from the record: of others it is made anew."""
+    return tool is not None and (tool.needs in OUTSIDE or tool.name in own)
+
+
+def own_tools(workspace: Workspace) -> list[Tool]:
+    """Tools that a dialect of this name has not by itself: functions of the user's, programs in a tools file."""
+    try:
+        shipped = get_dialect(workspace.dialect.name).tools
+    except UsageError:
+        shipped = ToolSet()
+    return [
+        tool
+        for tool in workspace.known_tools.values()
+        if tool.name not in shipped or shipped[tool.name].parameters != tool.parameters
+    ]
+
+
+class Recording:
+    """Observes an agent and records it; `begin` must be called before the agent runs.
+
+    What happens inside a batch or code is recorded when the session has ``Host(events=recording.inner)``.
+    """
+
+    def __init__(self, recorder: Recorder, root: Path) -> None:
+        self._recorder, self._root = recorder, root
+        self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
+        self._tools, self._own = ToolSet(), frozenset[str]()
+        self._watches = False
+        self._files: dict[str, StoredFile] = {}
+        self._writing = threading.RLock()
+        self._asked = _Asked()
+
+    def begin(self, agent: Agent, task: str, *, approve: str, model: str = "", server: str = "") -> None:
+        """Write the header: the settings and the workspace as they are now."""
+        workspace = agent.workspace
+        own = own_tools(workspace)
+        self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
+        self._files = snapshot(self._root, self._cleaned)
+        self._watches = any(tool.needs == "agents" or tool.name in self._own for tool in workspace.tools.values())
+        self._recorder.header(
+            Header(
+                task=task,
+                system=agent.system,
+                dialect=agent.workspace.dialect.name,
+                format=agent.format.name,
+                tools=tuple(agent.workspace.tools),
+                model=model,
+                server=server,
+                approve=approve,
+                rules=tuple(map(str, agent.workspace.rules)),
+                known=tuple(workspace.known_tools),
+                own_tools=tuple(map(_definition, own)),
+                read_only=workspace.is_read_only,
+                above=workspace.above,
+                granted=tuple(sorted(workspace.granted)),
+                media=tuple(sorted(workspace.host.media)),
+                max_turns=agent.limits.turns,
+                call_turns=agent.limits.call_turns,
+                context_tokens=agent.limits.context_tokens,
+                files=self._files,
+                workspace=workspace_hash(self._root, self._cleaned),
+            )
+        )
+
+    def asking(self, ask: Approver) -> Approver:
+        """``ask``, its decisions recorded."""
+
+        def recorded(approval: Approval) -> bool | Decision:
+            answer = ask(approval)
+            decision = decided(answer)
+            with self._writing:
+                self._asked.tools.append(approval.tool)
+                self._recorder.approval(approval.tool, decision.allowed, decision.remember)
+            return answer
+
+        return recorded
+
+    def inner(self, event: HostEvent) -> None:
+        """What the session tells of a batch or of code."""
+        if isinstance(event, InnerCall):
+            with self._writing:
+                changed, asked = self._changed(), self._asked.taken()
+                if is_outside(self._tools.match(event.result.name), self._own):
+                    self._recorder.inner(event.arguments, event.result, changed, asked)
+
+    def _changed(self) -> Changed:
+        """The files that are not as they were when this was asked last."""
+        if not self._watches:
+            return {}, ""
+        before = self._files
+        try:
+            self._files = snapshot(self._root, self._cleaned)
+        except (UsageError, OSError) as error:
+            return {}, f"what it changed could not be recorded: {error}"
+        now = self._files
+        gone: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
+        return gone | {name: file for name, file in now.items() if before.get(name) != file}, ""
+
+    def __call__(self, happening: Observed) -> None:
+        match happening:
+            case Query():
+                self._recorder.request(happening)
+            case Chunk():
+                tokens = happening.usage.prompt if happening.usage else None
+                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, tokens)
+            case Turn():
+                self._recorder.turn(happening)
+            case Run():
+                self._changed()
+            case ToolResult():
+                changed = self._changed()
+                is_given = is_outside(self._tools.match(happening.name), self._own)
+                self._asked.taken()
+                self._recorder.result(happening, changed if is_given else ({}, ""))
+            case Done():
+                self._recorder.end(happening, workspace_hash(self._root, self._cleaned))
+            case _:
+                pass
+
+
+class _Asked(threading.local):
+    """The tools that the user was asked about since the last result, in each thread."""
+
+    def __init__(self) -> None:
+        self.tools: list[str] = []
+
+    def taken(self) -> list[str]:
+        tools, self.tools = self.tools, []
+        return tools
+
+
+def _definition(tool: Tool) -> OwnTool:
+    return OwnTool(
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.parameters,
+        effect=tool.effect,
+        aliases=tool.aliases,
+        argument_aliases=dict(tool.argument_aliases),
+    )

@@ -1,0 +1,43 @@
+"""Numbers between two bounds as GBNF, read as the regular expressions that these grammars are."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.constraints.number_ranges import MOST, PLACES, decimals, integers
+
+
+def admits(grammar: str, text: str) -> bool:
+    """GBNF without names differs from a regular expression in its quotes and blanks."""
+    parts = re.split(r'"([^"]*)"', grammar)
+    expression = "".join(re.escape(part) if index % 2 else part.replace(" ", "") for index, part in enumerate(parts))
+    return re.fullmatch(expression, text) is not None
+
+
+NUMBERS = st.integers(-MOST, MOST) | st.integers(-1100, 1100)
+
+
+@given(bounds=st.tuples(NUMBERS, NUMBERS).map(sorted), others=st.lists(NUMBERS))
+def test_the_integers_between_two_bounds_and_no_others(bounds, others):
+    lowest, highest = bounds
+    grammar = integers(lowest, highest)
+    for number in {lowest, highest, lowest - 1, highest + 1, 0, -lowest, *others}:
+        assert admits(grammar, str(number)) == (lowest <= number <= highest), number
+
+
+DECIMALS = st.builds(lambda number, places: Decimal(number).scaleb(-places), NUMBERS, st.integers(0, PLACES))
+
+
+@given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), others=st.lists(DECIMALS))
+def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
+    lowest, highest = bounds
+    grammar, step = decimals(lowest, highest), Decimal(1).scaleb(-PLACES)
+    for number in {lowest, highest, lowest - step, highest + step, *others}:
+        text = f"{number:f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        if text not in ("-0", ""):
+            assert admits(grammar, text) == (lowest <= number <= highest), text

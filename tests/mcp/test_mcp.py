@@ -1,0 +1,437 @@
+"""MCP both ways, with the official SDK at the other end and real processes between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter import tool
+from adapter.approval import Approval
+from adapter.dialects import get_dialect
+from adapter.errors import UsageError
+from adapter.mcp.tools import McpServer, McpTools, servers_of
+from adapter.workspace import Workspace
+from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
+
+pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'toolcall-adapter[mcp]'")
+
+from mcp import Client, StdioServerParameters
+
+ROOT = Path(__file__).parents[2]
+BLADE = get_dialect("blade").tools
+EXAMPLE = (sys.executable, "-m", "tests.mcp_example")
+
+
+def example(name: str = "example") -> McpServer:
+    return McpServer(name, EXAMPLE, cwd=str(ROOT))
+
+
+@pytest.fixture(scope="module")
+def connected() -> Iterator[McpTools]:
+    with McpTools([example()], BLADE) as connected:
+        yield connected
+
+
+@pytest.fixture
+def workspace(connected: McpTools, tmp_path: Path) -> Iterator[Workspace]:
+    with Workspace(tmp_path, tools=connected.tools) as workspace:
+        yield workspace
+
+
+# ------------------------------------------------------------ a server's tools for a model
+
+
+def test_the_tools_are_there_beside_the_dialects(workspace):
+    """Described as the server does; a name that is taken has the server's before it."""
+    tools = workspace.tools
+    assert tools["add"].description == "Add two numbers."
+    assert tools["add"].required == ("first",)
+    assert "example__read_file" in tools
+    assert workspace.run("example__read_file", {"path": "a"}).content == "the server's own a"
+    assert not workspace.run("read_file", {"path": "a"}).ok
+
+
+def test_results_come_as_text(workspace):
+    """Numbers, and of what a model cannot read what it is."""
+    assert workspace.run("add", {"first": 2, "second": 3}).content == "5"
+    shown = workspace.run("show", {}).content
+    assert shown == (
+        "Here:\n(image/png, 3 bytes, which are not shown to you)\nexample://page:\nthe page\n"
+        "example://more: more the rest"
+    )
+
+
+def test_what_a_model_gets_wrong_is_told(workspace):
+    """By the definition, before the server is asked, and by the server."""
+    assert "first" in (workspace.run("add", {}).error or "")
+    assert "expected integer" in (workspace.run("add", {"first": "x"}).error or "")
+    failed = workspace.run("fail", {})
+    assert not failed.ok
+    assert "the disk is full" in failed.content
+
+
+def test_what_may_change_something_is_asked_for(connected, tmp_path):
+    """Only a tool that says it merely reads runs unasked."""
+    asked: list[Approval] = []
+
+    def refuse(approval: Approval) -> bool:
+        asked.append(approval)
+        return False
+
+    with Workspace(tmp_path, tools=connected.tools, ask=refuse) as workspace:
+        assert workspace.run("add", {"first": 1}).ok
+        assert not workspace.run("erase", {"what": "all"}).ok
+    assert [(each.tool, each.effect) for each in asked] == [("erase", "execute")]
+    with Workspace(tmp_path, approve="yolo", tools=connected.tools) as workspace:
+        assert workspace.run("erase", {"what": "all"}).content == "all erased"
+
+
+def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    server = McpServer("example", EXAMPLE, environment={"OWN": "1"}, cwd=str(ROOT))
+    with McpTools([server], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
+        given = workspace.run("secrets", {}).content.split("\n")
+    assert "OWN" in given
+    assert "OPENAI_API_KEY" not in given
+
+
+def test_two_servers_have_names_of_their_own():
+    """Also when they are the same."""
+    with McpTools([example(), example()]) as connected:
+        names = [tool.name for tool in connected.tools]
+    assert {"example__add", "example2__add"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_a_call_has_its_time(tmp_path):
+    """And the server can be used after it."""
+    with (
+        McpTools([example()], BLADE, call_s=1.0) as connected,
+        Workspace(tmp_path, tools=connected.tools) as workspace,
+    ):
+        result = workspace.run("sleep", {"seconds": 4})
+        assert not result.ok
+        assert "did not answer sleep within 1 s" in (result.error or "")
+        eventually(lambda: workspace.run("add", {"first": 1}).ok)
+
+
+def test_a_server_that_dies_is_told(tmp_path):
+    """With its last words; what it was asked for has no result."""
+    with McpTools([example()], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
+        assert "out of cheese" in (workspace.run("die", {}).error or "")
+        again = workspace.run("add", {"first": 1})
+        assert not again.ok
+        assert "'example'" in (again.error or "")
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+FORKING = """
+import os, signal, sys, time
+told, stubborn = sys.argv[1], len(sys.argv) > 2
+
+def tell():
+    with open(told, "a") as file:
+        file.write(f"{os.getpid()}\\n")
+
+tell()
+if stubborn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if not os.fork():  # a child, which has the server's group
+    tell()
+    time.sleep(600)
+if not os.fork():
+    os.setsid()
+    if not os.fork():  # a daemon, which has nothing of the server's
+        tell()
+        for descriptor in range(3):
+            os.close(descriptor)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+while len(open(told).read().split()) < 3:
+    time.sleep(0.01)
+import tests.mcp_example as example
+example.server.run()
+time.sleep(600 if stubborn else 0)
+"""
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon cannot be found")
+
+
+def forking(told: Path, *arguments: str) -> tuple[str, ...]:
+    """A server that starts a process and a daemon; the ids of all three stand in ``told``."""
+    return (sys.executable, "-c", FORKING, str(told), *arguments)
+
+
+def pids(told: Path) -> list[int]:
+    return list(map(int, told.read_text().split())) if told.exists() else []
+
+
+@on_linux
+@pytest.mark.parametrize("arguments", [(), ("stubborn",)], ids=["obedient", "stubborn"])
+def test_nothing_of_a_server_is_left(tmp_path, arguments):
+    """When its tools are not needed any more, also of one that does not mind."""
+    told = tmp_path / "pids"
+    with McpTools([McpServer("example", forking(told, *arguments), cwd=str(ROOT))]):
+        started = pids(told)
+        assert len(started) == 3
+        assert all(map(is_running, started))
+    assert not any(map(is_running, started))
+
+
+@on_linux
+def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
+    """It had its time."""
+    monkeypatch.setattr("adapter.mcp.tools.START_S", 5.0)
+    told = tmp_path / "pids"
+    silent = FORKING[: FORKING.index("import tests")] + "time.sleep(600)"
+    server = McpServer("silent", (sys.executable, "-c", silent, str(told), "stubborn"))
+    with pytest.raises(UsageError, match="did not answer within 5 s"), McpTools([server]):
+        pass
+    assert len(pids(told)) == 3
+    assert not any(map(is_running, pids(told)))
+
+
+@on_linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
+    """In the middle of a call, whether we are asked to end or killed."""
+    call = '<tool_call>\n{"name": "sleep", "arguments": {"seconds": 60}}\n</tool_call>'
+    scripted.on(MODELS, as_json(200, {"data": [{"id": "m", "object": "model"}]}))
+    scripted.on(CHAT, as_stream(*map(delta, call), delta(finish_reason="stop")))
+    told = tmp_path / "pids"
+    command = ["run", "Sleep.", "--workspace", str(tmp_path), "--base-url", scripted.url]
+    with subprocess.Popen(
+        [sys.executable, "-m", "adapter", *command, "--mcp", shlex.join(forking(told))], cwd=ROOT,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        eventually(lambda: bool(scripted.bodies()), 60)
+        time.sleep(0.5)  # until the call has been made
+        assert all(map(is_running, pids(told)))
+        process.send_signal(number)
+    eventually(lambda: not any(map(is_running, pids(told))))
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (("no-such-program",), "No such file"),
+        ((sys.executable, "-c", "import sys; sys.exit('no licence')"), "no licence"),
+        ((sys.executable, "-c", "print('hello')"), "does not begin"),
+    ],
+)
+def test_a_server_that_does_not_begin_says_why(command, reason):
+    with pytest.raises(UsageError, match=reason), McpTools([McpServer("broken", command)]):
+        pass
+
+
+def test_an_address_that_nobody_answers_says_so():
+    with pytest.raises(UsageError, match="does not begin"), McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]):
+        pass
+
+
+def test_a_server_over_http(tmp_path):
+    """The same tools by another way."""
+    with subprocess.Popen([*EXAMPLE, "--http"], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            process.stderr.readline()
+            port = process.stderr.readline().split()[1]
+            (server,) = servers_of(f"http://127.0.0.1:{port}/mcp")
+            with McpTools([server], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
+                assert workspace.run("add", {"first": 1}).content == "2"
+        finally:
+            process.terminate()
+
+
+def test_servers_are_named_as_users_do(tmp_path):
+    """A command, an address, or the file that other programs have."""
+    file = tmp_path / "mcp.json"
+    servers = {
+        "my git": {"command": "uvx", "args": ["mcp-server-git"], "env": {"A": 1}},
+        "web": {"url": "http://x/mcp"},
+    }
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    assert servers_of("uvx 'mcp server' --fast") == [McpServer("uvx", ("uvx", "mcp server", "--fast"))]
+    assert servers_of("https://example.org/mcp") == [McpServer("example_org", url="https://example.org/mcp")]
+    assert servers_of(str(file)) == [
+        McpServer("my_git", ("uvx", "mcp-server-git"), environment={"A": "1"}),
+        McpServer("web", url="http://x/mcp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": {}}}', '{"mcpServers": {"a": 1}}']
+)
+def test_a_file_that_names_none_says_what_it_should(tmp_path, content):
+    file = tmp_path / "mcp.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match="mcpServers"):
+        servers_of(str(file))
+
+
+@pytest.mark.parametrize("text", ["", "'open", "/nowhere/mcp.json"])
+def test_what_is_no_server_is_refused(text):
+    with pytest.raises(UsageError):
+        servers_of(text)
+
+
+def test_a_text_only_model_calls_a_servers_tool(scripted, tmp_path):
+    """`adapter run --mcp`: the prompt describes it, the answer is text, the result goes back as text."""
+    call = '<tool_call>\n{"name": "add", "arguments": {"first": 2, "second": 40}}\n</tool_call>'
+    scripted.on(MODELS, as_json(200, {"data": [{"id": "m", "object": "model"}]}))
+    scripted.on(
+        CHAT,
+        as_stream(*map(delta, call), delta(finish_reason="stop")),
+        as_stream(delta("It is 42."), delta(finish_reason="stop")),
+    )
+    command = ["run", "What is 2 + 40?", "--workspace", str(tmp_path), "--base-url", scripted.url, "--mcp"]
+    done = subprocess.run(
+        [sys.executable, "-m", "adapter", *command, shlex.join(EXAMPLE)],
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "It is 42." in done.stdout + done.stderr
+    first, second = scripted.bodies()
+    assert "add(" in first["messages"][0]["content"]
+    assert "42" in second["messages"][-1]["content"]
+
+
+def test_a_clients_own_definition_is_a_tool(tmp_path):
+    """As the SDK gives it, with a function that runs it."""
+    from mcp_types import Tool as Definition
+
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    made = tool(Definition(name="weather", input_schema=schema), lambda city: f"{city}: rain", effect="read")
+    with Workspace(tmp_path, tools=[made]) as workspace:
+        assert workspace.run("weather", {"city": "Bern"}).content == "Bern: rain"
+        assert not workspace.run("weather", {}).ok
+
+
+# --------------------------------------------------------- our tools for an MCP client
+
+
+def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any:
+    """What ``work`` gives with the official client before `adapter mcp`."""
+    arguments = ["-m", "adapter", "mcp", "--root", str(root), *options]
+
+    async def run() -> Any:
+        parameters = StdioServerParameters(
+            command=sys.executable, args=arguments, env={"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
+        )
+        async with Client(parameters) as client:
+            return await work(client)
+
+    return asyncio.run(run())
+
+
+def test_a_dialects_tools_are_listed(tmp_path):
+    """All that the session has, with what they do to the world."""
+
+    async def listed(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in with_client(listed, tmp_path)}
+    with Workspace(tmp_path) as workspace:
+        assert set(tools) >= {"read_file", "write_file", "run_command"}
+        assert set(tools) <= set(workspace.tools)
+        assert tools["read_file"].input_schema == workspace.tools["read_file"].parameters
+    assert tools["read_file"].annotations.read_only_hint
+    assert tools["write_file"].annotations.destructive_hint
+    assert not tools["write_file"].annotations.read_only_hint
+
+
+@pytest.mark.parametrize(
+    ("options", "is_written"),
+    [((), False), (("--approve", "auto-edit"), True), (("--allow", "write_file"), True), (("--approve", "yolo"), True),
+     (("--approve", "yolo", "--deny", "write_file(*.txt)"), False)],
+    ids=["ask", "auto-edit", "rule", "yolo", "denied"],
+)  # fmt: skip
+def test_the_policy_holds(tmp_path, options, is_written):
+    """Nobody can be asked, so what is not allowed is refused with how to allow it; reading is free."""
+    (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
+
+    async def work(client: Client) -> Any:
+        read = await client.call_tool("read_file", {"path": "a.txt"})
+        written = await client.call_tool("write_file", {"path": "b.txt", "content": "beta\n"})
+        outside = await client.call_tool("read_file", {"path": "../secret"})
+        return read, written, outside
+
+    read, written, outside = with_client(work, tmp_path, *options)
+    assert "alpha" in read.content[0].text
+    assert not read.is_error
+    assert written.is_error is not is_written
+    assert (tmp_path / "b.txt").exists() is is_written
+    assert outside.is_error
+
+
+def test_an_unknown_tool_and_wrong_arguments_are_results(tmp_path):
+    """The model behind the client can act on them."""
+
+    async def work(client: Client) -> Any:
+        return await client.call_tool("read_fil", {}), await client.call_tool("read_file", {})
+
+    unknown, wrong = with_client(work, tmp_path, "--dialect", "blade")
+    assert unknown.is_error
+    assert "did you mean 'read_file'" in unknown.content[0].text
+    assert wrong.is_error
+    assert "path" in wrong.content[0].text
+
+
+def test_our_tools_over_http(tmp_path):
+    """On a port of this machine."""
+    (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
+    command = [sys.executable, "-m", "adapter", "mcp", "--root", str(tmp_path), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline()
+            match = re.match(r"serving (http://127\.0\.0\.1:\d+/mcp), in ", line)
+            assert match, line
+
+            async def work() -> Any:
+                async with Client(match[1]) as client:
+                    return await client.call_tool("read_file", {"path": "a.txt"})
+
+            assert "alpha" in asyncio.run(work()).content[0].text
+        finally:
+            process.terminate()
+
+
+def test_a_text_only_model_uses_our_own_server(tmp_path):
+    """Both ways at once: another workspace's tools, by `adapter mcp`, in this one."""
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    (there / "a.txt").write_text("alpha\n", encoding="utf-8")
+    server = McpServer("there", (sys.executable, "-m", "adapter", "mcp", "--root", str(there)))
+    with (
+        McpTools([server], BLADE) as connected,
+        Workspace(here, tools=connected.tools) as workspace,
+    ):
+        assert "alpha" in workspace.run("there__read_file", {"path": "a.txt"}).content

@@ -1,0 +1,274 @@
+"""What real servers answered (`fixtures/exchanges`), before `adapter serve`, the wrapped client and the agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from adapter import wrap
+from adapter.agent import Agent
+from adapter.errors import TransportError
+from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.transport import ChatClient
+from adapter.workspace import Workspace
+from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json
+from tests.serving import serving
+
+ollama = pytest.importorskip("ollama", reason="Ollama's client is a development dependency")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+NATIVE = "/api/chat"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "exchanges"
+
+
+@dataclass(frozen=True)
+class Exchange:
+    name: str
+    server: str
+    path: str
+    request: dict[str, Any]
+    status: int
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def reply(self) -> Reply:
+        server = self.headers.get("Server", "test")
+        return Reply(self.status, self.body.encode(), self.headers["Content-Type"], server)
+
+    @property
+    def streams(self) -> bool:
+        return not self.headers["Content-Type"].startswith("application/json")
+
+    @property
+    def text(self) -> str:
+        """What the model wrote."""
+        lines = [line.removeprefix("data: ") for line in self.body.splitlines()] if self.streams else [self.body]
+        values = [json.loads(line) for line in lines if line and line != "[DONE]"]
+        messages = [
+            choice.get("delta") or choice.get("message") or {}
+            for value in values
+            for choice in value.get("choices", ())
+        ] + [value["message"] for value in values if "message" in value]
+        return "".join(message.get("content") or "" for message in messages)
+
+    @cached_property
+    def words(self) -> str:
+        """Of an error."""
+        said = json.loads(self.body)["error"]
+        return str(said if isinstance(said, str) else said["message"])
+
+
+def exchanges() -> list[Exchange]:
+    return [
+        Exchange(
+            path.stem,
+            path.parent.name,
+            given["path"],
+            given["request"],
+            given["status"],
+            given["headers"],
+            given["body"],
+        )
+        for path in sorted(FOLDER.glob("*/*.json"))
+        for given in [json.loads(path.read_text(encoding="utf-8"))]
+        if given["path"] in (CHAT, NATIVE)
+    ]
+
+
+ALL = exchanges()
+TOOLS: list[Any] = next(each.request["tools"] for each in ALL if "tools" in each.request)
+ASK: list[Any] = [{"role": "user", "content": "Read the file src/main.rs"}]
+CALLS = [each for each in ALL if each.status == 200 and '"read_file"' in each.text]
+TEXTS = [each for each in ALL if each.status == 200 and each not in CALLS]
+ERRORS = [each for each in ALL if each.status != 200]
+STATUS: dict[int, type[openai.APIStatusError]] = {400: openai.BadRequestError, 404: openai.NotFoundError}
+
+
+def recorded(chosen: list[Exchange], path: str, server: str | None = None) -> Any:
+    fitting = [each for each in chosen if each.path == path and server in (None, each.server)]
+    return pytest.mark.parametrize("exchange", fitting, ids=[f"{each.server}-{each.name}" for each in fitting])
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[dict[str, tuple[ScriptedServer, str]]]:
+    """By server: one that answers as it did, and ours in front."""
+    with ScriptedServer() as an_ollama, ScriptedServer() as llama_cpp:
+        an_ollama.on("/api/version", as_json(200, {"version": "0.0.0"}))
+        llama_cpp.on("/props", as_json(200, {"default_generation_settings": {"n_ctx": 4096}}, server="llama.cpp"))
+        with serving(an_ollama.url) as first, serving(llama_cpp.url) as second:
+            yield {"ollama": (an_ollama, first), "llama_server": (llama_cpp, second)}
+
+
+@pytest.fixture
+def before(served: dict[str, tuple[ScriptedServer, str]], exchange: Exchange) -> tuple[ScriptedServer, str]:
+    """The server that gives ``exchange``, and the address of ours."""
+    upstream, url = served[exchange.server]
+    upstream.replies.pop(CHAT, None)
+    upstream.replies.pop(NATIVE, None)
+    upstream.requests.clear()
+    upstream.on(exchange.path, exchange.reply)
+    return upstream, url
+
+
+@pytest.fixture(params=["served", "wrapped"])
+def client(request: pytest.FixtureRequest, before: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
+    upstream, url = before
+    is_served = request.param == "served"
+    base_url = url if is_served else f"{upstream.url}/v1"
+    with openai.OpenAI(base_url=base_url, api_key="k", max_retries=0) as client:
+        yield client if is_served else wrap(client)
+
+
+def ask(client: openai.OpenAI, exchange: Exchange) -> Any:
+    """The choice, joined by the SDK's own helper where the server streamed."""
+    fields: Any = {"model": exchange.request["model"], "messages": ASK, "tools": TOOLS}
+    if not exchange.streams:
+        return client.chat.completions.create(**fields).choices[0]
+    with client.chat.completions.stream(**fields) as stream:
+        return stream.get_final_completion().choices[0]
+
+
+def test_what_was_recorded_is_there():
+    """Both servers, both of Ollama's interfaces, whole and streamed, calls and errors."""
+    assert {(each.server, each.path, each.streams) for each in CALLS} == {
+        ("ollama", CHAT, False),
+        ("ollama", CHAT, True),
+        ("ollama", NATIVE, False),
+        ("ollama", NATIVE, True),
+        ("llama_server", CHAT, False),
+        ("llama_server", CHAT, True),
+    }
+    assert {(each.server, each.status) for each in ERRORS} == {
+        ("ollama", 400),
+        ("ollama", 404),
+        ("llama_server", 400),
+        ("llama_server", 404),
+    }
+
+
+@recorded(CALLS, CHAT)
+def test_what_a_model_wrote_is_a_tool_call(client, before, exchange):
+    """Bare, fenced, with the keys sorted, in markers with and without their end."""
+    choice = ask(client, exchange)
+    ((name, arguments),) = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls]
+    path = "string" if '"string"' in exchange.text else "src/main.rs"
+    assert (name, json.loads(arguments), choice.finish_reason) == ("read_file", {"path": path}, "tool_calls")
+    (body,) = before[0].bodies()
+    assert not body.keys() & {"tools", "tool_choice"}
+
+
+@recorded(TEXTS, CHAT)
+def test_text_stays_text(client, exchange):
+    """To the letter, with the server's own reason for its end."""
+    choice = ask(client, exchange)
+    assert choice.message.content == exchange.text
+    assert choice.message.tool_calls is None
+    assert choice.finish_reason == json.loads(exchange.body)["choices"][0]["finish_reason"]
+
+
+@recorded(ERRORS, CHAT)
+def test_an_error_is_the_sdks_own(client, exchange):
+    """By its status, in the server's words."""
+    with pytest.raises(STATUS[exchange.status]) as caught:
+        client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    assert exchange.words in str(caught.value)
+
+
+@pytest.fixture
+def native(before: tuple[ScriptedServer, str]) -> Iterator[Any]:
+    """Ollama's own client, before ours."""
+    client = ollama.Client(before[1].removesuffix("/v1"))
+    yield client
+    client.close()
+
+
+@recorded(CALLS, NATIVE)
+def test_ollamas_own_client_gets_a_call(native, before, exchange):
+    given = native.chat(exchange.request["model"], messages=ASK, tools=TOOLS, stream=exchange.streams)
+    parts = list(given) if exchange.streams else [given]
+    path = "string" if '"string"' in exchange.text else "src/main.rs"
+    calls = [call.function for part in parts for call in part.message.tool_calls or ()]
+    assert [(call.name, dict(call.arguments)) for call in calls] == [("read_file", {"path": path})]
+    last = json.loads(exchange.body.splitlines()[-1])
+    for counted in ("eval_count", "prompt_eval_count", "total_duration"):
+        assert parts[-1][counted] == last[counted]
+    assert "tools" not in before[0].bodies(NATIVE)[0]
+
+
+@recorded(ERRORS, NATIVE, "ollama")
+def test_ollamas_own_client_gets_the_error(native, exchange):
+    with pytest.raises(ollama.ResponseError, match=exchange.words) as caught:
+        native.chat(exchange.request["model"], messages=ASK, tools=TOOLS)
+    assert caught.value.status_code == exchange.status
+
+
+@recorded([each for each in CALLS if each.streams], CHAT)
+def test_the_agent_makes_the_call(before, exchange, tmp_path):
+    """Its transport always streams."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.rs").write_text("fn main() {}\n", encoding="utf-8")
+    upstream, _ = before
+    upstream.on(CHAT, Reply(200, b'data: {"choices": [{"delta": {"content": "Done."}, "finish_reason": "stop"}]}\n\n'))
+    happened: list[Any] = []
+    with Workspace(tmp_path) as workspace, ChatClient(Endpoint(f"{upstream.url}/v1"), "m", patience_s=0) as chat:
+        done = Agent(workspace, chat, observe=happened.append).run("Read the file src/main.rs")
+    assert (done.reason, done.content) == ("answered", "Done.")
+    (result,) = [each for each in happened if type(each).__name__ == "ToolResult"]
+    assert result.ok
+    assert "fn main" in result.content
+
+
+@recorded(ERRORS, CHAT)
+def test_the_agents_transport_says_what_the_server_said(before, exchange):
+    """And what to do, at once: none of these gets better by asking again."""
+    upstream, _ = before
+    with (
+        ChatClient(Endpoint(f"{upstream.url}/v1"), "m") as chat,
+        pytest.raises(TransportError) as caught,
+    ):
+        list(chat.stream(ASK))
+    assert exchange.words.rstrip(".") in str(caught.value)
+    assert len(upstream.bodies()) == 1
+
+
+class RecordedOllama(ScriptedServer):
+    """Chooses by the request, as Ollama does: with tools, a model without a template for them is a 400."""
+
+    def next_reply(self, path: str) -> Reply:
+        _, _, body = self.requests[-1]
+        if body is None:
+            return super().next_reply(path)
+        found = [
+            each for each in ALL if each.server == "ollama" and _shape(each.path, each.request) == _shape(path, body)
+        ]
+        return found[0].reply if found else as_json(404, {"error": f"nothing recorded for {_shape(path, body)}"})
+
+
+def _shape(path: str, body: dict[str, Any]) -> tuple[object, ...]:
+    streams = body.get("stream", path == NATIVE)
+    form = body.get("format") or body.get("response_format")
+    return path, body["model"], bool(body.get("tools")), streams, form.get("type") if isinstance(form, dict) else form
+
+
+def test_a_model_that_does_not_support_tools_has_them():
+    """Plain, Ollama says 400 to any tools for SmolLM2; through ours it makes the call that its schema enforces."""
+    with RecordedOllama() as upstream:
+        upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))
+        fields: Any = {"model": "smollm2:135m", "messages": ASK, "tools": TOOLS, "tool_choice": "required"}
+        with (
+            openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0) as plain,
+            pytest.raises(openai.BadRequestError, match="does not support tools"),
+        ):
+            plain.chat.completions.create(**fields)
+        with serving(upstream.url) as url, openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+            (choice,) = client.chat.completions.create(**fields).choices
+    assert [call.function.name for call in choice.message.tool_calls or ()] == ["read_file"]
+    assert choice.finish_reason == "tool_calls"

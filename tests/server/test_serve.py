@@ -1,0 +1,505 @@
+"""The unmodified openai SDK against `adapter serve`, a process of its own, in front of scripted model servers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+import pytest
+
+from tests.live_upstream import LiveUpstream
+from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.serving import serving
+from tests.test_wrap import ASK, CALL, TOOLS, completion
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+SECOND = CALL.replace("a.py", "b.py")
+CUT = CALL[:40]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[ScriptedServer, str]]:
+    """A model server and ours in front of it, for all tests of this module."""
+    with ScriptedServer() as upstream, serving(upstream.url, "--keep-alive", "0.2") as url:
+        yield upstream, url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=url, api_key="client-key", max_retries=0) as client:
+        yield client
+
+
+def scripted_answer(text: str, finish_reason: str, stream: bool, reasoning: str = "") -> Reply:
+    """The same answer in one piece, or in characters."""
+    if not stream:
+        whole = completion(text, finish_reason)
+        whole["choices"][0]["message"] |= {"reasoning_content": reasoning} if reasoning else {}
+        return as_json(200, whole)
+    thought = [delta(reasoning_content=reasoning)] if reasoning else []
+    return as_stream(delta(role="assistant"), *thought, *map(delta, text), delta(finish_reason=finish_reason))
+
+
+def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[Any, Any]:
+    """The message and the finish reason, by the SDK's own joining of chunks where streamed."""
+    fields = {"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}
+    if not stream:
+        (choice,) = client.chat.completions.create(**fields).choices
+        return choice.message, choice.finish_reason
+    chunks = list(client.chat.completions.create(stream=True, **fields))
+    joined = _Joined(chunks)
+    return joined, chunks[-1].choices[0].finish_reason
+
+
+class _Joined:
+    """Chunks put together as clients do, which is a test of their shape."""
+
+    def __init__(self, chunks: list[Any]) -> None:
+        deltas = [chunk.choices[0].delta for chunk in chunks]
+        assert [each.role for each in deltas if each.role] == ["assistant"]
+        assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
+        self.content = "".join(each.content or "" for each in deltas) or None
+        self.reasoning_content = "".join(getattr(each, "reasoning_content", None) or "" for each in deltas)
+        self.tool_calls: list[Any] = []
+        for call in (call for each in deltas for call in each.tool_calls or ()):
+            if call.index == len(self.tool_calls):
+                assert call.id
+                assert call.function.name
+                self.tool_calls.append(call)
+            else:
+                assert call.index == len(self.tool_calls) - 1
+                assert not call.id
+                assert not call.function.name
+                self.tool_calls[-1].function.arguments += call.function.arguments
+
+
+def calls_of(message: Any) -> list[tuple[str, Any]]:
+    return [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
+
+
+streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+
+
+@streamed_and_whole
+@pytest.mark.parametrize(
+    ("text", "said", "content", "paths", "finish_reason"),
+    [
+        (CALL, "stop", None, ["a.py"], "tool_calls"),
+        (f"{CALL}\n{SECOND}", "stop", None, ["a.py", "b.py"], "tool_calls"),
+        (f"I look.\n{CALL}", "stop", "I look.", ["a.py"], "tool_calls"),
+        ("Nothing to do.", "stop", "Nothing to do.", [], "stop"),
+        ("Far too lo", "length", "Far too lo", [], "length"),
+        (CUT, "length", CUT, [], "length"),
+        (f"{CALL}\n{CUT}", "length", CUT, ["a.py"], "length"),
+    ],
+    ids=["one call", "parallel", "text and call", "text", "cut text", "cut call", "call and cut call"],
+)
+def test_an_answer(client, upstream, stream, text, said, content, paths, finish_reason):
+    """Streamed or not, the client gets the same; a cut call is text."""
+    upstream.on(CHAT, scripted_answer(text, said, stream))
+    message, finished = ask(client, stream)
+    assert (message.content or "").strip() == (content or "").strip()
+    assert calls_of(message) == [("read_file", {"path": path}) for path in paths]
+    assert finished == finish_reason
+    assert len({call.id for call in message.tool_calls or ()}) == len(paths)
+
+
+@streamed_and_whole
+@pytest.mark.parametrize("by_server", [True, False], ids=["told by the server", "in the text"])
+def test_reasoning_is_told_apart(client, upstream, stream, by_server):
+    """Both as the server's own field and as ``<think>``; no call is taken from it."""
+    thought = f"Maybe {SECOND}? No."
+    reply = (
+        scripted_answer(CALL, "stop", stream, reasoning=thought)
+        if by_server
+        else scripted_answer(f"<think>{thought}</think>{CALL}", "stop", stream)
+    )
+    upstream.on(CHAT, reply)
+    message, _ = ask(client, stream)
+    assert message.reasoning_content == thought
+    assert calls_of(message) == [("read_file", {"path": "a.py"})]
+
+
+def test_the_conversation_goes_as_plain_text(client, upstream):
+    """No tools, no calls, no results by role: text in the model's format; other fields untouched; no client's key."""
+    upstream.on(CHAT, as_json(200, completion("It is empty.")))
+    call = {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
+    history: list[Any] = [
+        {"role": "developer", "content": "Be brief."},
+        *ASK,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "x = 1"}]},
+        {"role": "user", "content": "And?"},
+    ]
+    client.chat.completions.create(model="qwen3", messages=history, tools=TOOLS, extra_body={"top_k": 7})
+    (body,) = upstream.bodies()
+    system, *rest = body.pop("messages")
+    assert system["role"] == "system"
+    assert system["content"].startswith("Be brief.\n\n# Tools")
+    assert rest == [
+        *ASK,
+        {"role": "assistant", "content": CALL},
+        {"role": "user", "content": "<tool_response>\nx = 1\n</tool_response>\n\nAnd?"},
+    ]
+    assert body == {"model": "qwen3", "top_k": 7, "stop": ["<|im_end|>"]}
+    ((_, headers, _),) = [asked for asked in upstream.requests if asked[0] == CHAT]
+    assert "authorization" not in headers
+
+
+@streamed_and_whole
+def test_tool_choice_none_leaves_text(client, upstream, stream):
+    """What looks like a call is not one when none was allowed."""
+    upstream.on(CHAT, scripted_answer(CALL, "stop", stream))
+    message, finish_reason = ask(client, stream, tool_choice="none")
+    assert (message.content, message.tool_calls or [], finish_reason) == (CALL, [], "stop")
+    assert upstream.bodies()[0]["messages"] == ASK
+
+
+@streamed_and_whole
+def test_a_named_tool_is_the_only_one(client, upstream, stream):
+    """The model is told so, and its call of another tool is text."""
+    other = {"type": "function", "function": {"name": "list_directory", "parameters": {"type": "object"}}}
+    wrong = '<tool_call>\n{"name": "list_directory", "arguments": {}}\n</tool_call>'
+    upstream.on(CHAT, scripted_answer(f"{wrong}\n{CALL}", "stop", stream))
+    choice = {"type": "function", "function": {"name": "read_file"}}
+    message, _ = ask(client, stream, tools=[*TOOLS, other], tool_choice=choice)
+    assert calls_of(message) == [("read_file", {"path": "a.py"})]
+    assert "list_directory" in message.content
+    assert upstream.bodies()[0]["messages"][-1]["content"].endswith("Answer with a tool call of read_file.")
+
+
+@streamed_and_whole
+def test_without_parallel_calls_there_is_one(client, upstream, stream):
+    """The first; the model's further ones are not wanted."""
+    upstream.on(CHAT, scripted_answer(f"{CALL}\n{SECOND}", "stop", stream))
+    message, finish_reason = ask(client, stream, parallel_tool_calls=False)
+    assert calls_of(message) == [("read_file", {"path": "a.py"})]
+    assert finish_reason == "tool_calls"
+
+
+def test_usage_comes_when_asked_for(client, upstream):
+    """In a last chunk without choices, as OpenAI sends it."""
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+    last = {**delta(), "choices": [], "usage": usage}
+    upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop"), last))
+    options: Any = {"include_usage": True}
+    stream = client.chat.completions.create(
+        model="m", messages=ASK, tools=TOOLS, stream=True, stream_options=options, parallel_tool_calls=False
+    )
+    *_, final = stream
+    assert (final.choices, final.usage.total_tokens) == ([], 7)
+    assert upstream.bodies()[0]["stream_options"] == options
+
+
+def test_several_answers_do_not_mix(client, upstream):
+    """With ``n`` each choice has its own text and its own calls."""
+
+    def of(index: int, text: str | None, finish_reason: str | None = None) -> dict[str, Any]:
+        event = delta(text, finish_reason)
+        event["choices"][0]["index"] = index
+        return event
+
+    pieces = [of(index, text[at]) for at in range(len(CALL)) for index, text in enumerate((CALL, SECOND))]
+    upstream.on(CHAT, as_stream(*pieces, of(1, None, "stop"), of(0, None, "stop")))
+    with client.chat.completions.stream(model="m", messages=ASK, tools=TOOLS, n=2) as stream:
+        choices = stream.get_final_completion().choices
+    assert [calls_of(choice.message) for choice in choices] == [
+        [("read_file", {"path": "a.py"})],
+        [("read_file", {"path": "b.py"})],
+    ]
+    assert choices[0].message.tool_calls[0].id != choices[1].message.tool_calls[0].id
+
+
+@streamed_and_whole
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(400, openai.BadRequestError), (404, openai.NotFoundError), (500, openai.InternalServerError)],
+)
+def test_the_servers_errors_pass(client, upstream, stream, status, error):
+    """With their status, and in the server's words."""
+    upstream.on(CHAT, as_error(status, "the model 'qwen3' has a cold"))
+    with pytest.raises(error, match="has a cold"):
+        ask(client, stream)
+
+
+def test_an_error_in_another_shape_is_put_into_openais(client, upstream):
+    """Ollama's own: a string."""
+    upstream.on(CHAT, as_json(400, {"error": "no such thing"}))
+    with pytest.raises(openai.BadRequestError, match="no such thing") as caught:
+        ask(client, False)
+    assert caught.value.type == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"tool_choice": "sometimes"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "read_fil"}}}, "tool_choice"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "user", "content": 7}]}, "messages[0]"),
+        ({"tools": [{"type": "function"}]}, "tools"),
+    ],
+)
+def test_nonsense_is_refused_with_the_field_at_fault(client, upstream, fields, param):
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(client, False, **fields)
+    assert caught.value.param == param
+    assert upstream.bodies() == []
+
+
+@streamed_and_whole
+def test_a_server_that_dies_in_a_call_is_an_error(client, upstream, stream):
+    """Never half a call, never an end that looks like one."""
+    upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CUT), done=False, cut=True))
+    with pytest.raises(openai.APIError):
+        ask(client, stream)
+
+
+@pytest.mark.parametrize(
+    "garbage", ["data: {not json", "data: [1, 2]", 'data: {"error": {"message": "out of memory"}}']
+)
+def test_garbage_is_an_error(client, upstream, garbage):
+    upstream.on(CHAT, as_stream(delta("Hi"), garbage, done=False))
+    with pytest.raises(openai.APIError):
+        ask(client, True)
+
+
+def test_no_model_server_is_a_502(upstream):
+    """With the address that was tried, and what to do."""
+    with ScriptedServer() as gone:
+        dead = gone.url
+    with (
+        serving(dead) as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+        pytest.raises(openai.InternalServerError, match="Nothing answers at") as caught,
+    ):
+        ask(client, True)
+    assert caught.value.status_code == 502
+
+
+def test_what_is_not_ours_passes_through(client, upstream, url):
+    """Models, chats without tools, unknown paths; health is our own and the server's."""
+    upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+    upstream.on("/api/version", as_json(200, {"version": "1"}))
+    upstream.on(CHAT, as_json(200, completion(CALL)))
+    assert [model.id for model in client.models.list()] == ["m"]
+    assert client.chat.completions.create(model="m", messages=ASK).choices[0].message.content == CALL
+    assert get(url, "/api/version") == (200, {"version": "1"})
+    assert get(url, "/health")[0] == 200
+    assert get(url, "/nowhere")[0] == 404
+    get(url, "/a%2Fb?c=%20d")
+    assert upstream.requests[-1][0] == "/a%2Fb?c=%20d"
+
+
+def test_an_address_that_is_taken_says_so(url, upstream):
+    """Exit code 2 and the next step."""
+    port = str(urlsplit(url).port)
+    command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream.url, "--port", port]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+    assert "--port" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:1"}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "[::1"}, 421),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "http://localhost:3000"}, 200),
+    ],
+)
+def test_pages_of_other_machines_are_kept_out(upstream, url, headers, status):
+    """A page may neither send requests here nor rebind its name to this machine."""
+    upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
+    assert get(url, "/v1/models", headers)[0] == status
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/api/chat", "/v1/embeddings"])
+def test_bodies_without_measure_are_refused(upstream, url, path):
+    """By what they say they are, by what comes, and by what they would be in memory; the server goes on."""
+    upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
+    netloc = urlsplit(url).netloc
+    for body, headers, status in (
+        (b"", {"Content-Length": "200000000"}, 413),
+        (iter([b"x" * 1_000_000] * 40), {"Transfer-Encoding": "chunked"}, 413),
+        (b"[" + b"[]," * 1_000_001 + b"[]]", {}, 400),
+        (b"[" * 1_000_000, {}, 400),
+    ):
+        if status == 400 and path == "/v1/embeddings":
+            continue  # passed on as it is
+        connection = http.client.HTTPConnection(netloc)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            headers = {"Content-Type": "application/json", **headers}
+            connection.request("POST", path, body, headers, encode_chunked="Transfer-Encoding" in headers)
+        response = connection.getresponse()
+        assert (response.status, b"the request's body" in response.read()) == (status, True)
+        connection.close()
+    assert get(url, "/v1/models")[0] == 200
+
+
+def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    try:
+        connection.request("GET", path, headers=headers or {})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+def test_a_call_is_sent_when_it_is_closed_and_silence_is_filled():
+    """Text at once; while the call is written signs of life; the call before the model goes on."""
+    close_call, end = threading.Event(), threading.Event()
+
+    def answer(_: Any) -> Iterator[Any]:
+        yield delta("I look.\n")
+        yield delta(CUT)
+        assert close_call.wait(20)
+        yield delta(CALL.removeprefix(CUT))
+        assert end.wait(20)
+        yield delta(finish_reason="stop")
+
+    with LiveUpstream(answer) as upstream, serving(upstream.url, "--keep-alive", "0.1") as url:
+        lines = raw_stream(url)
+        assert "I look." in next(line for line in lines if '"content":"I' in line)
+        assert next(line for line in lines if line) == ": ping"
+        close_call.set()
+        assert "a.py" in next(line for line in lines if "tool_calls" in line)
+        end.set()
+        assert [line for line in lines if line][-1] == "data: [DONE]"
+
+
+def raw_stream(url: str) -> Iterator[str]:
+    body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": True})
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        connection.request("POST", CHAT, body, {"Content-Type": "application/json"})
+        for line in connection.getresponse():
+            yield line.decode().rstrip("\n")
+    finally:
+        connection.close()
+
+
+def test_arguments_stream_when_asked_for():
+    """Fragments that join up to the call, the first while the model is still writing."""
+    go_on = threading.Event()
+    start, end = CALL[: CALL.index("a.py") + 2], CALL[CALL.index("a.py") + 2 :]
+
+    def answer(_: Any) -> Iterator[Any]:
+        yield from map(delta, start)
+        assert go_on.wait(20)
+        yield delta(end)
+        yield delta(finish_reason="stop")
+
+    with (
+        LiveUpstream(answer) as upstream,
+        serving(upstream.url, "--stream-arguments") as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+    ):
+        stream = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True)
+        chunks = []
+        for chunk in stream:
+            chunks.append(chunk)
+            if chunk.choices[0].delta.tool_calls:
+                go_on.set()
+    assert calls_of(_Joined(chunks)) == [("read_file", {"path": "a.py"})]
+    assert chunks[-1].choices[0].finish_reason == "tool_calls"
+
+
+def test_a_slow_first_word_begins_the_stream_without_it():
+    """A prompt that takes minutes to read must not look like a dead connection."""
+    go_on = threading.Event()
+
+    def answer(_: Any) -> Iterator[Any]:
+        assert go_on.wait(20)
+        return iter([delta(CALL), delta(finish_reason="stop")])
+
+    with LiveUpstream(answer) as upstream, serving(upstream.url, "--keep-alive", "0.1") as url:
+        lines = raw_stream(url)
+        assert next(lines) == ": ping"
+        go_on.set()
+        assert any("a.py" in line for line in lines)
+
+
+@streamed_and_whole
+def test_the_model_is_stopped_when_the_client_goes(stream):
+    """The connection to it is closed, which is what stops a model server."""
+    began = threading.Event()
+
+    def answer(_: Any) -> Iterator[Any]:
+        yield delta("I")
+        began.set()
+        for _ in range(400):  # until somebody hangs up
+            yield delta(" think")
+            time.sleep(0.05)
+
+    with LiveUpstream(answer) as upstream, serving(upstream.url) as url:
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": stream})
+        connection.request("POST", CHAT, body, {"Content-Type": "application/json"})
+        assert began.wait(20)
+        connection.close()
+        assert upstream.hung_up.wait(15)
+
+
+def test_many_streams_at_once_do_not_cross():
+    """64 clients, each with a call of its own: every one gets its own, whole."""
+    together = threading.Barrier(64, timeout=60)
+
+    def answer(body: Any) -> Iterator[Any]:
+        number = body["messages"][-1]["content"]
+        together.wait()
+        for character in f"This is {number}.\n{CALL.replace('a.py', number)}":
+            yield delta(character)
+        yield delta(finish_reason="stop")
+
+    async def one(client: openai.AsyncOpenAI, number: str) -> tuple[str, list[tuple[str, Any]]]:
+        messages: list[Any] = [{"role": "user", "content": number}]
+        stream = await client.chat.completions.create(model="qwen3", messages=messages, tools=TOOLS, stream=True)
+        joined = _Joined([chunk async for chunk in stream])
+        return joined.content or "", calls_of(joined)
+
+    async def all_of_them(url: str) -> list[tuple[str, list[tuple[str, Any]]]]:
+        async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0) as client:
+            return await asyncio.gather(*(one(client, f"n{number}") for number in range(64)))
+
+    with LiveUpstream(answer) as upstream, serving(upstream.url) as url:
+        answers = asyncio.run(all_of_them(url))
+    assert [(content.strip(), calls) for content, calls in answers] == [
+        (f"This is n{number}.", [("read_file", {"path": f"n{number}"})]) for number in range(64)
+    ]
+
+
+@pytest.mark.model
+def test_a_real_model_makes_a_valid_call(real_weights):
+    """SmolLM2 in a real llama.cpp, which never calls a tool by itself: with a required call the grammar makes it."""
+    from adapter.upstream.embedded import EmbeddedServer
+
+    with (
+        EmbeddedServer(real_weights) as engine,
+        serving(engine.endpoint.base_url) as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+    ):
+        for stream in (True, False):
+            message, finish_reason = ask(
+                client, stream, model="any", tool_choice="required", temperature=0, max_tokens=200
+            )
+            ((name, arguments),) = calls_of(message)
+            assert (name, list(arguments), finish_reason) == ("read_file", ["path"], "tool_calls")

@@ -1,0 +1,195 @@
+"""A server whose own tool calling a profile chose, and which refuses the tools; and what a server far away is shown."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.wire.failures import refuses_tools
+from tests.live_upstream import LiveUpstream
+from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.test_exchanges import ERRORS
+from tests.serving import serving
+from tests.test_wrap import ASK, CALL, TOOLS, completion
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+import uvicorn
+
+from adapter.server.app import Settings, config_of
+from adapter.server.upstream import KeyRemover, Upstream
+from adapter.wire.request import Options
+
+NATIVE = "/api/chat"
+REFUSALS = {each.path: each.reply for each in ERRORS if "does not support tools" in each.words}
+"""As Ollama made them."""
+FUNCTION = TOOLS[0]["function"]
+ANTHROPICS = [{"name": "read_file", "description": "", "input_schema": FUNCTION["parameters"]}]
+
+streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ScriptedServer, str]]:
+    profile = tmp_path_factory.mktemp("profile") / "native.toml"
+    profile.write_text('[model]\nname = "m"\nserver = "ollama"\n[use]\nnative = true\n')
+    with ScriptedServer() as upstream:
+        upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))
+        with serving(upstream.url, "--profile", str(profile)) as url:
+            yield upstream, url
+
+
+@pytest.fixture
+def upstream(shared: tuple[ScriptedServer, str]) -> Iterator[ScriptedServer]:
+    yield shared[0]
+    for path in (CHAT, NATIVE):
+        shared[0].replies.pop(path, None)
+    shared[0].requests.clear()
+
+
+def post(url: str, path: str, body: Any) -> tuple[int, str]:
+    response = httpx.post(url.removesuffix("/v1") + path, json=body, timeout=30, trust_env=False)
+    return response.status_code, response.text
+
+
+@streamed_and_whole
+@pytest.mark.parametrize(("path", "tools"), [(CHAT, TOOLS), ("/v1/messages", ANTHROPICS)])
+def test_refused_tools_go_as_text(shared, upstream, path, tools, stream):
+    """At once for the request that was refused, and from then on for its model: the server is not asked again."""
+    written = as_stream(delta(CALL), delta(finish_reason="stop")) if stream else as_json(200, completion(CALL))
+    upstream.on(CHAT, REFUSALS[CHAT], written)
+    model = f"{path}{stream}"
+    body = {"model": model, "messages": ASK, "tools": tools, "stream": stream, "max_tokens": 99}
+    for _ in range(2):
+        status, answer = post(shared[1], path, body)
+        assert status == 200
+        assert "read_file" in answer
+        assert "a.py" in answer
+    assert ["tools" in asked for asked in upstream.bodies(CHAT)] == [True, False, False]
+
+
+@streamed_and_whole
+def test_ollamas_interface_is_no_exception(shared, upstream, stream):
+    """Where its requests go straight through to an Ollama."""
+    message = {"model": "m", "message": {"role": "assistant", "content": CALL}, "done": True, "done_reason": "stop"}
+    written = Reply(200, json.dumps(message).encode() + b"\n", "application/x-ndjson" if stream else "application/json")
+    upstream.on(NATIVE, REFUSALS[NATIVE], written)
+    body = {"model": f"smol{stream}", "messages": ASK, "tools": TOOLS, "stream": stream}
+    for _ in range(2):
+        status, answer = post(shared[1], NATIVE, body)
+        calls = [call for line in answer.splitlines() for call in json.loads(line)["message"].get("tool_calls") or ()]
+        assert (status, [call["function"]["name"] for call in calls]) == (200, ["read_file"])
+    assert ["tools" in asked for asked in upstream.bodies(NATIVE)] == [True, False, False]
+
+
+@streamed_and_whole
+def test_another_error_stays_what_it_is(shared, upstream, stream):
+    """And nothing is asked twice."""
+    upstream.on(CHAT, as_error(400, "the moon is full"))
+    status, answer = post(shared[1], CHAT, {"model": "m", "messages": ASK, "tools": TOOLS, "stream": stream})
+    assert (status, json.loads(answer)["error"]["message"]) == (400, "the moon is full")
+    assert len(upstream.bodies(CHAT)) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "registry.ollama.ai/library/smollm2:135m does not support tools",
+        "tools param requires --jinja flag",
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        "No endpoints found that support tool use.",
+    ],
+)
+def test_refusals_are_told_from_other_errors(said):
+    assert refuses_tools(400, said)
+    assert not refuses_tools(200, said)
+    assert not refuses_tools(400, "tools[0] must have a name")
+
+
+def test_a_refusal_is_told_once(capsys):
+    """To whoever runs the server."""
+    upstream = Upstream("http://127.0.0.1:9/v1", Options())
+    said = REFUSALS[CHAT].body
+    assert [upstream.refuses_tools(400, said, name) for name in ("m", "m", "n")] == [True] * 3
+    assert capsys.readouterr().err.splitlines() == [
+        "the model server takes no tools for m: they are described in the prompt",
+        "the model server takes no tools for n: they are described in the prompt",
+    ]
+
+
+# ------------------------------------------------------------------------- the key
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that counts as another machine's is shown this key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "open-sesame")
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@contextmanager
+def serving_far(upstream: str, profile: str = "none") -> Iterator[str]:
+    """A server of this process, before one at an address that is this machine's and does not look like it."""
+    settings = Settings(upstream.replace("127.0.0.1", "0.0.0.0") + "/v1", profile=profile)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(config_of(settings))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+def test_whatever_is_asked_about_models_bears_the_key(far):
+    """By which kind it is, which models it has and what those can do."""
+    with ScriptedServer() as upstream:
+        upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))
+        upstream.on(MODELS, as_json(200, {"data": [{"id": "m"}]})).on(CHAT, as_json(200, completion("Hi.")))
+        with serving_far(upstream.url, "auto") as url:
+            assert post(url, CHAT, {"model": "m", "messages": ASK, "tools": TOOLS})[0] == 200
+        asked = {path for path, _, _ in upstream.requests}
+        assert {"/api/version", MODELS, CHAT} <= asked
+        assert {headers.get("authorization") for _, headers, _ in upstream.requests} == {"Bearer open-sesame"}
+
+
+def test_a_server_on_this_machine_never_sees_it(far):
+    with ScriptedServer() as upstream:
+        upstream.on(CHAT, as_json(200, completion("Hi.")))
+        with serving(upstream.url, "--profile", "auto") as url:
+            assert post(url, CHAT, {"model": "m", "messages": ASK, "tools": TOOLS})[0] == 200
+        assert all("authorization" not in headers for _, headers, _ in upstream.requests)
+
+
+@pytest.mark.parametrize("fields", [{"tools": TOOLS}, {}], ids=["tools", "no tools"])
+def test_a_server_that_repeats_the_key_does_not_tell_it(far, fields):
+    """In a stream, whether that is read or goes straight through, and wherever it is cut."""
+    stream = b"".join(
+        f"data: {json.dumps(event)}\n\n".encode() for event in (delta("a open-sesame b"), delta("", "stop"))
+    )
+
+    def answer(_: Any) -> Iterator[bytes]:
+        yield from (stream[start : start + 7] for start in range(0, len(stream), 7))
+
+    with LiveUpstream(answer) as upstream, serving_far(upstream.url) as url:
+        status, said = post(url, CHAT, {"model": "m", "messages": ASK, "stream": True, **fields})
+    assert status == 200
+    assert "sesame" not in said
+    assert "[redacted]" in said
+
+
+@given(st.lists(st.text("key+-", max_size=6), max_size=8), st.text("key+", min_size=1, max_size=4))
+def test_a_key_is_removed_wherever_it_is_cut(pieces, key):
+    """As if the text had come in one; without it nothing is changed."""
+    remover = KeyRemover(key.encode())
+    written = b"".join(remover.feed(piece.encode()) for piece in pieces) + remover.close()
+    assert written == "".join(pieces).replace(key, "[redacted]").encode()
