@@ -39,42 +39,10 @@ from tests.formats.soup import TOOLS
 
 LONGEST = 400
 PATH_PARTS = (
-    *(
-        "..",
-        ".",
-        "",
-        "/",
-        "a",
-        "link",
-        "out",
-        "loop",
-        "~",
-        "C:",
-        "\\",
-        "\0",
-        "\n",
-        ".git",
-        "GIT~1",
-        "\u202e",
-        "é",
-        "e\u0301",
-    ),
-    *(
-        "dir",
-        "file",
-        "x" * 260,
-        "\ud800",
-        " ",
-        "proc/self/root",
-        "dev/fd/0",
-        "..\\..",
-        "%2e%2e",
-        "．．",
-        "\u2215",
-        "..;",
-        "a.txt",
-    ),
-)
+    "..", ".", "", "/", "a", "link", "out", "loop", "~", "C:", "\\", "\0", "\n", ".git", "GIT~1",
+    "\u202e", "é", "e\u0301", "dir", "file", "x" * 260, "\ud800", " ", "proc/self/root", "dev/fd/0", "..\\..", "%2e%2e",
+    "．．", "\u2215", "..;", "a.txt",
+)  # fmt: skip
 TEXT = "def f(x):\n    return x\n\n\nclass A:\n    def f(self):\n        return 1\n"
 
 
