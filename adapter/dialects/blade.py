@@ -343,8 +343,8 @@ class GetFileInfo(ToolArguments):
         return Stat(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        fields = asdict(expect(outcome, FileInfo))
-        fields.pop("notes")
+        info = asdict(expect(outcome, FileInfo))
+        fields = {name: info[name] for name in ("path", "size", "is_directory", "is_file", "readonly", "modified")}
         return json.dumps(fields, ensure_ascii=False), fields
 
 
