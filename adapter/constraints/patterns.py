@@ -354,15 +354,27 @@ def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
         case Chars(ranges):
             return characters(ranges)
         case Times(item, fewest, most):
-            if most == 0:
+            written = _writable(item, characters) if fewest == 0 else _expression(item, characters)
+            if most == 0 or written is None:
                 return '""'
-            return f"({_expression(item, characters)}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
+            return f"({written}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
         case Series(items):
             return " ".join(_expression(item, characters) for item in items) or '""'
         case Either(choices):
-            return f"({' | '.join(_expression(choice, characters) for choice in choices)})"
+            writable = [written for choice in choices if (written := _writable(choice, characters)) is not None]
+            if not writable:
+                raise _NotFollowed
+            return f"({' | '.join(writable)})"
         case Anchor():
             raise _NotFollowed
+
+
+def _writable(node: Node, characters: Callable[[Ranges], str]) -> str | None:
+    """The expression of what may also be left out; None where it holds only what is not to be written."""
+    try:
+        return _expression(node, characters)
+    except _NotFollowed:
+        return None
 
 
 _IN_JSON = {ord('"'): r'"\\\""', ord("\\"): r'"\\\\"', 10: r'"\\n"', 13: r'"\\r"', 9: r'"\\t"'}

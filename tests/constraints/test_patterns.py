@@ -9,6 +9,7 @@ import pytest
 
 from adapter.constraints.grammar import gbnf
 from adapter.constraints.patterns import string_of
+from adapter.parser import parse
 from adapter.tools import ToolSet
 from benchmarks.valid_calls import PATTERNS
 from tests.constraints.test_grammar import arguments_of, parameter, sample
@@ -68,3 +69,21 @@ def test_lengths_hold_beside_a_pattern(random_engine, pattern, shortest, longest
 def test_a_pattern_that_no_length_fits_is_not_followed():
     assert string_of(r"^\d{8}$", 0, 7) is None
     assert string_of(r"^\d{8}$", 9, None) is None
+
+
+BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_of(pattern, 0, 20, is_bare=True) is not None]
+
+
+@pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
+def test_a_bare_text_has_the_pattern(random_engine, pattern):
+    """Without line ends and tags, which are left out where the pattern does without."""
+    tools = ToolSet([parameter({"type": "string", "pattern": pattern})])
+    text = sample(random_engine, gbnf(tools, format="glm45", max_string=20))
+    (call,) = parse(text, tools, "glm45").calls
+    assert re.search(pattern, call.arguments["p"])
+
+
+def test_few_patterns_cannot_be_written_bare():
+    """Those that ask for a line end or a tab and nothing else."""
+    assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
+    assert string_of("^<$", is_bare=True) is None
