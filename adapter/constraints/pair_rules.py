@@ -94,8 +94,12 @@ class PairRules(Rules):
         openings = self._frame.openings
         match shape:
             case AnyOf(shapes):
+                has_text = any(isinstance(each, String) for each in shapes)
                 for number, each in enumerate(shapes, 1):
-                    yield from self._values(each, f"{hint}-{number}")
+                    kind = _TYPES.get(type(each), "null")
+                    # Where text may stand, all but null is read as text, unless the tag says what it is.
+                    if not (has_text and kind != "null" and openings[kind] == openings["string"]):
+                        yield from self._values(each, f"{hint}-{number}")
             case Literals(values):
                 for value in values:
                     if isinstance(value, str):

@@ -448,6 +448,17 @@ def test_what_pairs_cannot_hold_is_written_as_json(random_engine):
     assert begins_with(gbnf(ToolSet([READ]), format="minimax_m2"), opening)
 
 
+@pytest.mark.parametrize(("name", "kinds"), [("glm45", {str}), ("deepseek_v32", {str, int}), ("kimi_k3", {str, int})])
+def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_engine, name, kinds):
+    """Else it would be read as text, which the schema may not admit."""
+    tools = ToolSet([parameter({"anyOf": [{"type": "string", "pattern": "^x+$"}, {"type": "integer", "minimum": 0}]})])
+    grammar = gbnf(tools, format=name, max_string=3)
+    (rule,) = (line for line in grammar.splitlines() if line.startswith("tool-arguments-p ::="))
+    assert ("natural" in rule) == (int in kinds)
+    read = [parse(sample(random_engine, grammar, seed), tools, name).calls[0].arguments["p"] for seed in range(4)]
+    assert {type(value) for value in read} <= kinds
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
 def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
