@@ -112,6 +112,8 @@ class _Record:
         self._decisions = [line for line in transcript.lines if isinstance(line, ApprovalLine)]
         self._inner = [line for line in transcript.lines if isinstance(line, InnerLine)]
         self._results = _results(transcript.lines)
+        self._places = {id(line): place for place, line in enumerate(transcript.lines)}
+        self._last_change: dict[str, int] = {}  # by path, the place of the line that made it
         self._taking = threading.RLock()
 
     def decide(self, approval: Approval) -> Decision:
@@ -149,8 +151,13 @@ class _Record:
             return self._as_result(line)
 
     def _as_result(self, line: ResultLine | InnerLine) -> ToolResult:
-        restore({name: file for name, file in line.changed.items() if file is not None}, self._root)
-        for name in (name for name, file in line.changed.items() if file is None):
+        # Calls of a batch end in another order each time, and one may have seen what another had half written:
+        # what was recorded last stays.
+        place = self._places[id(line)]
+        changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= place}
+        self._last_change |= dict.fromkeys(changed, place)
+        restore({name: file for name, file in changed.items() if file is not None}, self._root)
+        for name in (name for name, file in changed.items() if file is None):
             path = self._root / name
             if path.resolve().is_relative_to(self._root.resolve()):
                 path.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """Replay: the same text gives the same calls, results and files, today as when it was recorded."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from adapter.approval import Decision
 from adapter.dialects.promptly import default_entries, make_dialect, read_entry
 from adapter.errors import ToolError, UsageError
 from adapter.functions import tool
-from adapter.host import Host
+from adapter.host import Host, HostEvent
 from adapter.operations import Library, RunAgent, SearchHit
 from adapter.subagents import SubAgents
 from adapter.transcripts.recording import Recording, restore, snapshot, workspace_hash
@@ -257,6 +258,39 @@ def test_functions_of_the_users_come_from_the_record(root):
     assert "no luck" in results[1]
     assert "east" in results[2]
     assert "a.txt does not exist" in results[3]
+
+
+def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch):
+    """The calls of a batch end in any order, and what one changes is seen at the end of another."""
+    half, looked = threading.Event(), threading.Event()
+
+    @tool(effect="write")
+    def deploy() -> str:
+        """Deploy it."""
+        (root / "west.log").write_text("we")
+        half.set()
+        looked.wait(10)
+        (root / "west.log").write_text("west")
+        return "deployed"
+
+    @tool(effect="read")
+    def look() -> str:
+        """Look."""
+        half.wait(10)
+        return "seen"
+
+    inner = Recording.inner
+
+    def recording_inner(recording: Recording, event: HostEvent) -> None:
+        inner(recording, event)
+        looked.set()
+
+    monkeypatch.setattr(Recording, "inner", recording_inner)
+    transcript = recorded(root, "maki", in_batch(("deploy", {}), ("look", {})), tools=[deploy, look])
+    first, second = (line for line in transcript.lines if isinstance(line, InnerLine))
+    assert [first.changed["west.log"], second.changed["west.log"]] == [StoredFile(text="we"), StoredFile(text="west")]
+    for _ in range(5):
+        check(transcript)
 
 
 def test_programs_of_the_users_come_from_the_record(root):
