@@ -59,7 +59,7 @@ def run_program(
         timed_out=not finished,
         skipped_lines=sliced.skipped if sliced else 0,
         patterns=sliced.patterns if sliced else (),
-        notes=(*ending_notes(ending), *confinement.notes(ending.exit_code, text)),
+        notes=(*ending_notes(ending, finished), *confinement.notes(ending.exit_code, text)),
     )
 
 

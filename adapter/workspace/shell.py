@@ -44,7 +44,7 @@ def run_command(root: Root, operation: RunCommand, confinement: Confinement = UN
         output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
-        notes=(*notes, *ending_notes(ending), *confinement.notes(ending.exit_code, text)),
+        notes=(*notes, *ending_notes(ending, finished), *confinement.notes(ending.exit_code, text)),
     )
 
 
@@ -58,11 +58,14 @@ def run_out(command: Command, timeout_s: float, idle_timeout_s: float | None) ->
     return False
 
 
-def ending_notes(ending: Ending) -> tuple[str, ...]:
-    """What a model should know about the end of a command, beside its exit code."""
+def ending_notes(ending: Ending, finished: bool = True) -> tuple[str, ...]:
+    """What a model should know about the end of a command, beside its exit code.
+
+    ``finished``: by itself. What one that was told to end had running then was told so, too: it was not left.
+    """
     if ending.reason in _REASONS:
         return (_REASONS[ending.reason],)
-    if not ending.left:
+    if not ending.left or not finished:
         return ()
     processes = "1 process that it" if ending.left == 1 else f"{ending.left} processes that it"
     return (f"{processes} had left in the background ended with the command",)
