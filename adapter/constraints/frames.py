@@ -96,7 +96,8 @@ def _between(one: str, two: str) -> str | None:
 
 _PAIR, _SECOND = ("first_key", "first_value"), ("second_key", "second_value")
 _BY_TYPE: Mapping[str, Json] = {
-    "number": 31337,
+    "integer": 31337,
+    "number": 0.5,
     "boolean": True,
     "null": None,
     "array": [31337, "item"],

@@ -37,6 +37,7 @@ from adapter.constraints.shapes import (
     Tuple,
 )
 from adapter.events import Json
+from adapter.schema import type_name
 
 
 class Unwritable(Exception):
@@ -71,14 +72,9 @@ class PairRules(Rules):
         written = [self._pair(each, f"{name}-arguments-{each.name}") for each in shape.properties]
         needed = sum(each.required for each in shape.properties)
         following, last, none = map(quote, (pairs.following, pairs.last, name + pairs.none))
-        begin = quote(name + pairs.first)
-        optional = [f"({following} {pair})?" for pair in written[needed:]]
-        if needed:
-            return f"{begin} {f' {following} '.join(written[:needed])} {' '.join(optional)} {last}"
-        follow = [last]
-        for index, each in reversed(list(enumerate(optional))):
-            follow.insert(0, self.add(f"{name}-from-{index}", f"{each} {follow[0]}"))
-        return alternatives([none, *(f"{begin} {pair} {follow[index + 1]}" for index, pair in enumerate(written))])
+        in_order = self._in_order(written, needed, following, name)
+        some = [f"{quote(name + pairs.first)} ({in_order}) {last}"] if written else []
+        return alternatives(some if needed else [none, *some])
 
     def _pair(self, property: Property, hint: str) -> str:
         if not _PLAIN_NAME.fullmatch(property.name):
@@ -105,7 +101,7 @@ class PairRules(Rules):
                     if isinstance(value, str):
                         yield openings["string"], self._text(value)
                     else:
-                        yield openings[_type_of(value)], self._literal(value)
+                        yield openings[type_name(value)], self._literal(value)
             case String(shortest, longest, pattern):
                 written = None if pattern is None else string_of(pattern, shortest, longest, is_bare=True)
                 yield openings["string"], written or self._bare(shortest, longest)
@@ -120,13 +116,11 @@ class PairRules(Rules):
         return self.add(f"string-{shortest}-{longest}", rf'"\"" short{{{shortest},{longest}}} "\""')
 
     def _bare(self, shortest: int, longest: int | None) -> str:
-        if longest is not None and longest < SHORT:
-            rest = f" plain{{0,{longest - shortest}}}" if longest > shortest else ""
-            return f"visible{{{shortest},{shortest}}}{rest}".removeprefix("visible{0,0}") or '""'
         start = f"visible{{{shortest},{shortest}}} " if 0 < shortest <= LONGEST_REPETITION else ""
         if longest is None or longest > LONGEST_REPETITION:
             return f"{start}unit*"
-        return f"{start}unit{{0,{longest - shortest}}}"
+        piece = "plain" if longest < SHORT else "unit"
+        return f"{start}{piece}{{0,{longest - shortest}}}"
 
     def _literal(self, value: Json) -> str:
         return self._text(encode(value))
@@ -141,20 +135,6 @@ _TYPES: Mapping[type, str] = {
     Number: "number", Boolean: "boolean", Null: "null",
     Array: "array", Tuple: "array", Object: "object", Table: "object",
 }  # fmt: skip
-
-
-def _type_of(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _unmarked(markers: Iterable[str], never: str, escape: str = "") -> str:

@@ -144,15 +144,20 @@ class Rules:
             for each in properties
         ]
         needed = sum(each.required for each in properties)
-        optional = [f"({self._comma} {pair})?" for pair in pairs[needed:]]
+        in_order = self._in_order(pairs, needed, self._comma, hint)
+        return in_order if needed or not pairs else f"({in_order})?"
+
+    def _in_order(self, pairs: list[str], needed: int, comma: str, hint: str) -> str:
+        """The first ``needed`` of ``pairs``, then any of the others; where none is needed, at least one of them."""
+        optional = [f"({comma} {pair})?" for pair in pairs[needed:]]
         if needed or not pairs:
-            return " ".join([f" {self._comma} ".join(pairs[:needed]), *optional])
+            return " ".join([f" {comma} ".join(pairs[:needed]), *optional])
         # Without a required one, each optional property may be the one that needs no comma before it.
         # What follows it has a rule of its own, or the grammar would grow with the square of their number.
         follow = [""]
         for index, each in reversed(list(enumerate(optional))):
             follow.insert(0, self.add(f"{hint}-from-{index}", f"{each} {follow[0]}".strip()))
-        return f"({alternatives(f'{pair} {follow[index + 1]}'.strip() for index, pair in enumerate(pairs))})?"
+        return alternatives(f"{pair} {follow[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _sequence(self, item: str, fewest: int, most: int) -> str:
         fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)
