@@ -5,59 +5,91 @@ It knows nothing, so whatever sense its answers make comes from the grammar.
 
 from __future__ import annotations
 
+import struct
+from array import array
+from math import prod
 from pathlib import Path
-
-import pytest
+from random import Random
 
 WIDTH, HEADS, FEED_FORWARD, SPECIAL = 32, 2, 64, 3
+VOCABULARY = SPECIAL + 256
+TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+
+# GGUF, version 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md): little-endian, counts and lengths in
+# 64 bits, types and other numbers in 32, tensors aligned to 32 bytes.
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+UNKNOWN, CONTROL, BYTE = 2, 3, 6
+ALIGNMENT = 32
+PACKED = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
 
 
-def write_random_gguf(path: Path, context_length: int = 4096) -> Path:
+def write_random_gguf(path: Path, context_length: int = 4096, template: str = TEMPLATE) -> Path:
     """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time. A token of the context is a byte."""
-    gguf = pytest.importorskip("gguf", reason="the test model is written with the gguf package (dependency group dev)")
-    numpy = pytest.importorskip("numpy")
-    random = numpy.random.default_rng(0)
-    vocabulary = SPECIAL + 256
-
-    writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_context_length(context_length)
-    writer.add_embedding_length(WIDTH)
-    writer.add_block_count(1)
-    writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(HEADS)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(WIDTH // HEADS)
-    writer.add_vocab_size(vocabulary)
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list([b"<unk>", b"<s>", b"</s>", *(f"<0x{byte:02X}>".encode() for byte in range(256))])
-    writer.add_token_scores([0.0] * vocabulary)
-    token_type = gguf.TokenType
-    writer.add_token_types([token_type.UNKNOWN, token_type.CONTROL, token_type.CONTROL, *[token_type.BYTE] * 256])
-    writer.add_unk_token_id(0)
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_add_space_prefix(False)
-    writer.add_chat_template("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:")
-
-    def random_tensor(name: str, *shape: int) -> None:
-        writer.add_tensor(name, random.normal(0, 0.3, shape).astype(numpy.float32))
-
-    random_tensor("token_embd.weight", vocabulary, WIDTH)
-    random_tensor("output.weight", vocabulary, WIDTH)
-    for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-        random_tensor(f"blk.0.{name}.weight", WIDTH, WIDTH)
-    random_tensor("blk.0.ffn_gate.weight", FEED_FORWARD, WIDTH)
-    random_tensor("blk.0.ffn_up.weight", FEED_FORWARD, WIDTH)
-    random_tensor("blk.0.ffn_down.weight", WIDTH, FEED_FORWARD)
-    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
-        writer.add_tensor(f"{name}.weight", numpy.ones(WIDTH, numpy.float32))
-
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    settings = [
+        ("general.architecture", STRING, "llama"),
+        ("llama.context_length", UINT32, context_length),
+        ("llama.embedding_length", UINT32, WIDTH),
+        ("llama.block_count", UINT32, 1),
+        ("llama.feed_forward_length", UINT32, FEED_FORWARD),
+        ("llama.attention.head_count", UINT32, HEADS),
+        ("llama.attention.head_count_kv", UINT32, HEADS),
+        ("llama.attention.layer_norm_rms_epsilon", FLOAT32, 1e-5),
+        ("llama.rope.dimension_count", UINT32, WIDTH // HEADS),
+        ("llama.vocab_size", UINT32, VOCABULARY),
+        ("tokenizer.ggml.model", STRING, "llama"),
+        ("tokenizer.ggml.tokens", ARRAY, (STRING, ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256))])),
+        ("tokenizer.ggml.scores", ARRAY, (FLOAT32, [0.0] * VOCABULARY)),
+        ("tokenizer.ggml.token_type", ARRAY, (INT32, [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256])),
+        ("tokenizer.ggml.unknown_token_id", UINT32, 0),
+        ("tokenizer.ggml.bos_token_id", UINT32, 1),
+        ("tokenizer.ggml.eos_token_id", UINT32, 2),
+        ("tokenizer.ggml.add_space_prefix", BOOL, False),
+        ("tokenizer.chat_template", STRING, template),
+    ]
+    tensors = list(random_tensors(Random(0)))
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(settings))
+    header += b"".join(encoded(key, STRING) + struct.pack("<I", kind) + encoded(it, kind) for key, kind, it in settings)
+    offset = 0
+    for name, shape, values in tensors:
+        # The innermost dimension comes first; the type 0 is 32-bit floats.
+        header += encoded(name, STRING) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), 0, offset)
+        offset += len(padded(values.tobytes()))
+    path.write_bytes(padded(header) + b"".join(padded(values.tobytes()) for _, _, values in tensors))
     return path
+
+
+def random_tensors(random: Random) -> list[tuple[str, tuple[int, ...], array[float]]]:
+    """Name, shape and values of each tensor of a Llama with one layer."""
+
+    def normal(name: str, *shape: int) -> tuple[str, tuple[int, ...], array[float]]:
+        return f"{name}.weight", shape, array("f", (random.gauss(0, 0.3) for _ in range(prod(shape))))
+
+    attention = [normal(f"blk.0.{name}", WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")]
+    norms = ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm")
+    return [
+        normal("token_embd", VOCABULARY, WIDTH),
+        normal("output", VOCABULARY, WIDTH),
+        *attention,
+        normal("blk.0.ffn_gate", FEED_FORWARD, WIDTH),
+        normal("blk.0.ffn_up", FEED_FORWARD, WIDTH),
+        normal("blk.0.ffn_down", WIDTH, FEED_FORWARD),
+        *((f"{name}.weight", (WIDTH,), array("f", [1.0] * WIDTH)) for name in norms),
+    ]
+
+
+def encoded(value: object, kind: int) -> bytes:
+    """A value of the header as GGUF writes it; of an array, its element type and elements are given."""
+    if kind == STRING:
+        text = str(value).encode()
+        return struct.pack("<Q", len(text)) + text
+    if isinstance(value, tuple):
+        inner, items = value
+        return struct.pack("<IQ", inner, len(items)) + b"".join(encoded(item, inner) for item in items)
+    return struct.pack(PACKED[kind], value)
+
+
+def padded(part: bytes) -> bytes:
+    return part + bytes(-len(part) % ALIGNMENT)
 
 
 ONLY_ASCII = {"logit_bias": [[token, -100] for token in (0, 1, *range(SPECIAL + 128, SPECIAL + 256))]}

@@ -1,0 +1,50 @@
+"""What an install costs: each extra alone, in an environment of its own, with an empty cache, at the newest state.
+
+python -m benchmarks.installs           a table of seconds and MB on disk; exits 1 when one does not install
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+NEVER_ALONE = {"dev", "clients", "browser", "release", "bench"}
+"""What only this project's own development needs."""
+
+
+def main() -> int:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = sorted(project["optional-dependencies"].keys() - NEVER_ALONE)
+    print("| installed | seconds | MB |\n|---|--:|--:|", flush=True)
+    worked = [measured(what) for what in (".", *(f".[{extra}]" for extra in extras))]
+    return 0 if all(worked) else 1
+
+
+def measured(what: str) -> bool:
+    """Installs ``what`` and prints its row; false when that failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        empty = size_mb(Path(folder))
+        started = time.perf_counter()
+        pip = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--no-cache-dir"]
+        done = subprocess.run([*pip, what], cwd=ROOT, check=False)
+        seconds = time.perf_counter() - started
+        if done.returncode == 0:
+            # What a user starts first must start.
+            done = subprocess.run([f"{folder}/bin/adapter", "--version"], stdout=subprocess.DEVNULL, check=False)
+        print(f"| `{what}` | {seconds:.0f} | {size_mb(Path(folder)) - empty:.0f} |", flush=True)
+        return done.returncode == 0
+
+
+def size_mb(folder: Path) -> float:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink()) / 1e6
+
+
+if __name__ == "__main__":
+    sys.exit(main())
