@@ -1,5 +1,5 @@
 """`python -m adapter` is the command `adapter`."""
 
-from adapter.cli import main
+from adapter.commands.cli import main
 
 main()

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from adapter.agent import Agent
-from adapter.approval import Rule
+from adapter.agent.agent import Agent
+from adapter.agent.subagents import SubAgents
 from adapter.commands.console import Console
 from adapter.commands.runner import Settings, run_task
 from adapter.conversation.session import Limits, Message
-from adapter.errors import AdapterError
-from adapter.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
-from adapter.functions import tool
-from adapter.host import Host, WebAccess
 from adapter.operations import Effect
-from adapter.subagents import SubAgents
-from adapter.tools import Tool
+from adapter.operations.approval import Rule
+from adapter.tools.definition import Tool
+from adapter.tools.functions import tool
 from adapter.upstream.transport import Chunk
+from adapter.values.errors import AdapterError
+from adapter.values.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host, WebAccess
 from benchmarks import naive
 
 AFAR = "0.0.0.0"

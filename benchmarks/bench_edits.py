@@ -18,6 +18,7 @@ import time
 import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from diff_match_patch import diff_match_patch
 from rapidfuzz import fuzz
 
 from adapter.edits import patch_text
-from adapter.errors import EditError
+from adapter.values.errors import EditError
 from benchmarks.corruptions import Case, Patches
 from benchmarks.real_files import language_of
 from benchmarks.traps import cases
@@ -117,6 +118,22 @@ def rates(chosen: Sequence[Case], shown: str | None, only_ours: bool) -> list[st
     for language, count in sorted(languages.items()):
         print(_row(language, [count]))
     return _missed(tables["ours"], {case.kind for case in chosen if case.expected is not None})
+
+
+def asked_twice(chosen: Sequence[Case], shown: str | None) -> list[str]:
+    """Whether a patch that was made right changes the text once more when it comes again."""
+    again = changed = 0
+    for case in chosen:
+        if case.expected is None or ours(case.text, case.patches) != case.expected:
+            continue
+        again += 1
+        twice = ours(case.expected, case.patches)
+        if twice is not None and twice != case.expected:
+            changed += 1
+            if shown in ("twice", "all"):
+                _show(replace(case, kind=f"{case.kind}, asked twice", text=case.expected), "changed again")
+    print(f"asked twice: {changed} of {again} patches changed the text again")
+    return [f"asked twice: {changed} changed again"] if changed else []
 
 
 def _missed(table: dict[str, Counter[str]], unique: set[str]) -> list[str]:
@@ -251,12 +268,15 @@ def main() -> int:
     parser.add_argument("--per-kind", type=int, default=20)
     parser.add_argument("--show", help="print the cases of this kind, or verdict, that ours does not get right")
     parser.add_argument("--sources", type=Path, nargs="*", default=[], help="folders with more files")
+    parser.add_argument(
+        "--repositories", type=Path, nargs="*", default=[], help="git repositories whose commits are the true edits"
+    )
     parser.add_argument("--only-ours", action="store_true", help="without the peers")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000])
     options = parser.parse_args()
-    missed = rates(
-        cases(options.seed, options.per_kind, options.held_out, options.sources), options.show, options.only_ours
-    )
+    drawn = cases(options.seed, options.per_kind, options.held_out, options.sources, options.repositories)
+    missed = rates(drawn, options.show, options.only_ours)
+    missed += asked_twice(drawn, options.show)
     if options.sizes:
         costs(options.sizes)
     for line in missed:

@@ -33,7 +33,7 @@ OURS = """
 import json, resource, sys, time
 from adapter.operations import Glob, Grep, ReadText
 from adapter.workspace import reading, search, tree
-from adapter.workspace.desk import open_desk
+from adapter.workspace.files.desk import open_desk
 operation = eval(sys.argv[2])
 run = {Grep: search.grep, Glob: tree.find_by_glob, ReadText: reading.read_text}[type(operation)]
 with open_desk(sys.argv[1]) as desk:

@@ -20,8 +20,9 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from adapter.formats import FORMATS
-from adapter.parser import Parser, parse
-from adapter.tools import Tool, ToolSet
+from adapter.formats.parser import Parser, parse
+from adapter.tools.definition import Tool, ToolSet
+from benchmarks import written_texts
 from benchmarks.peers import (
     CLOSE,
     find_and,
@@ -43,8 +44,12 @@ TOOLS = ToolSet([TOOL])
 DELTA = 4
 """Characters of one piece of a stream: a token, about."""
 
-WHOLE_BAR, NO_CALL_BAR = 2.5, 6.0
-"""Times the limit, all formats on."""
+WHOLE_BARS = {"2 KB, one call": (15, 25), "100 KB, one file write": (3, 3), "1 MB, no call": (10, 10),
+              "200 small calls": (12, 12)}  # fmt: skip
+"""Times the limit, with the format told and with all formats on."""
+
+DELTA_BAR = 1.5
+"""Microseconds per piece of a stream."""
 
 REPAIR_BAR = 5.0
 """Times the same call without a fault."""
@@ -187,7 +192,7 @@ def read_pieces(text: str, size: int) -> None:
 
 
 def read_stream(name: str | None, arriving: Iterable[str]) -> None:
-    parser = Parser(name, TOOLS)
+    parser = Parser(name, written_texts.TOOLS)
     for piece in arriving:
         parser.feed(piece)
     parser.close("stop")
@@ -197,26 +202,27 @@ def read_stream(name: str | None, arriving: Iterable[str]) -> None:
 
 
 def whole() -> Table:
-    """Reading a call out of a whole answer."""
+    """Reading a call out of a whole answer, of texts as models write them."""
     texts = {
-        "2 KB, one call": file_call("hermes", 2_000),
-        "100 KB, one file write": file_call("hermes", 100_000),
-        "1 MB, no call": LINE * (1_000_000 // len(LINE)),
-        "200 small calls": "\n".join([file_call("hermes", 40)] * 200),
+        "2 KB, one call": written_texts.answer(),
+        "100 KB, one file write": written_texts.file_call("hermes", 100_000),
+        "1 MB, no call": written_texts.markdown(1_000_000),
+        "200 small calls": written_texts.small_calls(200),
     }
+    tools = written_texts.TOOLS
     table = Table("Reading a call out of a whole answer, times the limit (str.find and orjson)", ["", *texts])
     table.begin()
     limits = {label: best_of(partial(find_and, orjson_loads(), text)) for label, text in texts.items()}
     readers: dict[str, Callable[[str], object]] = {
-        "ours, any format": lambda text: parse(text, TOOLS),
-        "ours, format told": lambda text: parse(text, TOOLS, "hermes"),
-        **whole_readers([TOOL]),
+        "ours, format told": lambda text: parse(text, tools, "hermes"),
+        "ours, any format": lambda text: parse(text, tools),
+        **whole_readers(list(tools.values())),
     }
-    for name, read in readers.items():
+    for number, (name, read) in enumerate(readers.items()):
         ratios = {label: best_of(partial(read, text)) / limits[label] for label, text in texts.items()}
         table.add(name, *ratios.values())
-        for label, ratio in ratios.items() if name == "ours, any format" else ():
-            table.expect(label, ratio, NO_CALL_BAR if "no call" in label else WHOLE_BAR)
+        for label, ratio in ratios.items() if name.startswith("ours") else ():
+            table.expect(f"{label}, {name}", ratio, WHOLE_BARS[label][number])
     return table
 
 
@@ -322,7 +328,7 @@ def streaming(*, long: bool = False) -> Table:
         told = None if name == "prose" else name
 
         def text_of(size: int, name: str | None = name) -> str:
-            return PROSE * (size // len(PROSE)) if name == "prose" else file_call(name or "hermes", size)
+            return written_texts.markdown(size) if name == "prose" else written_texts.file_call(name or "hermes", size)
 
         times = {size: _per_delta(partial(read_stream, told), text_of(size)) for size in sizes}
         exponent = _exponent({size: per for size, per in times.items() if size >= 10_000})
@@ -330,10 +336,11 @@ def streaming(*, long: bool = False) -> Table:
         peer = _peer_times(sglang_stream(name, [TOOL]) if name in FORMATS else None, text_of)
         label = {"prose": "any format, prose", None: "any format, hermes"}.get(name, name)
         table.add(f"`{label}`" if name in FORMATS else str(label), *times.values(), exponent, memory, *peer)
+        table.expect(f"{label}, microseconds per delta", max(times.values()), DELTA_BAR)
         table.expect(f"{label}, growth exponent", exponent, EXPONENT_BAR)
         table.expect(f"{label}, memory", memory, MEMORY_BAR)
     blank = [None] * (len(sizes) - 2)
-    first, second, grown = _peer_times(jiter_stream(), lambda size: file_call("hermes", size))
+    first, second, grown = _peer_times(jiter_stream(), lambda size: written_texts.file_call("hermes", size))
     table.add("accumulate + jiter", first, second, *blank, grown, None, None, None, None)
     return table
 

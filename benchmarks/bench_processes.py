@@ -20,10 +20,10 @@ from functools import partial
 
 from adapter.operations import RunCommand, RunProgram
 from adapter.text.truncate import truncate
-from adapter.workspace.gate import Root
-from adapter.workspace.programs import prepare, run_program
-from adapter.workspace.sandbox import Confinement, Level, Sandbox, missing
-from adapter.workspace.shell import run_command
+from adapter.workspace.paths.gate import Root
+from adapter.workspace.processes.programs import prepare, run_program
+from adapter.workspace.processes.sandbox import Confinement, Level, Sandbox, missing
+from adapter.workspace.processes.shell import run_command
 
 OUTPUT_BAR = 1.3
 MEMORY_BAR_MB = 20.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, TypeAlias
 
-from adapter.events import Json
+from adapter.values.events import Json
 from benchmarks.real_files import language_of
 
 Patches: TypeAlias = list[dict[str, Json]]
@@ -335,14 +335,29 @@ def curly_in_file(_: Random, edit: Edit) -> Case | None:
     if not any(line.translate(_CURLY) != line for line in edit.old):
         return None
     curly = replace(edit, lines=tuple(line.translate(_CURLY) for line in edit.lines))
-    if edit.removed:  # the changed line keeps the file's characters where the model kept it
-        curly = replace(curly, added=tuple(line.translate(_CURLY) for line in edit.added))
-        if len(edit.added) != len(edit.removed) and edit.added:
+    if edit.removed and edit.added:  # the changed line keeps the file's characters where the model kept it
+        if len(edit.added) != len(edit.removed) or not all(map(_keeps_marks, edit.removed, edit.added)):
             return None
+        curly = replace(curly, added=tuple(line.translate(_CURLY) for line in edit.added))
     return replace(case_of(curly, "curly in file", edit.old, edit.new))
 
 
+def _keeps_marks(old: str, new: str) -> bool:
+    """Whether the line is kept in the main and nothing typographic is in what is changed: then there is one truth."""
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    middles = old[head : len(old) - tail], new[head : len(new) - tail]
+    kept = len("".join((old[:head] + old[len(old) - tail :]).split()))
+    return all(middle.translate(_CURLY) == middle for middle in middles) and 3 * kept >= 2 * len("".join(old.split()))
+
+
 _COMPOSED: tuple[Literal["NFC", "NFD"], Literal["NFC", "NFD"]] = ("NFC", "NFD")
+
+
+def _common(left: str, right: str) -> int:
+    return next(
+        (at for at, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), min(len(left), len(right))
+    )
 
 
 def decomposed(random: Random, edit: Edit) -> Case | None:
@@ -520,7 +535,7 @@ def trailing_comma(_: Random, edit: Edit) -> Case | None:
     return _in_context(edit, "trailing comma", lines[0], [edit.lines[lines[0]].rstrip()[:-1]]) if lines else None
 
 
-_COMMENTS = {"python": "# {}", "yaml": "# {}", "markdown": "<!-- {} -->"}
+_COMMENTS = {"python": "# {}", "yaml": "# {}", "toml": "# {}", "markdown": "<!-- {} -->"}
 
 
 def _comment(edit: Edit, words: str) -> str:

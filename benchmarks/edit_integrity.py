@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from adapter.errors import EditError, ToolError
 from adapter.operations import Patch, PatchText
-from adapter.workspace.documents import decode
-from adapter.workspace.files import patch_bytes
+from adapter.values.errors import EditError, ToolError
+from adapter.workspace.changes.documents import decode
+from adapter.workspace.files.files import patch_bytes
 from benchmarks import stopping
 
 ENDS = ("\n", "\r\n", "\r")

@@ -25,8 +25,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapter.errors import ToolError
-from adapter.host import Host
 from adapter.operations import (
     DeleteMemory,
     FindByName,
@@ -46,9 +44,11 @@ from adapter.operations import (
     WriteMemory,
     WriteText,
 )
+from adapter.values.errors import ToolError
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
 from benchmarks import stopping
-from tests.workspace.crashing import ALL_CALLS, ERRORS, SCENARIOS, Failing, content_of, intercepted, lay_out
+from tests.workspace.changes.crashing import ALL_CALLS, ERRORS, SCENARIOS, Failing, content_of, intercepted, lay_out
 
 IN_MEMORY = Path("/dev/shm")
 Run = Callable[[Workspace], object]
@@ -141,7 +141,7 @@ def content(directory: Path) -> dict[str, str]:
 
 def opened(directory: Path) -> Workspace:
     state = str(directory.parent / "state")
-    return Workspace(directory, "blade", "yolo", state=state, host=Host(state=state, web=None))
+    return Workspace(directory, "blade", "yolo", state=state, host=Host(state=state, web=None, search="embedded"))
 
 
 def attempt(folder: Path, case: Case, before: Callable[[str], None]) -> Attempt:

@@ -35,10 +35,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from adapter.events import JsonObject
-from adapter.host import Host, WebAccess
-from adapter.parser import parse
+from adapter.formats.parser import parse
+from adapter.values.events import JsonObject
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host, WebAccess
 from benchmarks import stopping
 from tests.formats.soup import TOOLS
 from tests.serving import serving

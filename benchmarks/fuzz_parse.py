@@ -34,13 +34,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from adapter.events import Event, InvalidToolCall, JsonObject, ToolCall, merge
-from adapter.fixes import FIXES
 from adapter.formats import FORMATS, guess
-from adapter.parser import Parser
-from adapter.tools import ToolSet
+from adapter.formats.parser import Parser
+from adapter.tools.definition import ToolSet
+from adapter.values.events import Event, InvalidToolCall, JsonObject, ToolCall
+from adapter.values.fixes import FIXES
+from adapter.values.turn import merge
 from benchmarks import stopping
 from tests.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS
+from tests.reading.checks import stream_fault
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SOUP: list[str] = sorted(set(PIECES))  # a set's order differs from process to process
@@ -302,9 +304,11 @@ def samples() -> list[Sample]:
     """Real outputs: of this project's fixtures, and of canitoolcall's where it is installed."""
     found = []
     for path in sorted(FIXTURES.glob("cases/*/*.toml")):
-        case = tomllib.loads(path.read_text(encoding="utf-8"))
-        told = path.parent.name if path.parent.name in FORMATS else None
-        found.append(Sample(case["text"], ALL_TOOLS, told, case.get("generation_prompt", "")))
+        file = tomllib.loads(path.read_text(encoding="utf-8"))
+        folder = path.parent.name if path.parent.name in FORMATS else None
+        for case in file.get("case", [file]):
+            told = case.get("format", folder)
+            found.append(Sample(case["text"], ALL_TOOLS, told, case.get("generation_prompt", "")))
     for path in sorted(FIXTURES.glob("transcripts/*.jsonl")):
         steps = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         text = "".join(step["text"] for step in steps if step["kind"] == "chunk")
@@ -356,6 +360,17 @@ def check_split(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None:
     if read(given, pieces) != whole:
         shown = "single characters" if len(pieces) == len(given.text) else repr(list(pieces))[:300]
         raise Broken("split", f"other events when split as {shown}")
+
+
+def check_stream(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None:
+    """Raises Broken where arguments are handed on, while they are written, that are not those of a call to come."""
+    parser = Parser(given.format, given.tools, generation_prompt=given.prompt, stream_arguments=True)
+    events: list[Event] = []
+    for piece in pieces:
+        events += parser.feed(piece)
+    fault = stream_fault([*events, *parser.close(given.finish_reason)], whole)
+    if fault is not None:
+        raise Broken("stream", fault[:600])
 
 
 def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
@@ -455,7 +470,9 @@ def check(given: Input, chance: Random, report: Report, usual: dict[tuple[bool, 
     if given.longer:
         check_growth(given)
     report.calls += sum(isinstance(event, ToolCall) for event in events)
-    check_split(given, random_pieces(text, chance), events)
+    pieces = random_pieces(text, chance)
+    check_split(given, pieces, events)
+    check_stream(given, pieces, events)
     if chance.random() < 0.1:
         check_split(given, list(text), events)
     if text:
@@ -469,9 +486,11 @@ def check_thoroughly(given: Input, chance: Random) -> None:
     events = check_whole(given)
     text = given.text
     check_split(given, list(text), events)
+    check_stream(given, list(text), events)
     places = range(1, len(text)) if len(text) < 400 else sorted(chance.sample(range(1, len(text)), 400))
     for at in places:
         check_split(given, [text[:at], text[at:]], events)
+        check_stream(given, [text[:at], text[at:]], events)
         check_cut(given, at, events)
         if given.written is not None:
             check_cut_short(given, at)

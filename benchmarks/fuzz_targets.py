@@ -25,14 +25,14 @@ from random import Random
 
 from adapter.edits import patch_text
 from adapter.edits.notations import is_notation, read_notation, read_patches
-from adapter.errors import AdapterError, ToolError
 from adapter.formats import FORMATS
-from adapter.neutral import neutralise, restore
+from adapter.formats.parser import parse
 from adapter.operations import Patch
-from adapter.parser import parse
-from adapter.repair import decode_json, decode_values
-from adapter.tools import ToolSet
-from adapter.workspace.gate import Root
+from adapter.prompting.neutral import neutralise, restore
+from adapter.tools.definition import ToolSet
+from adapter.values.errors import AdapterError, ToolError
+from adapter.values.repair import decode_json, decode_values
+from adapter.workspace.paths.gate import Root
 from benchmarks import stopping
 from benchmarks.fuzz_parse import SOUP, samples
 from tests.formats.soup import TOOLS

@@ -19,8 +19,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import stopping
-from tests.workspace.crashing import SCENARIOS, SINGLE, kill_one_file
-from tests.workspace.test_crashes import kill_at_random_moments, kill_before_calls
+from tests.workspace.changes.crashing import SCENARIOS, SINGLE, kill_one_file
+from tests.workspace.changes.test_crashes import kill_at_random_moments, kill_before_calls
 
 
 def main() -> None:

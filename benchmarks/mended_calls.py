@@ -21,17 +21,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.calls import resolve
 from adapter.conversation.session import Done, Message, Query, Run, Session
-from adapter.errors import ToolError
-from adapter.events import JsonObject
 from adapter.formats import get_format
-from adapter.parser import parse
-from adapter.prompt import system_prompt
-from adapter.tools import ToolSet
+from adapter.formats.parser import parse
+from adapter.prompting.prompt import system_prompt
+from adapter.tools.calls import resolve
+from adapter.tools.definition import ToolSet
 from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from adapter.upstream.endpoints import find_endpoint
 from adapter.upstream.transport import ChatClient, constraint_fields
+from adapter.values.errors import ToolError
+from adapter.values.events import JsonObject
 from adapter.workspace import Workspace
 
 FORMAT = get_format("hermes")

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from adapter.events import Json, JsonObject
-from adapter.tools import Tool
+from adapter.tools.definition import Tool
+from adapter.values.events import Json, JsonObject
 
 OPEN, CLOSE = "<tool_call>\n", "\n</tool_call>"
 

@@ -8,6 +8,8 @@ goes on. Rows:
 
 - ours: the request translated by `adapter.wire`, past calls shown as the model wrote them;
 - ours, calls encoded: the same without memory of what the model wrote;
+- own prompt: what the template of the model makes of tools, calls and results, past calls as the model wrote them;
+- own prompt, calls encoded: the same, past calls as the template writes them;
 - plain, tools first: the tools and the past calls, as parsed, go to the server, whose template puts the tools first
   and writes the calls anew;
 - plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or with
@@ -33,10 +35,13 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from adapter.events import JsonObject
 from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.endpoints import Endpoint, get
+from adapter.upstream.own_prompts import OwnPrompts
+from adapter.values.events import JsonObject
 from adapter.wire.answer import Whole
 from adapter.wire.memory import Memory
+from adapter.wire.own_prompt import Post, as_chat, sending
 from adapter.wire.request import Options, Request, translate
 
 FILES = [f"{folder}/{name}.py" for folder in ("src", "tests") for name in ("main", "config", "parse", "net", "log")]
@@ -92,6 +97,15 @@ TOOLS_FIRST = (
     "{% if listed %}<|im_start|>system\n" + _LIST + "<|im_end|>\n{% endif %}"
     "{% for m in messages %}" + _TURN + "{% endfor %}" + _END
 )
+OWN = (
+    "{%- if tools %}<|im_start|>system\n<tools>\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>\n"
+    'For each call write <tool_call>\n{"name": <name>, "arguments": <arguments>}\n</tool_call><|im_end|>\n{% endif %}'
+    "{% for m in messages %}{% if m.role == 'tool' %}<|im_start|>user\n<tool_response>\n{{ m.content }}\n"
+    "</tool_response>{% else %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}{% for c in m.tool_calls %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
+    "{% endif %}<|im_end|>\n{% endfor %}" + _END
+)
+"""A template that knows tools, as Qwen's does it."""
 TOOLS_ANEW = (
     "{% for m in messages %}{% if loop.last and listed %}<|im_start|>system\n"
     + _LIST
@@ -160,9 +174,37 @@ def plain(base_url: str, body: JsonObject) -> JsonObject:
     return read(post(base_url, sent), translate(body, Options()))
 
 
+def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
+    memory = Memory()
+
+    def ask(base_url: str, body: JsonObject) -> JsonObject:
+        endpoint = Endpoint(base_url, "llama.cpp")
+        found = OwnPrompts(endpoint).of("")
+        request = translate(body, Options(own=found.own, memory=memory if remembers else Memory()))
+        steps = sending("", request.body)
+        step = next(steps)
+        try:
+            while True:
+                assert isinstance(step, Post)
+                answer = get(endpoint.root + step.path, 60, step.body)
+                step = steps.send(answer.body if answer else None)
+        except StopIteration as stop:
+            last: Post = stop.value
+        answer = get(endpoint.root + last.path, 600, last.body)
+        assert answer is not None
+        completion = as_chat(answer.body)
+        if remembers:
+            return read(completion, request)
+        return read(completion, replace(request, memory=Memory()))
+
+    return ask
+
+
 WAYS = (
     Way("ours", translated(remembers=True)),
     Way("ours, calls encoded", translated(remembers=False)),
+    Way("own prompt", own(remembers=True), OWN),
+    Way("own prompt, calls encoded", own(remembers=False), OWN),
     Way("plain, tools first", plain, TOOLS_FIRST),
     Way("plain, tools anew", plain, TOOLS_ANEW),
 )

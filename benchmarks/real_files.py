@@ -42,7 +42,8 @@ _VERSION = re.compile(r"[-@]?v?\d+(?:\.\d+)+")
 
 
 def language_of(file: str) -> str:
-    return _LANGUAGE_OF[Path(file).suffix]
+    suffix = Path(file).suffix
+    return _LANGUAGE_OF.get(suffix, suffix.removeprefix("."))
 
 
 def real_files(roots: Sequence[Path], held_out: bool) -> dict[str, list[Path]]:

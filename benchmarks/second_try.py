@@ -28,13 +28,13 @@ from random import Random
 from adapter.constraints.grounding import Evidence, choices_for
 from adapter.constraints.shapes import Choices
 from adapter.edits import patch_text
-from adapter.errors import EditError
-from adapter.events import Json, JsonObject
-from adapter.examples import nearest
+from adapter.prompting.examples import nearest
 from adapter.text.diffs import changes
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
 from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from adapter.upstream.transport import ChatClient, Message, constraint_fields
+from adapter.values.errors import EditError
+from adapter.values.events import Json, JsonObject
 from benchmarks.corruptions import Case
 from benchmarks.small_models import HERE, KINDS, MAX_STRING, MAX_TOKENS, conversation, one_each
 from benchmarks.traps import cases

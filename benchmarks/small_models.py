@@ -27,18 +27,18 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
-from adapter.calls import is_valid
 from adapter.constraints.grounding import Evidence, choices_for, offered
 from adapter.constraints.shapes import Choices
-from adapter.events import Json, JsonObject, ToolCall
-from adapter.examples import EXAMPLES, Example, nearest
-from adapter.parser import parse
-from adapter.policy import LENIENT
-from adapter.prompt import system_prompt
-from adapter.tools import ToolSet
+from adapter.formats.parser import parse
+from adapter.prompting.examples import EXAMPLES, Example, nearest
+from adapter.prompting.prompt import system_prompt
+from adapter.reading.policy import LENIENT
+from adapter.tools.calls import is_valid
+from adapter.tools.definition import ToolSet
 from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from adapter.upstream.endpoints import find_endpoint
 from adapter.upstream.transport import ChatClient, Message, constraint_fields
+from adapter.values.events import Json, JsonObject, ToolCall
 
 HERE = Path(__file__).parent
 MAX_STRING, MAX_TOKENS = 400, 900

@@ -37,19 +37,20 @@ from random import Random
 from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
-from adapter.agent import Agent, Observed
+from adapter.agent.agent import Agent, Observed
+from adapter.agent.subagents import SubAgents
 from adapter.commands.allocator import share_one_arena
 from adapter.conversation.session import Limits, Message
 from adapter.dialects import dialect_names
-from adapter.errors import ToolError
-from adapter.events import JsonObject, ToolResult
 from adapter.formats import FORMATS
-from adapter.host import Host, WebAccess
 from adapter.operations import Question
-from adapter.subagents import SubAgents
-from adapter.tools import Tool
+from adapter.tools.definition import Tool
 from adapter.upstream.transport import Chunk
-from adapter.workspace import Workspace, supervisor
+from adapter.values.errors import ToolError
+from adapter.values.events import JsonObject, ToolResult
+from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host, WebAccess
+from adapter.workspace.processes import supervisor
 from benchmarks import stopping
 from benchmarks.floods import answering
 from benchmarks.random_calls import World, random_call
@@ -57,7 +58,7 @@ from benchmarks.stopping import leave_to_parent, stoppable
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.serving import serving
-from tests.workspace.processes import living
+from tests.workspace.processes.running import living
 
 MEMORY_BAR_MB = 1.0
 """In ten minutes."""

@@ -31,10 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from adapter.approval import Approval
 from adapter.dialects import dialect_names
-from adapter.errors import ToolError
-from adapter.host import Host
 from adapter.operations import (
     Copy,
     Delete,
@@ -66,8 +63,11 @@ from adapter.operations import (
     WriteMemory,
     WriteText,
 )
+from adapter.operations.approval import Approval
+from adapter.values.errors import ToolError
 from adapter.workspace import Workspace
-from adapter.workspace.memory import project_folder
+from adapter.workspace.hosted.host import Host
+from adapter.workspace.hosted.memory import project_folder
 from benchmarks import stopping
 from benchmarks.random_calls import World, random_call
 
@@ -439,7 +439,7 @@ def race(ground: Ground, name: str, run: Run, seconds: float) -> Row:
         return True
 
     dialect = name.removeprefix("tools of ") if name.startswith("tools of ") else "blade"
-    host = Host(state=str(ground.state), web=None)
+    host = Host(state=str(ground.state), web=None, search="embedded")
     ground.restore()
     with Workspace(ground.directory, dialect, approve, state=ground.state, host=host) as workspace:
         ends_at = time.monotonic() + seconds

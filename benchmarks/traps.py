@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
 
 from adapter.text.diffs import changes
+from benchmarks.commits import Commits
 from benchmarks.corruptions import (
     KINDS,
     NAME,
@@ -34,6 +36,7 @@ from benchmarks.corruptions import (
     trailing_by_model,
     typo_in_context,
 )
+from benchmarks.one_sided import ONE_SIDED
 from benchmarks.real_files import real_files, version_pairs
 
 
@@ -73,13 +76,12 @@ def drifted_lines(random: Random, edit: Edit) -> Case | None:
     return case_of(moved, "drifted lines", edit.old, edit.new)
 
 
-def real_drift(random: Random, older: Path, newer: Path) -> Case | None:
+def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[str]) -> Case | None:
     """An edit of an older version of a file, asked of a newer one whose context reads differently.
 
     The truth is the edit of lines that both versions have; added lines stand
     between two that follow one another in both.
     """
-    old, new = text_of(older).split("\n"), text_of(newer).split("\n")
     if not 30 <= len(old) <= 1500 or len(new) > 2000:
         return None
     hunks = changes(old, new)
@@ -94,7 +96,7 @@ def real_drift(random: Random, older: Path, newer: Path) -> Case | None:
         sort = random.choice(["change", "change", "delete"]) if size else "insert"
         added = tuple(added_lines(random, sort, old, start, old[start : start + size]))
         before, after = random.randint(2, 5), random.randint(2, 5)
-        edit = Edit(str(older), tuple(old), start, start + size, added, before, after)
+        edit = Edit(source, tuple(old), start, start + size, added, before, after)
         truth = _carried_over(edit, new, stands)
         if truth is not None:
             return replace(case_of(edit, "drifted, real", edit.old, edit.new), text="\n".join(new), expected=truth)
@@ -403,25 +405,47 @@ TRAPS: tuple[Callable[[Random, Edit], Case | None], ...] = (
 )
 
 
-def cases(seed: int, per_kind: int, held_out: bool, roots: Sequence[Path] = ()) -> list[Case]:
-    """At most ``per_kind`` cases of every kind, from all languages alike; fewer where a kind rarely applies."""
+def cases(
+    seed: int, per_kind: int, held_out: bool, roots: Sequence[Path] = (), repositories: Sequence[Path] = ()
+) -> list[Case]:
+    """At most ``per_kind`` cases of every kind, from all languages alike; fewer where a kind rarely applies.
+
+    With ``repositories`` the edits are those of their commits, else they are made up in the files of this machine.
+    """
     random = Random(seed)
+    if repositories:
+        commits = Commits(random, repositories)
+        return [*_corrupted(random, per_kind, commits.edit), *_drifts_of(random, per_kind, commits)]
     by_language = [files for files in real_files(roots, held_out).values() if files]
-    found: list[Case] = []
-    for make in (*KINDS, *TRAPS):
+    made = partial(_made_edit, random, by_language)
+    return [*_corrupted(random, per_kind, made), *_real_drifts(random, per_kind, version_pairs(roots, held_out))]
+
+
+def _made_edit(random: Random, by_language: Sequence[Sequence[Path]]) -> Edit | None:
+    return make_edit(random, random.choice(random.choice(by_language)))
+
+
+def _corrupted(random: Random, per_kind: int, draw: Callable[[], Edit | None]) -> Iterator[Case]:
+    for make in (*KINDS, *ONE_SIDED, *TRAPS):
         count = 0
         for _ in range(per_kind * 12):
-            edit = make_edit(random, random.choice(random.choice(by_language)))
+            edit = draw()
             case = make(random, edit) if edit else None
             if case is not None and edit is not None:
-                found.append(replace(case, source=edit.source))
+                yield replace(case, source=edit.source)
                 count += 1
             if count == per_kind:
                 break
-    return found + _real_drifts(random, per_kind, version_pairs(roots, held_out))
 
 
-def _real_drifts(random: Random, per_kind: int, pairs: Sequence[tuple[Path, Path]]) -> list[Case]:
+def _drifts_of(random: Random, per_kind: int, commits: Commits) -> Iterator[Case]:
+    drawn = (commits.versions() for _ in range(per_kind * 60))
+    found = (case for pair in drawn if pair and (case := real_drift(random, *pair)) is not None)
+    return islice(found, per_kind * 3)
+
+
+def _real_drifts(random: Random, per_kind: int, pairs: Sequence[tuple[Path, Path]]) -> Iterator[Case]:
     tried = random.sample(pairs, min(len(pairs), per_kind * 6))
-    found = (case for older, newer in tried if (case := real_drift(random, older, newer)) is not None)
-    return list(islice(found, per_kind))
+    versions = ((str(older), text_of(older).split("\n"), text_of(newer).split("\n")) for older, newer in tried)
+    found = (case for pair in versions if (case := real_drift(random, *pair)) is not None)
+    return islice(found, per_kind)

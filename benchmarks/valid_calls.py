@@ -28,9 +28,9 @@ from rich.table import Table
 
 from adapter.constraints.frames import opening_of
 from adapter.constraints.modes import Constraint
-from adapter.events import Json, JsonObject
 from adapter.formats import FORMATS
 from adapter.upstream.embedded import EmbeddedServer
+from adapter.values.events import Json, JsonObject
 from tests.engines import ONLY_ASCII, write_random_gguf
 from tests.serving import serving
 

@@ -19,6 +19,16 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
+QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
+"""Folders of tests that start no program and no server: `pytest -m quick`."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name in QUICK or item.path.name == "test_layers.py":
+            item.add_marker(pytest.mark.quick)
+
+
 def pytest_configure() -> None:
     """A shell that starts the tests in the background has Ctrl-C ignored, and so would every process they start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

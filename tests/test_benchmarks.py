@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from adapter.formats import FORMATS
-from adapter.parser import parse
-from benchmarks import bench_serve, fuzz_parse, prompt_cache
+from adapter.formats.parser import parse
+from benchmarks import bench_serve, fuzz_parse, prompt_cache, written_texts
 from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
 
@@ -49,6 +49,23 @@ def test_what_is_measured_is_read():
     for label, text in texts.items():
         assert [call.arguments["content"] for call in parse(text, TOOLS).calls] == [content], label
     assert all(abs(len(build(4_000)) - 4_000) < 500 for build in LOOPS.values())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_written_texts_hold_the_calls_that_they_seem_to(name):
+    """What is measured of texts as models write them is a right reading of them, in every format."""
+    for told in (name, None):
+        turn = parse(written_texts.answer(name), written_texts.TOOLS, told, generation_prompt="")
+        assert [call.name for call in turn.calls] == ["apply_edit"]
+        (call,) = parse(written_texts.file_call(name, 3_000), written_texts.TOOLS, told, generation_prompt="").calls
+        assert call.arguments == {"path": "src/app.py", "content": written_texts.source(3_000)}
+    assert parse(written_texts.markdown(20_000), written_texts.TOOLS, name, generation_prompt="").calls == ()
+
+
+def test_written_texts_come_again_by_their_seed():
+    """And 200 small calls are 200."""
+    assert written_texts.markdown(5_000, 7) == written_texts.markdown(5_000, 7) != written_texts.markdown(5_000, 8)
+    assert len(parse(written_texts.small_calls(200), written_texts.TOOLS).calls) == 200
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="asks Linux what processes used")

@@ -1,13 +1,16 @@
-"""Imports point one way, and only the outer modules touch the world."""
+"""Imports point one way, from folder to folder and from file to file, and only the outer folders touch the world.
+
+python -m tests.test_layers         the folders from the bottom up, with their files and lines, and any circle
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent / "adapter"
 MODULES = {
@@ -15,50 +18,27 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 
-# From the bottom up: a module may import from the groups below its own, and from its own group. Of two names
-# that a module is within, the lower counts.
-LAYERS = [
-    ["adapter.events", "adapter.errors", "adapter.fixes", "adapter.rejections", "adapter.explanation"],
-    ["adapter.operations", "adapter.text", "adapter.command_words", "adapter.customary"],
-    ["adapter.policy", "adapter.approval", "adapter.host"],
-    ["adapter.repair"],
-    ["adapter.tools"],
-    ["adapter.schema"],
-    ["adapter.formats"],
-    ["adapter.calls", "adapter.neutral"],
-    ["adapter.parser"],
-    ["adapter.edits", "adapter.outline"],
-    ["adapter.dialects"],
-    ["adapter.functions"],
-    ["adapter.constraints"],
-    ["adapter.examples", "adapter.resources"],
-    ["adapter.prompt"],
-    ["adapter.conversation"],
-    ["adapter.probing.setups"],
-    ["adapter.wire"],
-    ["adapter.transcripts.transcript", "adapter.transcripts.exchanges"],
-    ["adapter.workspace"],
-    ["adapter.upstream"],
-    ["adapter.probing", "adapter.wrapped"],
-    ["adapter.agent"],
-    ["adapter.transcripts", "adapter.toolfiles", "adapter.mcp"],
-    ["adapter.subagents"],
-    ["adapter.doctor", "adapter.server"],
-    ["adapter.commands"],
-    ["adapter.cli"],
-    ["adapter.__main__"],
-]
-"""Every module stands here: a new one is placed by whoever adds it."""
-
-PURE = [
-    "adapter.events", "adapter.errors", "adapter.operations", "adapter.text", "adapter.tools", "adapter.fixes",
-    "adapter.repair", "adapter.schema", "adapter.calls", "adapter.parser", "adapter.formats", "adapter.edits",
-    "adapter.dialects", "adapter.constraints", "adapter.examples", "adapter.conversation", "adapter.approval",
-    "adapter.policy", "adapter.rejections", "adapter.explanation", "adapter.host", "adapter.command_words",
-    "adapter.functions", "adapter.wire", "adapter.neutral", "adapter.customary", "adapter.probing.setups",
-    "adapter.transcripts.transcript",
+# From the bottom up: a file may import from the folders above its own line here, and from its own folder.
+FOLDERS = [
+    "values", "text", "operations", "tools",
+    "reading", "reading.bodies", "formats",
+    "outline", "outline.languages", "edits",
+    "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
+    "constraints", "prompting", "conversation", "wire",
+    "workspace.paths", "workspace.processes", "workspace.changes", "workspace.files", "workspace.hosted", "workspace",
+    "upstream", "probing", "agent", "transcripts", "mcp", "server", "commands",
 ]  # fmt: skip
-"""Modules, and packages with all they hold, that compute and do nothing else."""
+
+PURE = {
+    "values", "text", "operations", "tools", "reading", "reading.bodies", "formats", "edits", "outline.languages",
+    "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
+    "constraints", "conversation", "wire",
+}  # fmt: skip
+"""What these compute depends on what they are given, and on nothing else."""
+TOUCHING = {
+    "adapter.dialects.promptly.toolfiles",
+}
+"""Files in pure folders that do read from disk, and say so."""
 
 WORLD = {
     "os", "pathlib", "socket", "subprocess", "openai", "httpx", "httpx2", "time", "threading", "asyncio",
@@ -66,24 +46,16 @@ WORLD = {
 }  # fmt: skip
 
 
-def layer_of(module: str) -> int | None:
-    """The number of the group that ``module``, or a package around it, stands in."""
-    for number, names in enumerate(LAYERS):
-        if any(is_within(module, name) for name in names):
-            return number
-    return None
-
-
-def is_within(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
+def folder_of(module: str) -> str:
+    """The folder of a file below ``adapter/``, with dots; empty for what stands at its top."""
+    parts = module.split(".")[1:]
+    return ".".join(parts if MODULES[module].name == "__init__.py" else parts[:-1])
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """The modules that run when this one does: imports for type checkers alone do not count."""
-    for node in ast.iter_child_nodes(tree):
+    """Every module that is imported anywhere: within functions and for type checkers, too."""
+    for node in ast.walk(tree):
         match node:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                continue
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
             case ast.ImportFrom(module=str(module), level=0, names=names):
@@ -92,34 +64,80 @@ def imports(tree: ast.AST) -> Iterator[str]:
                         continue  # paths as text, without a disk
                     inner = f"{module}.{alias.name}"
                     yield inner if inner in MODULES else module
-            case _:
-                yield from imports(node)
 
 
-def imports_of(module: str) -> list[str]:
-    return list(imports(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if any(is_within(name, pure) for pure in PURE)])
-def test_pure_modules_do_not_touch_the_world(module):
-    """No disk, no process, no socket, no clock: what these modules give depends on what they get."""
-    assert [name for name in imports_of(module) if name.split(".")[0] in WORLD] == []
+@cache
+def imports_of(module: str) -> tuple[str, ...]:
+    return tuple(imports(tree_of(module)))
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "adapter"])
-def test_imports_point_down(module):
-    """A module knows what lies below it, never what uses it."""
-    own = layer_of(module)
-    assert own is not None, "place the new module in LAYERS"
-    above = [name for name in imports_of(module) if (layer_of(name) or 0) > own]
-    assert above == []
+def graph() -> dict[str, set[str]]:
+    """The files that each file imports."""
+    return {module: {name for name in imports_of(module) if name in MODULES} - {module} for module in MODULES}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_are_absolute(module):
+def circle(edges: Mapping[str, set[str]]) -> list[str]:
+    """One circle of ``edges``, empty when there is none."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+INNER = [name for name in MODULES if folder_of(name)]
+
+
+def test_pure_modules_do_not_touch_the_world():
+    """No disk, no process, no socket, no clock."""
+    touching = {
+        module
+        for module in INNER
+        if folder_of(module) in PURE and any(name.split(".")[0] in WORLD for name in imports_of(module))
+    }
+    assert touching == TOUCHING
+
+
+def test_imports_point_down():
+    """A file knows what lies below its folder, never what uses it: not within functions, not for type checkers."""
+    floor = {module: FOLDERS.index(folder_of(module)) for module in INNER}
+    assert [(one, other) for one in INNER for other in imports_of(one) if floor.get(other, -1) > floor[one]] == []
+
+
+def test_no_file_is_in_a_circle():
+    """Each can be read, and understood, after those that it imports."""
+    assert circle(graph()) == []
+
+
+def test_the_list_of_folders_is_whole():
+    """A new folder is placed by whoever adds it."""
+    assert set(FOLDERS) == {folder_of(module) for module in INNER}
+
+
+def test_a_newcomer_meets_few_names():
+    """At the top, and in each room of the workspace."""
+    assert len([path for path in ROOT.iterdir() if not path.name.startswith("__")]) <= 24
+    for room in (ROOT / "workspace").iterdir():
+        assert len(list(room.glob("[!_]*.py"))) <= 14, room.name
+
+
+def test_every_file_and_folder_says_what_it_is_for():
+    """In its first sentence."""
+    assert [module for module in INNER if not ast.get_docstring(tree_of(module))] == []
+
+
+def test_imports_are_absolute():
     """A reader sees from the line where a name comes from."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+
+    def has_relative(module: str) -> bool:
+        return any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree_of(module)))
+
+    assert [module for module in MODULES if has_relative(module)] == []
 
 
 def test_a_format_builds_on_one_other_at_most():
@@ -135,5 +153,13 @@ def test_the_readme_names_each_folder():
     """A newcomer finds every one in the table, and none that is gone."""
     table = (ROOT.parent / "README.md").read_text(encoding="utf-8").partition("| folder of `adapter/` |")[2]
     named = {name for row in table.partition("\n\n")[0].splitlines() for name in re.findall(r"`(\w+)/`", row)}
-    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert folders <= named <= folders | {"reading"}
+    assert named == {path.parent.name for path in ROOT.glob("*/__init__.py")}
+
+
+if __name__ == "__main__":
+    for folder in FOLDERS:
+        paths = [MODULES[module] for module in INNER if folder_of(module) == folder]
+        lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+        print(f"{folder:24} {len(paths):4} files {lines:6} lines")
+    found = circle(graph())
+    print("circles:", " -> ".join(found) if found else "none")

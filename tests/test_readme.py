@@ -1,5 +1,6 @@
 """The README is true: its commands are run and its outputs compared."""
 
+import inspect
 import re
 import shlex
 import subprocess
@@ -11,13 +12,14 @@ from typing import Any
 import pytest
 import typer
 
-from adapter.cli import app
+import adapter
+from adapter.commands.cli import app
 from adapter.commands.config import Config, read_toml
-from adapter.events import ToolCall
 from adapter.formats import FORMATS
+from adapter.values.events import ToolCall
 from tests.scripted_server import CHAT, as_json
+from tests.server.test_wrap import CALL, completion
 from tests.serving import serving
-from tests.test_wrap import CALL, completion
 
 README_FILE = Path(__file__).parent.parent / "README.md"
 README = README_FILE.read_text(encoding="utf-8")
@@ -131,7 +133,18 @@ def conformance_table() -> str:
     return test_canitoolcall.conformance_table()
 
 
+def public_table() -> str:
+    """The public names with the first sentences of their docstrings."""
+    rows = ["| name | what it is |", "|---|---|"]
+    for name in adapter.__all__:
+        said = inspect.getdoc(getattr(adapter, name)) or ""
+        sentence = re.split(r"(?<=[.:])\s", " ".join(said.split("\n\n")[0].split()))[0].rstrip(".:")
+        rows.append(f"| `{name}` | {sentence.replace('``', '`')} |")
+    return "\n".join(rows)
+
+
 TABLES = {
+    "public": (DOCS / "api.md", public_table),
     "formats": (DOCS / "formats.md", formats_table),
     "conformance": (README_FILE, conformance_table),
 }
@@ -157,8 +170,8 @@ def test_the_number_of_formats_is_right():
 
 
 def test_the_configuration_is_one(tmp_path):
-    """Every table that there is, and no other."""
-    (example,) = re.findall(r"```toml\n(.*?)```", AGENT, re.DOTALL)
+    """Every table that there is, and no other; what follows shows other values."""
+    example, *_ = re.findall(r"```toml\n(.*?)```", AGENT, re.DOTALL)
     file = tmp_path / "config.toml"
     file.write_text(example)
     assert read_toml(file, Config).model_fields_set == set(Config.model_fields)

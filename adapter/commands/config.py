@@ -2,9 +2,17 @@
 
 ::
 
-    [search]                      # what web search asks; without it local sources answer
-    url = "http://localhost:8888/search?format=json&q={query}"
-    key_variable = "SEARCH_KEY"   # the environment variable that holds the service's key, if it wants one
+    [search]                      # what web search asks; without it no model is offered any
+    service = "exa"               # or "brave", whose keys EXA_API_KEY and BRAVE_API_KEY hold
+                                  # or "searxng", with the address of yours: url = "http://localhost:8888"
+
+    [search]                      # any other service
+    url = "https://search.example/find?n={limit}&q={query}"
+    key_variable = "SEARCH_KEY"   # the environment variable that holds its key, if it wants one
+    key_header = "X-Key"          # where the key goes; Authorization, after Bearer, when left out
+    body = { q = "{query}" }      # what is posted, as JSON; without it the address is fetched
+    results = "web.results"       # where in the answer the list is; results or data when left out
+    most = 20                     # results that it gives at once
 
     [docs]                        # where library documentation comes from
     find_url = "https://context7.com/api/v1/search?query={name}"
@@ -28,12 +36,15 @@ import os
 import sys
 import tomllib
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Annotated, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rapidfuzz import fuzz, process
 
-from adapter.errors import UsageError
+from adapter.values.errors import UsageError
+from adapter.values.events import JsonObject
+from adapter.workspace.hosted.http_providers import HttpSearch
+from adapter.workspace.hosted.search_services import SERVICES, search_service
 
 FILE_NAME = "config.toml"
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -44,8 +55,37 @@ class _Table(BaseModel):
 
 
 class SearchTable(_Table):
-    url: str
+    """A service by its name, or any by its address."""
+
+    service: str | None = None
+    url: str | None = None
     key_variable: str | None = None
+    key_header: str = "Authorization"
+    body: JsonObject | None = None
+    results: str = ""
+    most: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> SearchTable:
+        if self.service is None and self.url is None:
+            raise ValueError(f"give a service ({', '.join(SERVICES)}) or a url")
+        own = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
+        if self.service is not None and own:
+            raise ValueError(f"{' and '.join(own)} of {self.service!r}: these are known; give them with a url alone")
+        return self
+
+    def provider(self) -> HttpSearch:
+        """Raises UsageError for a service that is not known and an address that cannot be used."""
+        if self.service is not None:
+            return search_service(self.service, self.url, self.key_variable)
+        return HttpSearch(
+            self.url or "",
+            key_variable=self.key_variable,
+            key_header=self.key_header,
+            body=self.body,
+            results=self.results,
+            most=self.most,
+        )
 
 
 class DocsTable(_Table):
@@ -118,6 +158,7 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
 
 def _problem(settings: type[BaseModel], place: list[str], kind: str, message: str) -> str:
     key = ".".join(place)
+    message = message.removeprefix("Value error, ")
     if kind == "extra_forbidden":
         known = list(_table_at(settings, place[:-1]).model_fields)
         near = process.extractOne(place[-1], known, scorer=fuzz.ratio, score_cutoff=50)

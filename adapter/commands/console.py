@@ -1,37 +1,31 @@
 """Shows a conversation to a person: the model's answer on stdout, everything else on stderr.
 
 Nothing a model or a file wrote reaches the terminal raw: control sequences are
-made visible. Colours and the line that shows a call being written appear only
+made visible. Colours and the line that says what is being waited for appear only
 on a terminal.
 """
 
 from __future__ import annotations
 
 import json
-import sys
+from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from rich.console import Console as Rich
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-from rich.text import Text
 
-from adapter.agent import Observed
-from adapter.approval import NO_SANDBOX, Approval, Decision
-from adapter.conversation.session import REASONS, Done, Query
-from adapter.errors import ToolError
-from adapter.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
+from adapter.agent.agent import Observed
+from adapter.commands.own_editor import edit_text
+from adapter.commands.screen import ANSWER, OUTPUT, REASONING, Screen
+from adapter.conversation.session import Done, Query, Run
 from adapter.operations import Question
-from adapter.text.visible import visible
+from adapter.operations.approval import NO_SANDBOX, Approval, Decision, Draft
+from adapter.text.diffs import unified_diff
+from adapter.upstream.transport import Chunk
+from adapter.values.errors import ToolError, UsageError
+from adapter.values.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 
-HINTS = {
-    "turns": "raise --max-turns, or make the task smaller",
-    "repetition": "try a larger model, or a smaller task",
-    "unreadable": "try --constraint required, another --format, or a larger model",
-    "unsuccessful": "name the file and quote the text exactly, or try a larger model",
-}
-"""What a person can do about a conversation that came to nothing."""
-
-NO_CALL_HINT = "if it should have acted, try --constraint required, another --format, or a larger model"
 MAX_SHOWN_LINES = 12
 """Lines of a result that are shown; the model gets all of it."""
 
@@ -40,74 +34,113 @@ class Console:
     """Observes an agent and shows what happens; asks for approvals."""
 
     def __init__(self) -> None:
-        self._people = Rich(stderr=True, highlight=False, soft_wrap=True)
-        self._is_mid_line = False  # on stdout
-        self._written = 0  # characters of the call being written
+        self._screen = Screen()
         self._shown_diff = ""
-        self._has_calls = False
+        self._to_run: deque[str] = deque()
 
     def __call__(self, happening: Observed) -> None:
         match happening:
-            case Query(note=note) if note:
-                self.note(note)
+            case Query(note=note):
+                if note:
+                    self.note(note)
+                self._screen.status("waiting for the model")
+            case Chunk(reading=(done, total)):
+                self._screen.status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
-                self._answer(text)
+                self._screen.flow(ANSWER, text)
             case ReasoningDelta(text=text):
-                self._people.print(Text(visible(text, keep="\n\t"), style="dim"), end="")
-            case ToolCallProgress(text=text):
-                self._progress(len(text))
+                self._screen.flow(REASONING, text)
+            case ToolCallProgress(name=name, size=size):
+                self._screen.status(f"writing a call{f' of {name}' if name else ''}: {size:,} characters")
             case ToolCall():
                 arguments = ", ".join(f"{name}={_short(value)}" for name, value in happening.arguments.items())
                 mended = f"  (mended: {', '.join(happening.fixes)})" if happening.fixes else ""
-                self._note(f"-> {happening.name}({arguments})", "cyan", mended)
-                self._has_calls = True
+                self._screen.note(f"-> {happening.name}({arguments})", "cyan", mended)
             case InvalidToolCall(error=error):
-                self._note(f"!! not a call: {error}", "yellow")
+                self._screen.note(f"!! not a call: {error}", "yellow")
+            case Run(calls=calls):
+                self._to_run = deque(call.name for call in calls)
+                self._show_running()
             case ToolResult():
                 self._result(happening)
+                if self._to_run:
+                    self._to_run.popleft()
+                self._show_running()
             case Done():
-                hint = HINTS.get(happening.reason, "")
-                if happening.reason == "answered" and not self._has_calls:
-                    hint = NO_CALL_HINT
-                self._note(f"-- {REASONS[happening.reason]}" + (f": {hint}" if hint else ""), "dim")
+                self._screen.end_line()
             case _:
                 pass
 
     def ask(self, approval: Approval) -> Decision:
         """Ask the person at the terminal. Without one the answer is no."""
-        self._note(f"?? {approval.summary}", "bold")
+        self._screen.forget_typed()
+        self._screen.note(f"?? {approval.summary}", "bold")
         if approval.label:
-            self._note(f"   the model says: {' '.join(approval.label.split())[:200]}", "dim")
+            self.note(f"   the model says: {' '.join(approval.label.split())[:200]}")
         if approval.sandbox:
             self.note_sandbox(f"   {approval.sandbox}")
         self._diff(approval.diff)
         self._shown_diff = approval.diff
-        if not sys.stdin.isatty():
-            self._note("   refused: no terminal to ask at. --approve auto-edit or yolo would allow it.", "yellow")
+        if not self._screen.can_ask:
+            self._screen.note(
+                "   refused: no terminal to ask at. --approve auto-edit or yolo would allow it.", "yellow"
+            )
             return Decision(False)
+        decision = self._answer(approval)
+        self._show_running()
+        return decision
+
+    def _answer(self, approval: Approval) -> Decision:
+        """The answer to the question that is shown, after as many changes of the draft as the person makes."""
         same = "this very command" if approval.command is not None else "this tool and file"
+        can_edit = approval.draft is not None
+        content: str | None = None
         while True:
+            edit = " / [e]dit it first" if can_edit else ""
+            self._screen.note(f"   allow it? [y]es / [n]o / [a]lways for {same}{edit}", "bold")
             try:
-                answer = self._people.input(Text(f"   allow it? [y]es / [n]o / [a]lways for {same}: "))
+                typed = self._screen.ask("   words behind n tell the model why: ")
             except EOFError:
+                self.note("   refused: no answer")
                 return Decision(False)
-            match answer.strip().lower():
-                case "a" | "always":
-                    return Decision(True, remember=True)
-                case "y" | "yes":
-                    return Decision(True)
-                case "n" | "no":
-                    return Decision(False)
+            letter, reason = read_answer(typed, can_edit=can_edit)
+            match letter:
+                case "n":
+                    return Decision(False, reason=reason)
+                case "y" | "a":
+                    return Decision(True, remember=letter == "a", content=content)
+                case "e" if approval.draft is not None:
+                    content = self._edited(approval.draft, content)
+                case _:
+                    letters = "y, n, a or e" if can_edit else "y, n or a"
+                    self.note(f"   that is none of the answers: type {letters}; only n takes words behind it")
+
+    def _edited(self, draft: Draft, content: str | None) -> str | None:
+        """What the person makes of the draft, shown; None when that is what the model wrote."""
+        now = draft.after if content is None else content
+        try:
+            edited = edit_text(now, draft.path)
+        except UsageError as error:
+            self._screen.note(f"   not changed: {error}", "yellow")
+            return content
+        if edited == now:
+            self.note("   nothing was changed. An editor that returns at once needs to wait: EDITOR='code --wait'")
+            return content
+        diff = unified_diff(draft.before, edited, draft.path)
+        self.note(f"   as you changed it:{'' if diff else ' the file stays as it is'}")
+        self._diff(diff)
+        self._shown_diff = diff
+        return None if edited == draft.after else edited
 
     def ask_question(self, question: Question) -> tuple[str, ...]:
         """The labels chosen, or the person's own words. Raises ToolError when there is no answer."""
-        self._note(f"?? {question.text}", "bold")
+        self._screen.note(f"?? {question.text}", "bold")
         for number, option in enumerate(question.options, start=1):
             about = f": {option.description}" if option.description else ""
-            self._note(f"   {number}. {option.label}{about}", "bold")
+            self._screen.note(f"   {number}. {option.label}{about}", "bold")
         while True:
             try:
-                answer = self._people.input(Text(f"   {_how_to_answer(question)}: ")).strip()
+                answer = self._screen.ask(f"   {_how_to_answer(question)}: ").strip()
             except EOFError:
                 raise ToolError("the user did not answer. Decide yourself, or end with the question") from None
             chosen = _chosen(question, answer)
@@ -116,52 +149,60 @@ class Console:
 
     def echo(self, text: str) -> None:
         """Output of a program, as it comes."""
-        self._people.print(Text(visible(text, keep="\n\t")), end="")
+        self._screen.flow(OUTPUT, text)
 
     def note(self, text: str) -> None:
         """A line for the person."""
-        self._note(text, "dim")
+        self._screen.note(text)
 
     def note_sandbox(self, text: str) -> None:
         """What confines commands; not to be overlooked when nothing does."""
-        self._note(text, "bold red" if NO_SANDBOX in text else "dim")
+        self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
-    def _answer(self, text: str) -> None:
-        sys.stdout.write(visible(text, keep="\n\t"))
-        sys.stdout.flush()
-        self._is_mid_line = not text.endswith("\n")
+    def busy(self, text: str) -> AbstractContextManager[None]:
+        """Says what is being waited for while it is."""
+        return self._screen.busy(text)
 
-    def _progress(self, size: int) -> None:
-        self._written += size
-        if self._people.is_terminal:
-            self._people.file.write(f"\r   writing a call: {self._written:,} characters")
-            self._people.file.flush()
+    def end(self, text: str, *, is_interrupted: bool = False) -> None:
+        """The last line of a run."""
+        if is_interrupted:
+            self._screen.fresh_line()
+        self._screen.note(f"-- {text}")
 
-    def _note(self, text: str, style: str, aside: str = "") -> None:
-        if self._is_mid_line:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
-            self._is_mid_line = False
-        if self._written and self._people.is_terminal:
-            self._people.file.write("\r\x1b[K")  # the line that showed the call being written
-        self._written = 0
-        self._people.print(Text(visible(text, keep="\n\t"), style=style) + Text(visible(aside), style="dim"))
+    def _show_running(self) -> None:
+        if self._to_run:
+            self._screen.status(f"running {self._to_run[0]}")
 
     def _result(self, result: ToolResult) -> None:
         if not result.ok:
-            self._note(f"<- {result.error}", "red")
+            self._screen.note(f"<- {result.error}", "red")
             return
         lines = result.content.strip("\n").split("\n")
         shown = "\n   ".join(lines[:MAX_SHOWN_LINES])
         more = f"\n   ... {len(lines) - MAX_SHOWN_LINES} more lines" if len(lines) > MAX_SHOWN_LINES else ""
-        self._note(f"<- {shown}{more}", "green")
+        self._screen.note(f"<- {shown}{more}", "green")
         if result.diff and result.diff != self._shown_diff:
             self._diff(result.diff)
 
     def _diff(self, diff: str) -> None:
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:
-            self._people.print(Text("   " + visible(line, keep="\t"), style=styles.get(line[:1], "dim")))
+            self._screen.note(f"   {line}", styles.get(line[:1], "dim"))
+
+
+def read_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
+    """The letter of an answer to an approval, and the reason behind a no; no letter for what is no answer.
+
+    Words behind a yes may be a condition, so that is none.
+    """
+    word, _, rest = typed.strip().partition(" ")
+    letter = _LETTERS.get(word.rstrip(",.:;").lower(), "")
+    if (letter == "e" and not can_edit) or (rest and letter != "n"):
+        return "", ""
+    return letter, rest.strip()
+
+
+_LETTERS = {word: word[0] for name in ("yes", "no", "always", "edit") for word in (name, name[0])}
 
 
 class ConsoleQuestions:

@@ -17,8 +17,8 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what is there on this machine, what confines commands, what is missing, and what to do about it."""
-    from adapter.doctor import examine
-    from adapter.workspace.sandbox import Sandbox
+    from adapter.commands.doctor_report import examine
+    from adapter.workspace.processes.sandbox import Sandbox
 
     findings = examine(str(workspace), Sandbox(sandbox))  # type: ignore[arg-type]  # checked by itself
     if as_json:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapter.commands.options import EditsOption, EncodingOption, edits_named
 from adapter.commands.output import print_visible, read_text
-from adapter.errors import UsageError
 from adapter.text.visible import visible_json
+from adapter.values.errors import UsageError
 
 if TYPE_CHECKING:
     from adapter.operations import PatchBasis
@@ -20,9 +21,11 @@ def edit(
     patches: Annotated[
         str,
         typer.Option(
-            help="JSON patches, a diff, a Begin Patch envelope or SEARCH/REPLACE blocks; - for standard input."
+            help="What a model wrote: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks, a file; - for stdin."
         ),
     ],
+    edits: EditsOption = "auto",
+    encoding: EncodingOption = None,
     sequence: Annotated[
         bool, typer.Option("--sequence", help="Seek each patch in what the ones before it left.")
     ] = False,
@@ -31,10 +34,11 @@ def edit(
 ) -> None:
     """Apply patches to a file, or to several: all of them, each where it was meant, or none."""
     from adapter.edits.given import file_edits_in, patches_in
-    from adapter.errors import FormatError
     from adapter.operations import PatchFiles, PatchText
-    from adapter.workspace.desk import open_desk
-    from adapter.workspace.files import plan_files, plan_patch
+    from adapter.values.errors import FormatError
+    from adapter.workspace.changes.encodings import encoding_named
+    from adapter.workspace.files.desk import open_desk
+    from adapter.workspace.files.files import plan_files, plan_patch
 
     basis: PatchBasis = "sequence" if sequence else "original"
     is_directory = file.is_dir()
@@ -47,7 +51,8 @@ def edit(
         )
     except FormatError as error:
         raise UsageError(f"cannot read patches from {patches!r}: {error}") from error
-    with open_desk(file if is_directory else file.absolute().parent) as desk:
+    folder = file if is_directory else file.absolute().parent
+    with open_desk(folder, edits=edits_named(edits), encoding=encoding_named(encoding)) as desk:
         change = plan_patch(desk, operation) if isinstance(operation, PatchText) else plan_files(desk, operation)
         outcome = change.outcome if dry_run else change.commit(desk)
     if as_json:
@@ -69,8 +74,8 @@ def undo(
     """Take back the last change that a tool made in a folder, and only that."""
     import time
 
-    from adapter.workspace.desk import open_desk
-    from adapter.workspace.faults import explained
+    from adapter.workspace.files.desk import open_desk
+    from adapter.workspace.paths.faults import explained
 
     with open_desk(workspace) as desk:
         changes = desk.history.changes()

@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.errors import UsageError
+from adapter.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.approval import Rule
     from adapter.dialects import Dialect
+    from adapter.operations import Edits
+    from adapter.operations.approval import Rule
 
 
-IncludeTools = Annotated[
-    list[str] | None, typer.Option(help="With promptly: only tools whose names contain this; also opt-in ones.")
-]
-ExcludeTools = Annotated[list[str] | None, typer.Option(help="With promptly: no tools whose names contain this.")]
+INCLUDE_HELP = "With promptly: only tools whose names contain this; also opt-in ones."
+EXCLUDE_HELP = "With promptly: no tools whose names contain this."
+CONSTRAINT_HELP = "Hold the model to valid calls: off, arguments, prefer or required; auto decides."
+PROFILE_HELP = "What `adapter probe` found: auto (the model's own profile), a profile's name or file, or none."
 
-ConstraintOption = Annotated[
-    str, typer.Option(help="Hold the model to valid calls: off, arguments, prefer or required; auto decides.")
-]
+APPROVE_HELP = (
+    "What may happen unasked: ask (only reading), auto-edit (edits), yolo (everything); plan refuses changes."
+)
+PROMPT_HELP = "Who describes the tools to the model: own (its chat template), words (we do), auto: own where possible."
+TEMPLATE_HELP = "The model's chat template, where its server fills none: Jinja, tokenizer_config.json, GGUF."
 
-ProfileOption = Annotated[
-    str,
-    typer.Option(help="What `adapter probe` found: auto (the model's own profile), a profile's name or file, or none."),
-]
+IncludeTools = Annotated[list[str] | None, typer.Option(help=INCLUDE_HELP)]
+ExcludeTools = Annotated[list[str] | None, typer.Option(help=EXCLUDE_HELP)]
+ConstraintOption = Annotated[str, typer.Option(help=CONSTRAINT_HELP)]
+ProfileOption = Annotated[str, typer.Option(help=PROFILE_HELP)]
+PromptOption = Annotated[str, typer.Option(help=PROMPT_HELP)]
+TemplateOption = Annotated[Path | None, typer.Option(help=TEMPLATE_HELP)]
+
+
+EDITS_HELP = "The old text of edits: exact, tolerant of slips, or auto: as the tool's document says."
+EditsOption = Annotated[str, typer.Option("--edits", help=EDITS_HELP)]
+ENCODING_HELP = "The encoding of files that are not UTF-8; guessed by itself."
+EncodingOption = Annotated[str | None, typer.Option("--encoding", help=ENCODING_HELP)]
+
+
+def edits_named(name: str) -> Edits | None:
+    """Raises UsageError for a name that is no choice."""
+    from adapter.workspace.files.exactness import chosen_edits
+
+    return None if name == "auto" else chosen_edits(name)
 
 
 def dialect_named(name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None) -> Dialect:
     """The dialect called ``name``; of `promptly`, the tools that the command line asks for."""
     if name == "promptly":
-        from adapter.toolfiles import DEFAULT_BASENAME, Choice, load_dialect
+        from adapter.dialects.promptly.toolfiles import DEFAULT_BASENAME, Choice, load_dialect
 
         return load_dialect(Choice(tools or DEFAULT_BASENAME, include or (), exclude or ()))
     if tools or include or exclude:
@@ -44,7 +63,7 @@ def dialect_named(name: str, tools: str | None, include: list[str] | None, exclu
 
 
 def rules_of(allow: list[str] | None, ask: list[str] | None, deny: list[str] | None) -> tuple[Rule, ...]:
-    from adapter.approval import Rule
+    from adapter.operations.approval import Rule
 
     return (
         *(Rule.parse("deny", text) for text in deny or ()),

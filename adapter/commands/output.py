@@ -5,13 +5,36 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from adapter.errors import UsageError
 from adapter.text.visible import visible
+from adapter.values.errors import UsageError
 
 
 def print_visible(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
     """Text of models and files may hold what moves a terminal's cursor or hides other text."""
     print(visible(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
+
+
+def print_prompt(prompt: str, without_tools: str) -> None:
+    """A prompt; on a terminal what the tools have added stands out."""
+    if not sys.stdout.isatty():
+        print_visible(prompt)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    start = _shared(prompt, without_tools)
+    end = len(prompt) - _shared(prompt[start:][::-1], without_tools[start:][::-1])
+    pieces = (prompt[:start], prompt[start:end], prompt[end:])
+    text = Text()
+    for piece, style in zip(pieces, ("", "cyan", ""), strict=True):
+        text.append(visible(piece, keep="\n\t"), style)
+    Console(soft_wrap=True).print(text)
+
+
+def _shared(first: str, second: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def read_text(file: str) -> str:

@@ -10,12 +10,12 @@ import typer
 
 from adapter.commands.options import ExcludeTools, IncludeTools, dialect_named
 from adapter.commands.output import print_visible, read_text
-from adapter.errors import UsageError
 from adapter.text.visible import visible_json
+from adapter.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.events import Turn
-    from adapter.tools import ToolDefinitions
+    from adapter.tools.definition import ToolDefinitions
+    from adapter.values.turn import Turn
     from adapter.wire.recorded import Exchange
 
 
@@ -43,7 +43,7 @@ def parse(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Read tool calls out of a model's raw text."""
-    from adapter.parser import parse as read
+    from adapter.formats.parser import parse as read
 
     if exchange is not None:
         turn = _exchange(file, exchange).turn()

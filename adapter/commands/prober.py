@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console as Rich
@@ -13,9 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from adapter.commands.console import Console
-from adapter.commands.runner import serve
-from adapter.errors import TransportError, UsageError
-from adapter.events import JsonObject
+from adapter.commands.models import serve
 from adapter.formats import get_format, guess
 from adapter.probing import profiles
 from adapter.probing.asking import Asker
@@ -23,8 +21,10 @@ from adapter.probing.halving import RUNGS, STOPPED, Probe, Trial, candidates, pr
 from adapter.probing.page import page
 from adapter.probing.profiles import Model, Profile, Use
 from adapter.probing.tasks import TASKS, TOOLS
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import ChatClient, constraint_fields
+from adapter.values.errors import TransportError, UsageError
+from adapter.values.events import JsonObject
 from adapter.wire.request import DEFAULT_FORMAT
 
 
@@ -53,11 +53,14 @@ def run_probe(settings: Settings) -> int:
         for note in _notes(chat):
             console.note(note)
         can_constrain = bool(constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
-        setups = candidates(format, can_constrain=can_constrain)
+        found_prompt = chat.own_prompt()
+        console.note(f"prompt: {found_prompt.told}")
+        own = found_prompt.own
+        setups = candidates(format, can_constrain=can_constrain, can_own=own is not None)
         minutes = settings.time_limit_s / 60
         console.note(f"{len(setups)} ways to call tools, up to {len(TASKS)} tasks each, at most {minutes:g} minutes")
         with _Display(len(setups)) as display:
-            found = probe(Asker(chat), setups, time_limit_s=settings.time_limit_s, observe=display)
+            found = probe(Asker(chat, own=own), setups, time_limit_s=settings.time_limit_s, observe=display)
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"no task was answered: {found.ended or found.trials[0].refusal}")
     output = settings.output or profiles.path_of(model.name)
@@ -93,7 +96,7 @@ def _profile(model: Model, found: Probe) -> Profile | None:
         made=time.strftime("%Y-%m-%d"),
         is_whole=not found.ended and len(best.outcomes) == len(TASKS),
         model=model,
-        use=Use(format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native),
+        use=Use(**asdict(setup)),
         before=found.before.score_of(len(best.outcomes)),
         after=best.score,
     )

@@ -4,42 +4,78 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adapter.commands.options import ExcludeTools, IncludeTools, dialect_named
-from adapter.commands.output import print_visible
+from adapter.commands.output import print_prompt, print_visible
+from adapter.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapter.dialects import Dialect
 
 
 def prompt(
     dialect: Annotated[str, typer.Option(help="The tool set to describe.")] = "blade",
     format: Annotated[str, typer.Option(help="How the model is to write calls.")] = "hermes",
-    style: Annotated[str, typer.Option(help="compact, full or trained.")] = "compact",
+    style: Annotated[str, typer.Option(help="compact, args, full or trained.")] = "compact",
     prompts: Annotated[Path | None, typer.Option(help="A folder with templates of your own.")] = None,
     tools: Annotated[str | None, typer.Option(help="With promptly: the base name of the tools files.")] = None,
     include_tools: IncludeTools = None,
     exclude_tools: ExcludeTools = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(help="A chat template (Jinja, tokenizer_config.json, GGUF): print what it makes of these tools."),
+    ] = None,
+    ask: Annotated[str, typer.Option(help="With --template: what the user says.")] = "Hello!",
+    base_url: Annotated[str | None, typer.Option(help="With --tokens: the llama.cpp whose tokenizer counts.")] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Say how many tokens it takes, on standard error.")] = False,
     model: Annotated[Path | None, typer.Option(help="With --tokens: a GGUF file whose tokenizer counts.")] = None,
 ) -> None:
     """Print a system prompt that teaches a model to call tools."""
-    from adapter.prompt import system_prompt
+    from adapter.prompting.prompt import system_prompt
 
     described = dialect_named(dialect, tools, include_tools, exclude_tools)
-    text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
-    print_visible(text, end="")
+    if template is not None:
+        text = _filled(template, described, ask)
+    else:
+        text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
+        print_visible(text, end="")
     if tokens:
-        print(_token_count(text, model), file=sys.stderr)
+        print(_token_count(text, model, base_url), file=sys.stderr)
 
 
-def _token_count(text: str, model: Path | None) -> str:
+def _filled(path: Path, dialect: Dialect, ask: str) -> str:
+    """Print the prompt that a template makes of a dialect's tools; give it."""
+    from adapter.prompting.prompt import system_prompt, usual_tools
+    from adapter.prompting.rendering import TemplateFault
+    from adapter.upstream.own_prompts import described_by
+    from adapter.upstream.template_files import TemplateProcess, read_template
+
+    tools = usual_tools(dialect)
+    system = system_prompt(dialect, style="native", tools=tools)
+    with TemplateProcess(read_template(path)) as process:
+        try:
+            prompt, without = described_by(process, system, ask, tools)
+        except TemplateFault as fault:
+            raise UsageError(f"{path}: {fault}") from fault
+    print_prompt(prompt, without)
+    return prompt
+
+
+def _token_count(text: str, model: Path | None, base_url: str | None) -> str:
     from adapter.conversation.tokens import approximate_tokens
+    from adapter.upstream.endpoints import count_tokens, find_endpoint
 
+    if base_url is not None:
+        endpoint = find_endpoint(base_url)
+        if endpoint.kind != "llama.cpp":
+            raise UsageError(f"{endpoint.shown} is {endpoint.kind}; --base-url counts with llama.cpp's tokenizer")
+        return f"{count_tokens(text, endpoint)} tokens, by the tokenizer at {endpoint.shown}"
     if model is None:
         return f"about {approximate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
     from adapter.upstream.embedded import EmbeddedServer
-    from adapter.upstream.endpoints import count_tokens
 
     with EmbeddedServer(model) as server:
         return f"{count_tokens(text, server.endpoint)} tokens, by the tokenizer of {model.name}"

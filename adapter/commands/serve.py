@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from adapter.commands.allocator import share_one_arena
-from adapter.commands.options import ConstraintOption, ProfileOption
-from adapter.errors import UsageError
+from adapter.commands.options import ConstraintOption, ProfileOption, PromptOption, TemplateOption
+from adapter.values.errors import UsageError
 
 
 def serve(
@@ -26,6 +26,8 @@ def serve(
         str, typer.Option(help="How the prompt describes tools: trained, full, compact, small or bare; auto decides.")
     ] = "auto",
     prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
+    prompt: PromptOption = "auto",
+    template: TemplateOption = None,
     policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
     stream_arguments: Annotated[
         bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
@@ -60,6 +62,7 @@ def serve(
     from adapter.text.secrets import Secrets
     from adapter.transcripts.exchanges import ExchangeLog
     from adapter.upstream.endpoints import api_url, find_endpoint
+    from adapter.upstream.template_files import read_template
     from adapter.wire.request import Options, checked
 
     try:
@@ -72,6 +75,7 @@ def serve(
         format=None if format == "auto" else format,
         style=None if style == "auto" else style,
         prompts=str(prompts) if prompts else None,
+        prompt=prompt,
         policy=policy,
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
@@ -82,4 +86,5 @@ def serve(
     share_one_arena()
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
     limits = (max_streams, max_waiting, stall)
-    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits))
+    named = read_template(template) if template else None
+    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits, named))

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from adapter.explanation import Span
-from adapter.fixes import FIXES
-from adapter.rejections import REJECTIONS
 from adapter.text.visible import visible
+from adapter.values.fixes import FIXES
+from adapter.values.rejections import REJECTIONS
+from adapter.values.turn import Span
 
 STYLES = {"content": "", "reasoning": "blue", "markup": "dim", "call": "green", "invalid": "red"}
 MARGIN = 25

@@ -31,7 +31,7 @@ def list_(
     exclude_tools: Annotated[list[str] | None, typer.Option(help="No tools whose names contain this.")] = None,
 ) -> None:
     """List the tools: id, where it is defined, program, description."""
-    from adapter.toolfiles import Choice, find_tools, load_dialect
+    from adapter.dialects.promptly.toolfiles import Choice, find_tools, load_dialect
 
     found = {each.tool.name: each for each in reversed(find_tools(tools))}
     offered = load_dialect(Choice(tools, include_tools or (), exclude_tools or ())).tools
@@ -53,7 +53,7 @@ def list_(
 def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Basename = "tools") -> None:
     """Show one tool as JSON, and where it is defined."""
     from adapter.dialects.promptly import BUILT_IN
-    from adapter.toolfiles import find_tools
+    from adapter.dialects.promptly.toolfiles import find_tools
 
     found = find_tools(tools)
     built_in = {kind.naming.name: kind.tool() for kind in BUILT_IN}
@@ -87,9 +87,9 @@ def add(
     config_file: ConfigFile = None,
 ) -> None:
     """Add a tool."""
-    from adapter.errors import UsageError
-    from adapter.events import JsonObject
-    from adapter.toolfiles import add_tool, target_file
+    from adapter.dialects.promptly.toolfiles import add_tool, target_file
+    from adapter.values.errors import UsageError
+    from adapter.values.events import JsonObject
 
     if parameters is not None and parameters_file is not None:
         raise UsageError("give --parameters or --parameters-file, not both")
@@ -119,7 +119,7 @@ def add(
 @app.command()
 def install(tools: Basename = "tools") -> None:
     """Write the shipped tools file to the user's configuration, to be changed there."""
-    from adapter.toolfiles import install_defaults
+    from adapter.dialects.promptly.toolfiles import install_defaults
 
     print(install_defaults(tools))
 
@@ -131,8 +131,8 @@ def remove(
     config_file: ConfigFile = None,
 ) -> None:
     """Remove a tool."""
-    from adapter.dialects.promptly import read_entries
-    from adapter.toolfiles import remove_tool, target_file
+    from adapter.dialects.promptly.entries import read_entries
+    from adapter.dialects.promptly.toolfiles import remove_tool, target_file
 
     file = target_file(config_file)
     known = [tool.name for tool in read_entries(file.read_text(encoding="utf-8"), str(file))] if file.is_file() else []

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adapter.events import Json, JsonObject
 from adapter.formats import get_format
+from adapter.values.events import Json, JsonObject
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
 _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))

@@ -25,6 +25,7 @@ from typing import assert_never
 
 from adapter.constraints.frames import Frame, Pairs, frame_of, pairs_of
 from adapter.constraints.pair_rules import PairRules, Unwritable
+from adapter.constraints.reduction import Reduction, Shaping
 from adapter.constraints.rules import Rules, alternatives, quote
 from adapter.constraints.shapes import (
     AnyOf,
@@ -37,17 +38,15 @@ from adapter.constraints.shapes import (
     Number,
     Object,
     Property,
-    Reduction,
     Shape,
-    Shaping,
     String,
     Table,
     Tuple,
     is_possible,
 )
-from adapter.errors import UsageError
-from adapter.events import JsonObject
-from adapter.tools import Tool, ToolSet
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.events import JsonObject
 
 MAX_STRING = 1500
 """Characters. About what SmolLM2 writes in the 512 tokens that a call is usually given."""

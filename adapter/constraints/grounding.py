@@ -40,8 +40,8 @@ from typing import Protocol
 
 from adapter.constraints.mentions import LONGEST_RUN, directories, ends_with, mentioned, quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
-from adapter.events import Json
-from adapter.tools import Tool, ToolSet
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.events import Json
 
 MAX_CHOICES = 200
 """Values offered per parameter: more are no help to a model and slow the grammar down."""

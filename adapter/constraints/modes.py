@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from adapter.errors import UsageError
+from adapter.values.errors import UsageError
 
 Constraint: TypeAlias = Literal["off", "arguments", "prefer", "required"]
 

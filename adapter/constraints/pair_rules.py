@@ -36,8 +36,8 @@ from adapter.constraints.shapes import (
     Table,
     Tuple,
 )
-from adapter.events import Json
-from adapter.schema import type_name
+from adapter.tools.schema import type_name
+from adapter.values.events import Json
 
 
 class Unwritable(Exception):

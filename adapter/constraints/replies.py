@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adapter.events import Event, InvalidToolCall, Markup, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
-from adapter.parser import Parser
-from adapter.policy import APPROVED
-from adapter.tools import Tool, ToolSet
+from adapter.formats.parser import Parser
+from adapter.reading.policy import APPROVED
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.events import Event, InvalidToolCall, Markup, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
 
 REPLY = Tool(
     name="reply",

@@ -30,7 +30,7 @@ from adapter.constraints.shapes import (
     Table,
     Tuple,
 )
-from adapter.events import Json
+from adapter.values.events import Json
 
 LONGEST_REPETITION = 1999
 """llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from adapter.conversation.contents import Content
 from adapter.conversation.tokens import approximate_tokens
-from adapter.events import Json
+from adapter.values.events import Json, JsonObject
 
 Result: TypeAlias = tuple[str, str, str]
 """(tool, content, call id)."""
@@ -33,11 +33,15 @@ SHORT = 240
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message. ``results``: what ``content`` was written from, whole, for results that may be shortened."""
+    """One message. ``results``: what ``content`` was written from, whole, for results that may be shortened.
+    ``parts``: of an answer with calls, those parts as a template takes them."""
 
     role: str
     content: Content
     results: tuple[Result, ...] = ()
+    is_kept: bool = False
+    """Never left out: what the user said last."""
+    parts: JsonObject | None = None
     tokens: int = field(init=False)
     """About how many it takes."""
 
@@ -75,7 +79,9 @@ def fit(entries: list[Entry], limit: float, encode: Callable[[str, str, str], st
             shortened += count
     head, rest, dropped = kept[:first], kept[first:], 0
     while _size(head) + _size(rest) > target and sum(entry.role == "assistant" for entry in rest) > 1:
-        rest = rest[1 + next(i for i, entry in enumerate(rest[1:]) if entry.role == "assistant") :]
+        end = 1 + next(i for i, entry in enumerate(rest[1:]) if entry.role == "assistant")
+        head += [entry for entry in rest[:end] if entry.is_kept]
+        rest = rest[end:]
         dropped += 1
     if _size(head) + _size(rest) > limit:
         rest, count = _last_shortened(rest, _size(head) + _size(rest) - target, encode)

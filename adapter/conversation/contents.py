@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from adapter.events import Json
+from adapter.values.events import Json
 
 Content: TypeAlias = str | list[Json]
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from adapter.events import (
+from adapter.formats import FORMATS
+from adapter.prompting.neutral import in_strings, neutralise, restore
+from adapter.reading.format import Format
+from adapter.reading.tables import Tables, tables_for
+from adapter.tools.definition import ToolSet
+from adapter.values.events import (
     ContentWasReasoning,
     Event,
     InvalidToolCall,
@@ -20,11 +25,6 @@ from adapter.events import (
     TextDelta,
     ToolCall,
 )
-from adapter.formats import FORMATS
-from adapter.formats.base import Format
-from adapter.formats.reading.tables import Tables, tables_for
-from adapter.neutral import in_strings, neutralise, restore
-from adapter.tools import ToolSet
 
 
 def as_written(events: Iterable[Event]) -> str:
@@ -76,7 +76,7 @@ def _own_end(markup: str) -> str:
 
 @cache
 def _tables() -> Tables:
-    return tables_for(tuple(FORMATS.values()), ())
+    return tables_for(FORMATS.all, ())
 
 
 def is_tame(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:

@@ -5,11 +5,12 @@
     session.start(task)          -> Query        ask the model
     session.answered(turn, ...)  -> Run | Query | Done
     session.ran(results)         -> Query | Done
+    session.send(message)        -> Query        after Done: the user goes on
 
-Whoever drives it (`adapter.agent`, a replay, a test) performs the steps. All
+Whoever drives it (`adapter.agent.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, when a call is a repetition, and
 when to stop. What tools and the user say is neutralised before the model is
-shown it (`adapter.neutral`), the arguments of its calls are restored.
+shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from typing import Literal, TypeAlias
 from adapter.conversation.budget import Entry, fit, usable
 from adapter.conversation.contents import Content, image, joined
 from adapter.conversation.history import as_written
-from adapter.events import InvalidToolCall, Json, ToolCall, ToolResult, Turn
-from adapter.formats.base import Format
-from adapter.neutral import in_strings, neutralise, restore
+from adapter.prompting.neutral import in_strings, neutralise, restore
+from adapter.reading.format import Format
+from adapter.text.counted import counted
 from adapter.text.visible import encodable
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.events import InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
+from adapter.values.turn import Turn
 
 Message: TypeAlias = Mapping[str, Json]
 """``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
@@ -52,8 +56,14 @@ REASONS: dict[str, str] = {
 }
 
 
+STOPPED = "tool_error: the user stopped the run before there was a result; look whether it took effect"
+"""What a model is told of a call that has no result."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """What is counted is counted anew for each message of the user."""
+
     turns: int = 25
     """Answers asked of the model; agents of this kind need under ten for a small task."""
     repetitions: int = 2
@@ -96,23 +106,27 @@ Step: TypeAlias = Query | Run | Done
 
 @dataclass(slots=True)
 class Session:
-    """See the module. ``system`` is the system prompt; ``format`` is how history is written for the model."""
+    """See the module. ``system`` is the system prompt; ``format`` is how history is written for the model.
+    ``shows_calls``: calls and results stand in the messages as such, for the model's own template to write."""
 
     system: str
     format: Format
     tools: ToolSet
     limits: Limits = field(default_factory=Limits)
+    shows_calls: bool = False
     _entries: list[Entry] = field(default_factory=list)
     _dropped: int = 0  # turns
     _tokens: int = 0  # of the last query, by estimate
     _real_share: float = 1.0  # how many tokens the server counted for each that was estimated
     _queries: int = 0
-    _content: str = ""
-    _seen: dict[str, int] = field(default_factory=dict)  # calls since the last change, how often
     _waiting: list[ToolCall] = field(default_factory=list)  # the calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # of them, those not run, by id
     _complaints: tuple[InvalidToolCall, ...] = ()
     _task: str = ""
+    # Since the user spoke last:
+    _turns: int = 0
+    _content: str = ""
+    _seen: dict[str, int] = field(default_factory=dict)  # calls since the last change, how often
     _unreadable_turns: int = 0
     _refused_turns: int = 0
     _call_turns: int = 0
@@ -122,18 +136,34 @@ class Session:
         self._entries = [Entry("system", self.system), Entry("user", self._neutral(task))]
         return self._query()
 
+    def send(self, message: str) -> Query:
+        """What the user says next, after `Done`. `Limits` count anew. Raises UsageError before `start`."""
+        if not self._entries:
+            raise UsageError("the conversation has not begun; call start(task) first")
+        self._show_results([])
+        said = Entry("user", self._neutral(message), is_kept=True)
+        self._entries = [*(replace(entry, is_kept=False) for entry in self._entries), said]
+        self._turns, self._content, self._seen = 0, "", {}
+        self._unreadable_turns = self._refused_turns = self._call_turns = 0
+        return self._query()
+
+    def stopped(self, results: Sequence[ToolResult] = ()) -> Done:
+        """The user stopped it. ``results``: of those calls of the last `Run` that were done by then."""
+        self._show_results(results)
+        return Done("interrupted", "")
+
     def answered(self, turn: Turn, prompt_tokens: int | None = None) -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
-        self._entries.append(Entry("assistant", encodable(self._as_history(turn))))
+        self._entries.append(Entry("assistant", encodable(self._as_history(turn)), parts=self._parts(turn)))
         if not turn.calls and not turn.invalid:
             return Done("answered", turn.content)
+        self._complaints = turn.invalid
         self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
         if self._unreadable_turns >= self.limits.unreadable:
             return Done("unreadable", self._content)
-        self._complaints = turn.invalid
         self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
         self._refused = {call.id: result for call in self._waiting if (result := self._refusal(call)) is not None}
         to_run = tuple(call for call in self._waiting if call.id not in self._refused)
@@ -144,33 +174,45 @@ class Session:
 
     def ran(self, results: Sequence[ToolResult]) -> Step:
         """The results of the calls of the last `Run`, in their order."""
-        by_id = {result.call_id: result for result in results} | self._refused
+        done = {result.call_id for result in results if result.ok}
         for call in self._waiting:
-            if by_id[call.id].ok and call.name in self.tools and self.tools[call.name].effect != "read":
+            if call.id in done and call.name in self.tools and self.tools[call.name].effect != "read":
                 self._seen = {_key(call): self._seen.get(_key(call), 1)}  # the world has changed: look again freely
-        shown = [(call.name, self._neutral(by_id[call.id].content), call.id) for call in self._waiting]
-        shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
-        content = "\n".join(self.format.encode_result(*each) for each in shown)
-        self._entries.append(Entry("user", content, tuple(shown)))
-        self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
-        self._waiting, self._refused, self._complaints = [], {}, ()
+        self._show_results(results)
         if any(result.ends for result in results):
             return Done("exited", self._content)
         self._call_turns += bool(results)
         if self._call_turns == self.limits.call_turns:
             return Done("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
-        return self._query() if self._queries < self.limits.turns else Done("turns", self._content)
+        return self._query() if self._turns < self.limits.turns else Done("turns", self._content)
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, as the model is shown it."""
+        if self.shows_calls:
+            return tuple(message for entry in self._entries for message in self._shown(entry))
         return tuple({"role": entry.role, "content": entry.content} for entry in self._entries)
+
+    def _show_results(self, results: Sequence[ToolResult]) -> None:
+        """Show the model what became of its calls: those without a result were stopped."""
+        if not self._waiting and not self._complaints:
+            return
+        by_id = {result.call_id: result.content for result in results}
+        by_id |= {call_id: result.content for call_id, result in self._refused.items()}
+        shown = [(call.name, self._neutral(by_id.get(call.id, STOPPED)), call.id) for call in self._waiting]
+        shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
+        content = "\n".join(self.format.encode_result(*each) for each in shown)
+        self._entries.append(Entry("user", content, tuple(shown)))
+        self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
+        self._waiting, self._refused, self._complaints = [], {}, ()
 
     def _query(self) -> Query:
         self._queries += 1
+        self._turns += 1
         note = self._fit() if self.limits.context_tokens is not None else ""
         self._tokens = sum(entry.tokens for entry in self._entries)
-        return Query(tuple(_alternating(self.messages)), self._queries, note)
+        messages = self.messages if self.shows_calls else _alternating(self.messages)
+        return Query(tuple(messages), self._queries, note)
 
     def _fit(self) -> str:
         """Make the conversation fit, and tell the model in its words and the user in the note that comes back."""
@@ -183,8 +225,9 @@ class Session:
             self._entries[1] = Entry("user", f"{self._neutral(self._task)}\n\n{left_out}")
         if fitted.shortened or fitted.dropped:
             return (
-                f"the model's context of {context:,} tokens is full: {fitted.shortened} older results were shortened, "
-                f"{fitted.dropped} turns left out"
+                f"the model's context of {context:,} tokens is full: "
+                f"{counted(fitted.shortened, 'older result was', 'older results were')} shortened, "
+                f"{counted(fitted.dropped, 'turn')} left out"
             )
         if self._queries > 1:
             return ""
@@ -203,6 +246,38 @@ class Session:
         calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
         wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
         return "\n".join(part for part in (content.strip(), calls, wrong) if part)
+
+    def _parts(self, turn: Turn) -> JsonObject | None:
+        """Of a turn with calls, what OpenAI's message has of it; ``written`` is all of it as the model wrote it."""
+        if not self.shows_calls or not (turn.calls or turn.reasoning):
+            return None
+        parts: JsonObject = {"content": encodable(self._again(turn.content).strip())}
+        if turn.reasoning:
+            parts["reasoning_content"] = encodable(self._again(turn.reasoning))
+        if turn.calls:
+            parts["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": in_strings(self._again, call.arguments)},
+                }
+                for call in turn.calls
+            ]
+        return parts
+
+    def _shown(self, entry: Entry) -> Iterator[Message]:
+        """An entry as a template takes it."""
+        if entry.role == "assistant" and entry.parts is not None:
+            written = {"written": entry.content} if entry.parts.get("tool_calls") else {}
+            yield {"role": "assistant", **entry.parts, **written}
+        elif entry.results:
+            for name, content, call_id in entry.results:
+                if name:
+                    yield {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
+                else:
+                    yield {"role": "user", "content": self.format.encode_result(name, content, call_id)}
+        else:
+            yield {"role": entry.role, "content": entry.content}
 
     def _again(self, text: str) -> str:
         """The model's own text, with the marks it has in results however the model wrote it."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from rapidfuzz import fuzz, process
 
 from adapter.dialects.base import Dialect
-from adapter.errors import UsageError
+from adapter.values.errors import UsageError
 
 __all__ = ["Dialect", "dialect_names", "get_dialect"]
 

@@ -22,12 +22,12 @@ from typing import ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from adapter.dialects.schema import simple_schema
-from adapter.events import Json, JsonObject
-from adapter.host import Capability
 from adapter.operations import Effect, Operation, Outcome
+from adapter.operations.capabilities import Capability
 from adapter.text.truncate import MAX_LINES
-from adapter.tools import Failure, Tool, ToolSet
+from adapter.tools.definition import Failure, Tool, ToolSet
+from adapter.tools.simple_schema import simple_schema
+from adapter.values.events import Json, JsonObject
 
 Rendered: TypeAlias = tuple[str, Json]
 OutcomeT = TypeVar("OutcomeT")
@@ -44,7 +44,7 @@ class Aliases:
 class Naming:
     """What a tool is called. ``second_names`` are documented, ``aliases`` what models say instead.
 
-    The rest is as in `adapter.tools.Tool`.
+    The rest is as in `adapter.tools.definition.Tool`.
     """
 
     name: str

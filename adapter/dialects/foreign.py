@@ -14,12 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
-from adapter.calls import Invocation, normalise, parameter_for, resolve
 from adapter.dialects import Dialect, dialect_names, get_dialect
 from adapter.dialects.base import spelling
-from adapter.errors import FormatError, ToolError
-from adapter.events import Json, JsonObject
-from adapter.formats.reading.shapes import as_object
 from adapter.operations import (
     Delete,
     FileAction,
@@ -31,7 +27,11 @@ from adapter.operations import (
     PatchText,
     WriteText,
 )
-from adapter.tools import Tool, ToolSet
+from adapter.tools.calls import Invocation, normalise, parameter_for, resolve
+from adapter.tools.definition import Tool, ToolSet
+from adapter.tools.shapes import as_object
+from adapter.values.errors import FormatError, ToolError
+from adapter.values.events import Json, JsonObject
 
 
 def understood(

@@ -11,7 +11,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from adapter.customary import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 from adapter.dialects import wording
 from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArguments, expect
 from adapter.operations import (
@@ -32,6 +31,7 @@ from adapter.operations import (
     WriteText,
     Written,
 )
+from adapter.tools.customary import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
 MAX_READ_LINES = 1_000
 """Of a page of `ReadFile`, when it asks for no other number."""
@@ -112,13 +112,13 @@ class ReadFile(ToolArguments):
     def operation(self) -> Operation:
         start = None if self.offset is None else self.offset + 1
         lines = MAX_READ_LINES if self.limit is None else self.limit
-        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS)
+        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, counts_from=0)
 
     def render(self, outcome: Outcome) -> Rendered:
         limit = self.limit or MAX_READ_LINES
 
         def read_on(line: int) -> str:
-            return f"read on with offset {line - 1} and limit {limit}"
+            return f"offset {line - 1} is line {line}; read on with offset {line - 1} and limit {limit}"
 
         return wording.plain_page(expect(outcome, FileText), MAX_READ_BYTES, read_on), None
 
@@ -156,7 +156,7 @@ class WriteFile(ToolArguments):
 
 
 class Edit(ToolArguments):
-    """Replace a string in a file, which must match exactly, whitespace and indentation included."""
+    """Replace a string in a file, which must match exactly, whitespace included, and occur once unless replace_all."""
 
     naming = Naming(
         "edit",
@@ -196,7 +196,7 @@ class Edit(ToolArguments):
     def operation(self) -> Operation:
         return PatchText(
             self.file_path,
-            (Patch(self.old_string, self.new_string, replace_all=self.replace_all),),
+            (Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True),),
             empty_old_text="create",
             names=PatchNames("old_string", "new_string", None, "replace_all"),
         )

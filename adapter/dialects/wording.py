@@ -30,6 +30,7 @@ from adapter.operations import (
     Written,
 )
 from adapter.operations.notes import TodoStatus
+from adapter.text.counted import counted
 from adapter.text.lines import split_lines, without_end
 
 
@@ -84,7 +85,7 @@ def _lines_of(file: FileText) -> str:
 
 def written_text(written: Written) -> str:
     verb = "Created" if written.created else "Overwrote"
-    return f"{verb} {written.path} ({written.size} bytes)."
+    return f"{verb} {written.path} ({counted(written.size, 'byte')})."
 
 
 def patched_text(patched: Patched) -> str:
@@ -219,7 +220,9 @@ def program_text(run: ProgramOutput) -> str:
     text = command_text(run)
     if not run.skipped_lines:
         return text
-    return f"{text}\n(note: {run.skipped_lines} lines were left out; ask for a part to see them)"
+    return (
+        f"{text}\n(note: {counted(run.skipped_lines, 'line was', 'lines were')} left out; ask for a part to see them)"
+    )
 
 
 def batch_text(batch: BatchResults) -> str:
@@ -228,9 +231,9 @@ def batch_text(batch: BatchResults) -> str:
     good = sum(result.ok for result in batch.results)
     total = len(batch.results)
     sums = (
-        f"All {total} calls succeeded."
+        f"All {counted(total, 'call')} succeeded."
         if good == total
-        else f"{good} of {total} calls succeeded, {total - good} failed."
+        else f"{good} of {counted(total, 'call')} succeeded, {total - good} failed."
     )
     return "\n\n".join([*sections, "\n".join([sums, *_notes(batch.notes)])])
 
@@ -271,11 +274,11 @@ def memory_text(memory: MemoryList | MemoryNote | MemoryChanged) -> str:
         case MemoryChanged(path=path, size=None):
             lines = [f"Deleted {path} from memory."]
         case MemoryChanged(path=path, size=size):
-            lines = [f"Noted {path} ({size} bytes)."]
+            lines = [f"Noted {path} ({counted(size or 0, 'byte')})."]
         case MemoryList(entries=()):
             lines = ["Memory is empty."]
         case MemoryList(entries=entries):
-            lines = [f"{name} ({size} bytes)" for name, size in entries]
+            lines = [f"{name} ({counted(size, 'byte')})" for name, size in entries]
     return "\n".join([*lines, *_notes(memory.notes)])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from adapter.edits.alignment import REACH, Candidate, is_comment
 from adapter.edits.document import line_list, line_range
-from adapter.edits.folding import line_key
+from adapter.edits.folding import line_key, loose_key
 from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
@@ -36,6 +36,8 @@ NEAR = 2
 """Lines around a candidate in which its own lines may stand out of step."""
 HINT_REACH = 200
 """Lines that a hint may be off."""
+ONLY_ALIKE = "it is only"
+"""How the refusal of a candidate begins that is too unlike."""
 MAX_DRIFTED = 0.5
 """Share of the kept lines that may read differently when the changed ones are beyond doubt."""
 
@@ -124,6 +126,7 @@ class _Judge:
             self._removal()
             or self._displacement()
             or self._detachment()
+            or self._twin()
             or self._other_scope()
             or self._unlike_neighbour()
             or self._conflict()
@@ -141,9 +144,17 @@ class _Judge:
                 return f"line {index + 1} of the old text is to be changed and is not there"
             if compared[index].conflicts:
                 return f"line {index + 1} of the old text is to be changed and reads differently there"
+            if self.candidate.flaws and self._is_misspelt(index):
+                return (
+                    f"line {index + 1} of the old text is to be changed and reads differently there, and so do others"
+                )
             if self._is_moved_alone(index):
                 return f"line {index + 1} of the old text is to be changed and is indented differently there"
         return self._elided_neighbour()
+
+    def _is_misspelt(self, row: int) -> bool:
+        """Something else than blanks, quote style or a closing comma differs."""
+        return row in self.lines and loose_key(line_key(self.old[row])) != loose_key(self.search.keys[self.lines[row]])
 
     def _is_moved_alone(self, index: int) -> bool:
         """A closing bracket or the like, at another depth while all lines that tell more keep theirs."""
@@ -194,6 +205,25 @@ class _Judge:
                 hunks = [hunk for hunk in self.hunks if step.old_start in (hunk.start, hunk.end)]
                 if not all(self._is_beyond_doubt(hunk, SURE_CHARACTERS) for hunk in hunks):
                     return f"line {step.line_start + 1} of the file, beside the change, is not in the old text"
+        return ""
+
+    def _twin(self) -> str:
+        """Where lines are missing on either side, what is changed must not stand in several places."""
+        between = (step for step in self.candidate.steps if step.is_unmentioned)
+        came = any(self._is_code(line) for step in between for line in range(step.line_start, step.line_stop))
+        if not came and not self.candidate.missing:
+            return ""
+        for hunk in self.hunks:
+            above, below = (
+                self._neighbour(range(hunk.start - 1, -1, -1)),
+                self._neighbour(range(hunk.end, len(self.old))),
+            )
+            edges = (hunk.start if above is None else above, hunk.end if below is None else below + 1)
+            keys = [key for line in self.old[slice(*edges)] if (key := line_key(line)) and not is_elision(line)]
+            places = self.search.find_lines(keys)
+            if len(places) > 1:
+                where = line_list([first + 1 for first, _ in places])
+                return f"the lines to change stand in {len(places)} places ({where}), and others do not fit"
         return ""
 
     def _other_scope(self) -> str:
@@ -249,7 +279,7 @@ class _Judge:
             return ""
         if self.candidate.score >= 1 - MAX_DRIFTED and self._is_change_beyond_doubt():
             return ""
-        return f"it is only {max(0, round(100 * self.candidate.score))} % alike"
+        return f"{ONLY_ALIKE} {max(0, round(100 * self.candidate.score))} % alike"
 
     def _leaves_out_only_comments(self) -> bool:
         """Every line is there as written; only comments of the file stand between."""

@@ -82,6 +82,12 @@ class Document:
         """The line end for a line written at ``line``: its own, the one above, or the usual one."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
+    def new_end(self, line: int) -> str:
+        """The line end for a line that is new at ``line``: as beside it. A lone carriage return among lines that end
+        otherwise is a part of the text to most programs, and is not made twice."""
+        end = self.end_near(line)
+        return self.common_end if end == "\r" else end
+
 
 def view_of(text: str) -> str:
     """What a model wrote, as the view spells it: line feeds only, no byte order mark."""

@@ -1,42 +1,57 @@
-"""Patches that come as mappings: from JSON, from a fixture, from a caller's own code."""
+"""Edits as they are given: mappings, JSON, or a text in any notation that models write.
+
+JSON may be one edit, a list, or an object with the list under ``edits`` and the like; by itself, or in
+a fence with words around it. Its keys have the names that models know from other tools.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from adapter.edits.notations import is_notation, read_notation, read_patches
-from adapter.errors import FormatError
-from adapter.events import Json
+from adapter.edits.asked import Asked
+from adapter.edits.listings import fenced
+from adapter.edits.naming import path_above
+from adapter.edits.notations import is_notation, patches_of_one, read_notation
 from adapter.operations import FileEdit, Patch
+from adapter.tools.customary import NEW_TEXT, OLD_TEXT, PATH
+from adapter.values.errors import FormatError
+from adapter.values.events import Json
 
 _TEXTS = ("old_text", "new_text")
 _HINTS = ("start_line", "end_line")
 _SWITCH = "replace_all"
+_KNOWN = (*_TEXTS, *_HINTS, _SWITCH)
+_LISTS = ("patches", "edits", "changes", "replacements", "files", "modifications", "updates")
+_NESTED = ("patch", "diff", "input")
+_SAID = {"description", "explanation", "reason", "comment", "title"}
+"""What models write beside an edit for the reader."""
+
+
+def _spelling(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
+
+
+_MEANT = {
+    **{_spelling(name): "old_text" for name in (*OLD_TEXT, "find", "search_text", "original", "original_text")},
+    **{
+        _spelling(name): "new_text"
+        for name in (*NEW_TEXT, "replacement", "replace_text", "replace_with", "updated_text")
+    },
+    **{_spelling(name): name for name in (*_HINTS, _SWITCH)},
+    **{_spelling(name): "path" for name in PATH},
+}
 
 
 def patches_in(text: str) -> tuple[Patch, ...]:
-    """The patches that a text holds: a JSON list or an object with ``patches``, or another
-    notation. Raises FormatError for anything else."""
-    if is_notation(text):
-        return tuple(read_patches(text))
-    try:
-        given = json.loads(text)
-    except ValueError as error:
-        raise FormatError(f"neither JSON nor a notation of edits: {error}") from error
-    listed = given.get("patches", [given]) if isinstance(given, dict) else given
-    if not isinstance(listed, list) or not listed:
-        raise FormatError("expected a list of patches, or an object with patches")
-    patches = [patch_from(item) for item in listed]
-    for number, patch in enumerate(patches, start=1):
-        if isinstance(patch, str):
-            raise FormatError(f"patch {number}: {patch}")
-    return tuple(patch for patch in patches if isinstance(patch, Patch))
+    """The patches that a text holds for one file, in any notation. Raises FormatError for anything else."""
+    return tuple(patches_of_one(read_edits(text)))
 
 
 def file_edits_in(text: str) -> tuple[FileEdit, ...]:
-    """The edits of several files that a notation holds. Raises FormatError when one does not name its file."""
-    edits = read_notation(text)
+    """The edits of several files that a text holds. Raises FormatError when one does not name its file."""
+    edits = read_edits(text)
     for edit in edits:
         if edit.path is None:
             raise FormatError("an edit names no file; name each one, or give the file instead of its directory")
@@ -47,21 +62,124 @@ def file_edits_in(text: str) -> tuple[FileEdit, ...]:
     )
 
 
+def read_edits(text: str) -> list[Asked]:
+    """The edits that ``text`` describes, in its order. Raises FormatError for text in no known notation."""
+    try:
+        return _read_edits(text)
+    except RecursionError as error:
+        raise FormatError("the JSON is nested too deeply to be edits") from error
+
+
+def _read_edits(text: str) -> list[Asked]:
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            if not is_notation(text):
+                raise FormatError(f"neither JSON nor a notation of edits: {error}") from error
+        else:
+            return _edits(given)
+    in_fences = list(_fenced_edits(text))
+    return in_fences or read_notation(text)
+
+
+def _fenced_edits(text: str) -> Iterator[Asked]:
+    """The edits in fences of JSON that speak of old and new text; other JSON may be a file."""
+    lines = text.split("\n")
+    for start, end in fenced(lines):
+        body = "\n".join(lines[start:end]).strip()
+        if body[:1] not in ("{", "["):
+            continue
+        try:
+            given = json.loads(body)
+        except ValueError:
+            continue
+        if _speaks_of_texts(given):
+            above = path_above(lines, start - 1)
+            yield from (replace(edit, path=edit.path or above) for edit in _edits(given))
+
+
+def _speaks_of_texts(given: Json) -> bool:
+    if isinstance(given, list):
+        return bool(given) and all(map(_speaks_of_texts, given))
+    if not isinstance(given, Mapping):
+        return False
+    named = {_MEANT.get(_spelling(key)) for key in given}
+    return set(_TEXTS) <= named or any(
+        _speaks_of_texts(given[key]) for key in _LISTS if isinstance(given.get(key), list)
+    )
+
+
+def _edits(given: Json, path: str | None = None) -> list[Asked]:
+    """The edits of a JSON value, joined by file. Raises FormatError."""
+    asked: list[Asked] = []
+    for number, (named, patch) in enumerate(_items(given, path), start=1):
+        if isinstance(patch, str):
+            raise FormatError(f"patch {number}: {patch}")
+        if isinstance(patch, Asked):
+            asked.append(patch)
+        elif asked and asked[-1].path == named and asked[-1].action == "update":
+            asked[-1].patches.append(patch)
+        else:
+            asked.append(Asked(named, patches=[patch]))
+    if not asked:
+        raise FormatError("expected a list of patches, or an object with patches")
+    return asked
+
+
+def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Patch | Asked | str]]:
+    """Each edit with its file, or the sentence that says what is wrong with it."""
+    if isinstance(given, list):
+        for item in given:
+            yield from _items(item, path)
+        return
+    if isinstance(given, Mapping):
+        if isinstance(given.get("arguments"), Mapping):
+            given = given["arguments"]
+            assert isinstance(given, Mapping)
+        said = next((given[key] for key in given if _MEANT.get(_spelling(key)) == "path"), None)
+        path = said if isinstance(said, str) else path
+        listed = next((given[key] for key in _LISTS if isinstance(given.get(key), list | Mapping)), None)
+        if listed is not None:
+            yield from _items(listed, path)
+            return
+        nested = next((given[key] for key in _NESTED if isinstance(given.get(key), str)), None)
+        if isinstance(nested, str):
+            yield from ((edit.path, replace(edit, path=path or edit.path)) for edit in read_notation(nested))
+            return
+    yield path, patch_from(given)
+
+
 def patch_from(given: Json) -> Patch | str:
     """The patch that a mapping describes, or the sentence that says what is wrong with it."""
     if not isinstance(given, Mapping):
         return f"expected an object with old_text and new_text, got {str(given)[:60]!r}"
-    unknown = sorted(given.keys() - {*_TEXTS, *_HINTS, _SWITCH})
-    if unknown:
-        return f"unknown key {unknown[0]!r}; expected {', '.join((*_TEXTS, *_HINTS, _SWITCH))}"
-    for key in _TEXTS:
-        if not isinstance(given.get(key), str):
-            return f"{key} is missing" if key not in given else f"{key} must be a text, got {str(given[key])[:60]!r}"
+    named: dict[str, Json] = {}
+    for key, value in given.items():
+        meant = _MEANT.get(_spelling(str(key)))
+        if meant is None and key not in _SAID:
+            return f"unknown key {key!r}; expected {', '.join(_KNOWN)}"
+        if meant in named:
+            return f"{key} and another key both give {meant}; give it once"
+        if meant is not None:
+            named[meant] = value
+    return _checked(named)
+
+
+def _checked(named: Mapping[str, Json]) -> Patch | str:
+    old, new = named.get("old_text"), named.get("new_text")
+    for key, value in zip(_TEXTS, (old, new), strict=True):
+        if not isinstance(value, str):
+            return f"{key} is missing" if key not in named else f"{key} must be a text, got {str(value)[:60]!r}"
+    lines: list[int | None] = []
     for key in _HINTS:
-        hint = given.get(key)
+        hint = named.get(key)
         if hint is not None and (not isinstance(hint, int) or isinstance(hint, bool)):
             return f"{key} must be a line number, got {str(hint)[:60]!r}"
-    every = given.get(_SWITCH, False)
+        lines.append(hint)
+    every = named.get(_SWITCH, False)
     if not isinstance(every, bool):
         return f"{_SWITCH} must be true or false, got {str(every)[:60]!r}"
-    return Patch(given["old_text"], given["new_text"], given.get("start_line"), given.get("end_line"), every)
+    assert isinstance(old, str)
+    assert isinstance(new, str)
+    return Patch(old, new, lines[0], lines[1], every)

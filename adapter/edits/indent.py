@@ -8,12 +8,17 @@ is: moved by the same distance, and scaled where the two use different units
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
 TAB_WIDTH = 4
 """Columns a tab stands for when it is compared with spaces; only ratios matter."""
+
+
+MIN_ON_GRID = 0.9
+"""Share of the lines of a file that are indented by whole units."""
 
 
 class _Pair(NamedTuple):
@@ -25,11 +30,14 @@ class _Pair(NamedTuple):
 class IndentMap:
     """Learnt from ``(old line index, line as the model wrote it, line of the file)``.
 
-    ``written`` are all lines the model wrote: they show its unit of indentation.
+    ``written`` are all lines the model wrote: they show its unit of indentation; ``lines`` are those of the file.
     """
 
-    def __init__(self, matched: Iterable[tuple[int, str, str]], written: Iterable[str]) -> None:
-        self._written_unit = _unit(indent_of(line) for line in written if line.strip())
+    def __init__(
+        self, matched: Iterable[tuple[int, str, str]], written: Iterable[str], lines: Sequence[str] = ()
+    ) -> None:
+        self._lines = lines
+        self._written_unit = unit_of(indent_of(line) for line in written if line.strip())
         self._pairs = [
             _Pair(line, indent_of(written), indent_of(actual))
             for line, written, actual in matched
@@ -52,7 +60,27 @@ class IndentMap:
             return min(seen, key=lambda pair: (abs(pair.line - beside), pair.line)).actual
         base = min(self._pairs, key=lambda pair: (abs(_width(pair.written) - _width(indent)), pair.line))
         columns = _width(base.actual) + round((_width(indent) - _width(base.written)) * self._scale(base))
-        return self._spelled(max(columns, 0))
+        return self._spelled(self._on_grid(max(columns, 0), _width(indent), base))
+
+    def _on_grid(self, columns: int, width: int, base: _Pair) -> int:
+        """``columns``, unless no line of the file is indented so and the model's indentation scaled as a whole is."""
+        written, actual = _width(base.written), _width(base.actual)
+        if (
+            columns % self._unit == 0
+            or not written
+            or not actual
+            or len({_width(pair.written) for pair in self._pairs}) > 1
+        ):
+            return columns
+        scaled, rest = divmod(width * actual, written)
+        return scaled if rest == 0 and scaled % self._unit == 0 else columns
+
+    @cached_property
+    def _unit(self) -> int:
+        """The columns of which nearly all indentations of the file are multiples."""
+        widths = [width for line in self._lines if line.strip() and (width := indent_width(line))]
+        units = (unit for unit in (4, 2) if sum(width % unit == 0 for width in widths) >= MIN_ON_GRID * len(widths))
+        return next(units, 1) if widths else 1
 
     def _scale(self, base: _Pair) -> float:
         """File columns for each column the model wrote."""
@@ -62,7 +90,9 @@ class IndentMap:
             scale = (_width(other.actual) - _width(base.actual)) / (_width(other.written) - _width(base.written))
             return scale if scale > 0 else 1.0
         if base.written and base.actual and base.written[0] != base.actual[0]:
-            actual_unit = TAB_WIDTH if self._uses_tabs else _unit(pair.actual for pair in self._pairs)
+            if base.written.endswith(base.actual):
+                return 1.0  # something was put before the file's own indentation
+            actual_unit = TAB_WIDTH if self._uses_tabs else unit_of(pair.actual for pair in self._pairs)
             return actual_unit / self._written_unit
         return 1.0
 
@@ -72,7 +102,7 @@ class IndentMap:
         return "\t" * (columns // TAB_WIDTH) + " " * (columns % TAB_WIDTH)
 
 
-def _unit(indents: Iterable[str]) -> int:
+def unit_of(indents: Iterable[str]) -> int:
     """The columns of one level, as far as the indents show it; deep ones alone show only a multiple."""
     unit = gcd(*(_width(indent) for indent in indents))
     return gcd(unit, TAB_WIDTH) if unit == 0 or unit > TAB_WIDTH else unit

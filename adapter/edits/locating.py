@@ -7,18 +7,28 @@ from dataclasses import dataclass, replace
 
 from adapter.edits.acceptance import HINT_REACH, accepted, described
 from adapter.edits.alignment import Candidate, align
+from adapter.edits.anchors import anchored
 from adapter.edits.document import line_list, line_range, view_of
-from adapter.edits.folding import line_key
 from adapter.edits.indent import indent_of
+from adapter.edits.made import (
+    MIN_TELLING_CHARACTERS,
+    made_roughly,
+    shares_lines,
+    standing,
+    stands_around,
+    stands_as_part,
+)
+from adapter.edits.marks import Unmarkable, plain_new
 from adapter.edits.readings import Reading, is_elision, placeholders, readings
-from adapter.edits.refusals import absent, ambiguous
+from adapter.edits.refusals import absent, ambiguous, nearly
 from adapter.edits.search import MAX_PLACES, Search
 from adapter.edits.splice import Unclear
-from adapter.edits.stages import STAGES, Place, line_place, lines_of, literal
-from adapter.operations import EmptyOldText, Patch, PatchNames
+from adapter.edits.stages import STAGES, Place, line_place, lines_of, literal, whole_lines
+from adapter.operations import EmptyOldText, Hunk, Patch, PatchNames
+from adapter.text.counted import counted
 
-MIN_TELLING_CHARACTERS = 8
-"""Visible characters from which a text's presence elsewhere says something; ``}`` is everywhere."""
+MAX_ALIGNED = 6
+"""Readings of one patch that are aligned roughly."""
 
 VERBATIM_REACH = 8
 """Lines by which a place may be longer than its text."""
@@ -55,8 +65,9 @@ class _Locator:
                 f"{self.names.new_text} is to have, or take a smaller {self.names.old_text}"
             )
         if self.patch.exact:
-            places = list(literal(self.search, self.old, self.new))
-            return self._chosen(places, Reading(self.old, self.new)) if places else self._inexact()
+            reading = Reading(self.old, self.new, is_whole_lines=isinstance(self.patch, Hunk))
+            places = list(literal(self.search, reading))
+            return self._chosen(places, reading) if places else self._inexact()
         return self._tolerant()
 
     def _inexact(self) -> str:
@@ -64,24 +75,38 @@ class _Locator:
         found = self._tolerant()
         if isinstance(found, str):
             return found
-        first, last = found[0].place.first_line + 1, found[-1].place.last_line + 1
-        return (
-            f"{self.names.old_text} is not in the file exactly as it was given; {line_range(first, last)} "
-            f"{'is' if first == last else 'are'} nearly the same: copy {self.names.old_text} from there, "
-            "with every blank and without line numbers"
-        )
+        return nearly(self.search, found[0].place, self.names)
 
     def _tolerant(self) -> list[Spot] | str:
-        found = readings(self.old, self.new)
-        for reading in found:
-            for stage in STAGES:
-                places = list(stage(self.search, reading))
-                if places:
-                    return self._chosen(places, reading)
-        if self._shares_lines():
+        is_hunk = isinstance(self.patch, Hunk)  # its marks are off already: `+ item` is a line
+        try:
+            plain = None if is_hunk else plain_new(self.old, self.new, self.search.document.view)
+        except Unmarkable as doubt:
+            return (
+                f"lines of {self.names.new_text} begin with '+' ({str(doubt)[:60]!r}) and no line of "
+                f"{self.names.old_text} and of the file does: write {self.names.new_text} without diff marks, "
+                "each line with its own indentation"
+            )
+        if plain is not None:
+            self.new = plain[0]
+        found = readings(self.old, self.new, plain[1:] if plain else (), is_hunk)
+        others = sorted(found[1:], key=self._strangeness)
+        for stages, some in ((STAGES, found[:1]), *(((stage,), others) for stage in STAGES)):
+            for reading in some:
+                for stage in stages:
+                    places = list(stage(self.search, reading))
+                    if places:
+                        return self._chosen(places, reading)
+        if shares_lines(lines_of(self.old), lines_of(self.new)):
             return self._applied() or self._aligned(found)
         aligned = self._aligned(found)
         return (self._applied() or aligned) if isinstance(aligned, str) else aligned
+
+    def _strangeness(self, reading: Reading) -> tuple[float, float]:
+        """How many old lines the document does not have exactly so, and how many old and new text do not share."""
+        old = {line for line in lines_of(reading.old) if line.strip()}
+        kept = old.intersection(lines_of(reading.new))
+        return -len(self.search.lines_set.intersection(old)) / max(len(old), 1), -len(kept) / max(len(old), 1)
 
     def _inserted(self) -> list[Spot] | str:
         """What a patch without old text does."""
@@ -96,7 +121,8 @@ class _Locator:
             return [self._spot(place, (), Reading(self.old, self.new))]
         count = document.line_count
         if line is not None and not 1 <= line <= count + 1:
-            return f"{self.names.start_line or 'line'} {line} is not a place to insert at: the file has {count} lines"
+            where = f"{self.names.start_line or 'line'} {line}"
+            return f"{where} is not a place to insert at: the file has {counted(count, 'line')}"
         at = 0 if line is None else line - 1
         return [self._insertion(at, count)]
 
@@ -108,7 +134,7 @@ class _Locator:
             text = body + "\n"
         else:
             start, text = len(document.view), "\n" + body
-        end = document.end_near(max(0, min(at, len(document.lines) - 1)))
+        end = document.new_end(max(0, min(at, len(document.lines) - 1)))
         line = min(at, max(count - 1, 0))
         where = f"the text was inserted before line {at + 1}" if at < count else "the text was added at the end"
         place = Place(start, start, line, line, lambda: text.replace("\n", end), "exact")
@@ -128,6 +154,8 @@ class _Locator:
         if place is None:
             hint = hint if hint is not None else self.patch.end_line
             return ambiguous(self.search, places, self.patch, self.names, hint)
+        if made := self._made(place, reading) or self._made_nearer(place, reading):
+            return made
         first, last = place.first_line + 1, place.last_line + 1
         notes: list[str] = []
         if place.strictness != "exact":
@@ -168,13 +196,17 @@ class _Locator:
                 apart.append(place)
         if len(places) >= MAX_PLACES:
             return f"{self.names.old_text} matches more than {MAX_PLACES} places; take a longer text"
+        made = [self._made(place, reading) for place in apart]
+        if all(made):
+            return made[0]
         spots = []
         for place in apart:
             spot = self._unless_unchanged(place, (), reading)
             if isinstance(spot, str):
                 return spot
             spots += spot
-        note = f"{len(spots)} places were replaced ({line_list([spot.place.first_line + 1 for spot in spots])})"
+        replaced = counted(len(spots), "place was replaced", "places were replaced")
+        note = f"{replaced} ({line_list([spot.place.first_line + 1 for spot in spots])})"
         return [replace(spots[0], notes=(note, *reading.notes)), *spots[1:]]
 
     def _unless_unchanged(self, place: Place, notes: tuple[str, ...], reading: Reading) -> list[Spot] | str:
@@ -198,6 +230,32 @@ class _Locator:
 
     # ---------------------------------------------------------------- applied before
 
+    def _made(self, place: Place, reading: Reading) -> str:
+        """Said when the new text, which holds the old one, stands around the place already."""
+        if not reading.new.strip():
+            return ""
+        line = stands_around(self.search, place, reading.old, reading.new, self.patch.replace_all)
+        if line is None:
+            return ""
+        return (
+            f"already applied: {self.names.new_text} stands there as it is (line {line + 1}); if it is meant once "
+            f"more, copy more lines around the place into {self.names.old_text}"
+        )
+
+    def _made_nearer(self, place: Place, reading: Reading) -> str:
+        """Said when the line hint names a place where the new text stands, and the old one only stands elsewhere."""
+        hint = self._hint(reading)
+        if hint is None or self._distance(place, hint) == 0:
+            return ""
+        places = [first for first, _ in standing(self.search, reading.old, reading.new)]
+        nearest = min(places, key=lambda first: abs(first + 1 - hint), default=None)
+        if nearest is None or abs(nearest + 1 - hint) >= self._distance(place, hint):
+            return ""
+        return (
+            f"already applied: {self.names.new_text} stands at line {nearest + 1}, and {self.names.old_text} only at "
+            f"line {place.first_line + 1}; if that is meant, too, give its line"
+        )
+
     def _applied_elsewhere(self, place: Place, reading: Reading) -> str:
         """A loose match is not trusted when the new text already stands somewhere else:
         the patch was probably applied before, and this is a near twin of its place."""
@@ -205,7 +263,7 @@ class _Locator:
             return ""
         lines = [
             first
-            for first, last in self._standing(reading.old, reading.new)
+            for first, last in standing(self.search, reading.old, reading.new)
             if first > place.last_line or last < place.first_line
         ]
         if not lines:
@@ -236,17 +294,13 @@ class _Locator:
             f"copy {self.names.old_text} from the place that is meant exactly"
         )
 
-    def _shares_lines(self) -> bool:
-        """Lines kept around the change make a text that stands there evidence; a lone new line proves little."""
-        return bool(set(map(line_key, lines_of(self.old))) & set(map(line_key, lines_of(self.new))) - {""})
-
     def _applied(self) -> str:
         """Said of a text that is not there while what it should become is."""
-        standing = self._standing(self.old, self.new)
-        if standing:
-            line = standing[0][0] + 1
+        found = standing(self.search, self.old, self.new)
+        if found:
+            line = found[0][0] + 1
         else:
-            start = self._part_standing()
+            start = stands_as_part(self.search, self.old, self.new)
             if start < 0:
                 return ""
             line = self.search.document.line_at(start) + 1
@@ -255,30 +309,28 @@ class _Locator:
             "go on with the next step"
         )
 
-    def _part_standing(self) -> int:
-        """Where the very characters of the new text stand, if they are telling or fill their lines; or -1."""
-        view, wanted = self.search.document.view, self.new.strip("\n")
-        start = view.find(wanted) if wanted.strip() and wanted.strip() not in self.old else -1
-        if start < 0 or len("".join(wanted.split())) >= MIN_TELLING_CHARACTERS:
-            return start
-        fills = view[start - 1 : start] in ("", "\n") and view[start + len(wanted) :][:1] in ("", "\n")
-        return start if fills else -1
-
-    def _standing(self, old: str, new: str) -> list[tuple[int, int]]:
-        """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
-        old_keys = [key for line in lines_of(old) if (key := line_key(line))]
-        new_keys = [key for line in lines_of(new) if (key := line_key(line))]
-        telling = len("".join(new_keys).replace(" ", "")) >= MIN_TELLING_CHARACTERS
-        if not telling or "\n" + "\n".join(new_keys) + "\n" in "\n" + "\n".join(old_keys) + "\n":
+    def _anchored(self, reading: Reading, best: Candidate) -> list[Spot]:
+        """The spots of changes that are sure although the lines around them moved on; none when one is not, or
+        when the text as a whole is more like another place."""
+        if self.patch.replace_all:
             return []
-        return self.search.find_lines(new_keys)
+        spots: list[Spot] = []
+        for part in anchored(self.search, lines_of(reading.old), lines_of(reading.new)):
+            places = list(whole_lines(self.search, replace(reading, old=part.old, new=part.new)))
+            if len(places) != 1 or places[0].last_line < best.first_line or best.last_line < places[0].first_line:
+                return []
+            found = self._unless_unchanged(places[0], (part.note,), reading)
+            if isinstance(found, str):
+                return []
+            spots += found
+        return spots
 
     # ------------------------------------------------------------------ a rough match
 
     def _aligned(self, found: Sequence[Reading]) -> list[Spot] | str:
         """The best of all readings, each aligned roughly, or the refusal that shows the closest lines."""
         tried: list[tuple[Reading, list[str], list[Candidate]]] = []
-        for reading in found:
+        for reading in dict.fromkeys((*found[: MAX_ALIGNED - 1], found[-1])):
             old = lines_of(reading.old)
             hint = self._hint(reading)
             candidates = align(self.search, old, None if hint is None else hint - 1)
@@ -291,7 +343,10 @@ class _Locator:
         new = _same_elisions(old, lines_of(reading.new))
         best = accepted(self.search, old, new, candidates, None if hint is None else hint - 1)
         if isinstance(best, str):
-            return absent(self.search, old, candidates[0], best, self.names)
+            return self._anchored(reading, candidates[0]) or absent(self.search, old, candidates[0], best, self.names)
+        line = made_roughly(self.search, best, old, new)
+        if line is not None:
+            return f"already applied: what {self.names.new_text} adds is there (line {line + 1})"
         written = replace(reading, new="\n".join(new) + "\n" if new else "")
         place = line_place(self.search.document, written, best.steps, "aligned")
         return self._unless_unchanged(place, (described(self.search, old, best),), reading)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from adapter.edits.patching import patch_text
-from adapter.errors import EditError
 from adapter.operations import Patch
 from adapter.text.diffs import CONTEXT_LINES, changes
 from adapter.text.lines import split_lines
+from adapter.values.errors import EditError
 
 
 def take_back(current: str, after: str, before: str) -> str:

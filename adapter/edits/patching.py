@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from adapter.edits.document import Document, line_range
-from adapter.edits.given import patch_from
+from adapter.edits.document import Document, line_range, view_of
+from adapter.edits.given import patch_from, patches_in
+from adapter.edits.grammar import new_mistake
+from adapter.edits.hunks import located_hunk
 from adapter.edits.locating import Spot, locate
+from adapter.edits.rewriting import rewritten
 from adapter.edits.search import Search
-from adapter.errors import EditError
-from adapter.events import Json
-from adapter.operations import EmptyOldText, Patch, PatchBasis, PatchNames
+from adapter.operations import EmptyOldText, Hunk, Patch, PatchBasis, PatchNames, Rewrite
 from adapter.text.diffs import Change as LineChange
 from adapter.text.diffs import unified_diff
 from adapter.text.lines import split_lines, to_lf
+from adapter.values.errors import EditError, FormatError
+from adapter.values.events import Json
 
 _NOTHING_CHANGED = "Nothing was changed."
 
@@ -45,17 +48,19 @@ class PatchResult:
     """The patched ``text``, one match per patch in the order given, and the unified ``diff``.
 
     ``places``: where ``text`` was changed, as offsets into it; none with the basis "sequence".
+    ``notes``: what is to be said of the text as a whole, one sentence each.
     """
 
     text: str
     matches: tuple[Match, ...]
     diff: str
     places: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def patch_text(
     text: str,
-    patches: Sequence[Patch | Mapping[str, Json]],
+    patches: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]],
     path: str = "",
     *,
     basis: PatchBasis = "original",
@@ -64,32 +69,76 @@ def patch_text(
 ) -> PatchResult:
     """Apply every patch to ``text``, or none.
 
-    ``path`` only names the file in the diff, ``names`` the parameters in
+    ``patches``: what a model wrote in any notation (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch``
+    envelope, JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``.
+    ``path`` names the file in the diff and says its language, ``names`` the parameters in
     messages. ``basis``: with "sequence", each patch is sought in what the ones
     before it left. Raises EditError, which lists every patch that does not fit.
     Linear in ``text`` for each patch; what would cost more is refused.
     """
     names = names or PatchNames()
     checked = _checked(patches, names)
+    places: tuple[int, ...] = ()
     if basis == "sequence":
-        patched, matches = _in_sequence(text, checked, names, empty_old_text)
-        return PatchResult(patched, tuple(matches), unified_diff(text, patched, path))
-    spliced, matches = _against_original(text, checked, names, empty_old_text)
-    patched = _spliced(text, spliced)
-    diff = unified_diff(text, patched, path, _stretches(text, spliced))
-    return PatchResult(patched, tuple(matches), diff, tuple(_places(spliced)))
+        patched, groups = _in_sequence(text, checked, names, empty_old_text)
+        diff = unified_diff(text, patched, path)
+    else:
+        spliced, groups = _against_original(text, checked, names, empty_old_text)
+        patched, places = _spliced(text, spliced), tuple(_places(spliced))
+        diff = unified_diff(text, patched, path, _stretches(text, spliced))
+    notes = _grammar_notes(text, patched, path, checked, groups, names)
+    return PatchResult(patched, tuple(map(_match, groups)), diff, places, notes)
+
+
+def _grammar_notes(
+    text: str,
+    patched: str,
+    path: str,
+    patches: Sequence[Patch],
+    groups: Sequence[Sequence[Spot]],
+    names: PatchNames,
+) -> tuple[str, ...]:
+    """Word of a file that parses no longer. Raises EditError when that may come of what was adapted here."""
+    mistake = new_mistake(text, patched, path)
+    if mistake is None:
+        return ()
+    failures = {
+        index: (
+            f"{names.old_text} fits line {spots[0].place.first_line + 1}, but with {names.new_text} as it would be put "
+            f"there {mistake}; copy {names.old_text} from the file exactly, and write {names.new_text} with the "
+            "indentation of the file"
+        )
+        for index, (patch, spots) in enumerate(zip(patches, groups, strict=True))
+        if any(_is_adapted(patch, spot) for spot in spots)
+    }
+    if failures:
+        raise _error(failures, len(patches))
+    return (str(mistake),)
+
+
+def _is_adapted(patch: Patch, spot: Spot) -> bool:
+    """Whether anything else was written than the new text as it was given."""
+    if isinstance(patch, Rewrite):
+        return False  # its new text is the whole file, of which each spot is a piece
+    written = to_lf(spot.replacement).removeprefix("\n").removesuffix("\n")
+    return written != view_of(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
 def _against_original(
     text: str, patches: Sequence[Patch], names: PatchNames, empty_old_text: EmptyOldText
-) -> tuple[list[_Change], list[Match]]:
+) -> tuple[list[_Change], list[list[Spot]]]:
     search = Search(Document(text))
-    found = [locate(search, patch, names, empty_old_text) for patch in patches]
+    found = [_located(search, patch, names, empty_old_text) for patch in patches]
     failures = {
         index: located + _dependence(index, patches, names)
         for index, located in enumerate(found)
         if isinstance(located, str)
     }
+    for index, spots in enumerate(found):
+        if not isinstance(spots, str) and spots[0].place.strictness == "aligned":
+            dependence = _dependence(index, patches, names)
+            if dependence:
+                failures[index] = f"{names.old_text} is in the file only roughly{dependence}"
     if failures:
         raise _error(failures, len(patches))
     groups = [spots for spots in found if not isinstance(spots, str)]
@@ -98,25 +147,35 @@ def _against_original(
         for index, spots in enumerate(groups)
         for order, spot in enumerate(spots)
     ]
-    return _without_overlaps(changes, groups), [_match(spots) for spots in groups]
+    return _without_overlaps(changes, groups), groups
 
 
 def _in_sequence(
     text: str, patches: Sequence[Patch], names: PatchNames, empty_old_text: EmptyOldText
-) -> tuple[str, list[Match]]:
-    matches: list[Match] = []
+) -> tuple[str, list[list[Spot]]]:
+    groups: list[list[Spot]] = []
     failures: dict[int, str] = {}
     for index, patch in enumerate(patches):
         search = Search(Document(text))
-        spots = locate(search, patch, names, empty_old_text)
+        spots = _located(search, patch, names, empty_old_text)
         if isinstance(spots, str):
             failures[index] = spots
             continue
         text = _spliced(text, [_trimmed(search.document, spot, index, 0) for spot in spots])
-        matches.append(_match(spots))
+        groups.append(spots)
     if failures:
         raise _error(failures, len(patches))
-    return text, matches
+    return text, groups
+
+
+def _located(search: Search, patch: Patch, names: PatchNames, empty_old_text: EmptyOldText) -> list[Spot] | str:
+    match patch:
+        case Rewrite():
+            return rewritten(search, patch, names)
+        case Hunk():
+            return located_hunk(search, patch, names)
+        case _:
+            return locate(search, patch, names, empty_old_text)
 
 
 def _match(spots: Sequence[Spot]) -> Match:
@@ -225,18 +284,32 @@ def _stretches(text: str, spliced: Sequence[_Change]) -> list[LineChange]:
 # -------------------------------------------------------------------------- errors
 
 
-def _checked(patches: Sequence[Patch | Mapping[str, Json]], names: PatchNames) -> list[Patch]:
-    """The patches as values. Raises EditError for mappings that are none."""
+def _checked(
+    given: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]], names: PatchNames
+) -> list[Patch]:
+    """The patches as values. Raises EditError for what is none."""
+    if isinstance(given, str):
+        return _read(given)
+    patches = [given] if isinstance(given, Patch | Mapping) else given
     if not patches:
         raise EditError(
             f"no patches were given; expected at least one with {names.old_text} and {names.new_text}. "
             f"{_NOTHING_CHANGED}"
         )
+    if not isinstance(patches, Sequence):
+        raise EditError(f"expected a text, or a list of patches, got {str(patches)[:60]!r}. {_NOTHING_CHANGED}")
     checked = [patch if isinstance(patch, Patch) else patch_from(patch) for patch in patches]
     failures = {index: patch for index, patch in enumerate(checked) if isinstance(patch, str)}
     if failures:
         raise _error(failures, len(patches))
     return [patch for patch in checked if isinstance(patch, Patch)]
+
+
+def _read(written: str) -> list[Patch]:
+    try:
+        return list(patches_in(written))
+    except FormatError as error:
+        raise EditError(f"{error}. {_NOTHING_CHANGED}") from error
 
 
 def _error(failures: Mapping[int, str], count: int) -> EditError:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TypeAlias
+
+from adapter.edits.escapes import unescaped
+from adapter.edits.marks import unmarked, without_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +32,30 @@ class Reading:
     is_whole_lines: bool = False
 
 
-def readings(old: str, new: str) -> list[Reading]:
+MAX_READINGS = 24
+"""Of one patch; each is a search of the document."""
+
+
+def readings(old: str, new: str, notes: tuple[str, ...] = (), is_whole_lines: bool = False) -> list[Reading]:
     """The texts as written, then with each habit that they show taken off, then with all of them."""
-    written = Reading(old, new)
-    single = [taken for take in _HABITS if (taken := take(written)) is not None]
+    written = Reading(old, new, notes, is_whole_lines=is_whole_lines)
+    single = [taken for take in _HABITS for taken in take(written)]
     found = [written, *single]
-    if len(single) > 1 or any(take(taken) for taken in single for take in _HABITS):
-        found.append(_without_all(written))
+    if single and any(next(take(single[-1]), None) for take in _HABITS):
+        found += _without_all(written)
     unique: dict[str, Reading] = {}
     for reading in found:
         if reading.old:
             unique.setdefault(reading.old, reading)
-    return list(unique.values())
+    return list(unique.values())[:MAX_READINGS]
 
 
-def _without_all(reading: Reading) -> Reading:
+def _without_all(written: Reading) -> list[Reading]:
+    """With every habit taken off, one after the other."""
+    found = [written]
     for take in _HABITS:
-        reading = take(reading) or reading
-    return reading
+        found = [taken for reading in found for taken in (list(take(reading)) or [reading])]
+    return found[:MAX_READINGS]
 
 
 # ------------------------------------------------------------------------- fences
@@ -55,127 +63,61 @@ def _without_all(reading: Reading) -> Reading:
 _FENCE = re.compile(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 
 
-def _without_fences(reading: Reading) -> Reading | None:
+def _without_fences(reading: Reading) -> Iterator[Reading]:
     match = _FENCE.fullmatch(reading.old)
     if match is None:
-        return None
+        return
     inner = _FENCE.fullmatch(reading.new)
     new = inner[2] if inner else reading.new
-    return _taken(reading, match[2], new, "the code fence around the old text was left off")
+    yield _taken(reading, match[2], new, "the code fence around the old text was left off")
 
 
-# ------------------------------------------------------------------- line numbers
-
-_NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)")
+# ------------------------------------------------- line numbers, diff marks, escapes
 
 
-def _without_numbers(reading: Reading) -> Reading | None:
-    """``12| x``, ``12: x`` or the output of ``cat -n`` on every line, counting up."""
-    old = _unnumbered(reading.old)
-    if old is None:
-        return None
-    text, first = old
-    new = _unnumbered(reading.new)
-    bare = replace(reading, line=reading.line or first)
-    return _taken(bare, text, new[0] if new else reading.new, "line numbers in the old text were left off")
+def _without_numbers(reading: Reading) -> Iterator[Reading]:
+    for old, new, first in without_numbers(reading.old, reading.new):
+        numbered = replace(reading, line=reading.line or first)
+        yield _taken(numbered, old, new, "line numbers in the old text were left off")
 
 
-def _unnumbered(text: str) -> tuple[str, int] | None:
-    lines = text.split("\n")
-    matches = [(_NUMBERED.fullmatch(line) if line.strip() else None) for line in lines]
-    filled = [match for match, line in zip(matches, lines, strict=True) if line.strip()]
-    found = [match for match in filled if match is not None]
-    if not found or len(found) < len(filled) or not any(match[2] or match[3] for match in found):
-        return None
-    numbers = [int(match[1]) for match in found]
-    if any(after <= before for before, after in pairwise(numbers)):
-        return None
-    spaced = all(match[2] or match[4][:1] in ("", " ") for match in found)
-    bodies = [match[4][1 if spaced and not match[2] else 0 :] if match else "" for match in matches]
-    return "\n".join(bodies), numbers[0]
+def _without_markers(reading: Reading) -> Iterator[Reading]:
+    for old, new in unmarked(reading.old, reading.new):
+        yield _taken(reading, old, new, "diff markers in the old text were left off")
 
 
-# ------------------------------------------------------------------- diff markers
+def _unescaped(reading: Reading) -> Iterator[Reading]:
+    note = "backslash escapes in both texts were undone"
+    for old, new in unescaped(reading.old, reading.new):
+        yield replace(reading, old=old, new=new, notes=(*reading.notes, note))
 
 
-def _without_markers(reading: Reading) -> Reading | None:
-    """Every line begins as in a diff: with a space, ``-`` or ``+``."""
-    old = reading.old.split("\n")
-    if not _is_marked(old):
-        return None
-    new = reading.new.split("\n")
-    if not _is_marked(new):
-        return _taken(reading, _side(old, "-"), reading.new, _MARKERS_NOTE)
-    if not any(line.startswith("+") for line in new):
-        return None  # a list of "- items", not a diff
-    return _taken(reading, _side(old, "-"), _side(new, "+"), _MARKERS_NOTE)
-
-
-_MARKERS_NOTE = "diff markers in the old text were left off"
-
-
-def _is_marked(lines: Sequence[str]) -> bool:
-    return all(line[:1] in " -+" for line in lines) and any(line[:1] in ("-", "+") for line in lines)
-
-
-def _side(lines: Sequence[str], marker: str) -> str:
-    return "\n".join(line[1:] for line in lines if line[:1] in ("", " ", marker))
-
-
-# ------------------------------------------------------------------------ escapes
-
-_ESCAPE = re.compile(r"\\([nrt\"'`\\/])")
-_UNESCAPED = {"n": "\n", "r": "", "t": "\t"}
-_QUOTE_ESCAPE = re.compile(r"\\([\"'`])")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 
 
-def _unescaped(reading: Reading) -> Reading | None:
-    if not _ESCAPE.search(reading.old):
-        return None
-    old, new = (_ESCAPE.sub(_meant, text) for text in (reading.old, reading.new))
-    return replace(reading, old=old, new=new, notes=(*reading.notes, _ESCAPES_NOTE))
-
-
-def _unescaped_quotes(reading: Reading) -> Reading | None:
-    if not _QUOTE_ESCAPE.search(reading.old):
-        return None
-    old, new = (_QUOTE_ESCAPE.sub(r"\1", text) for text in (reading.old, reading.new))
-    return replace(reading, old=old, new=new, notes=(*reading.notes, _ESCAPES_NOTE))
-
-
-_ESCAPES_NOTE = "backslash escapes in both texts were undone"
-
-
-def _meant(match: re.Match[str]) -> str:
-    return _UNESCAPED.get(match[1], match[1])
-
-
-def _without_entities(reading: Reading) -> Reading | None:
+def _without_entities(reading: Reading) -> Iterator[Reading]:
     if not _ENTITY.search(reading.old):
-        return None
+        return
     note = "HTML entities in both texts were undone"
-    return replace(
-        reading, old=html.unescape(reading.old), new=html.unescape(reading.new), notes=(*reading.notes, note)
-    )
+    old, new = html.unescape(reading.old), html.unescape(reading.new)
+    yield replace(reading, old=old, new=new, notes=(*reading.notes, note))
 
 
 def _taken(reading: Reading, old: str, new: str, note: str) -> Reading:
     return replace(reading, old=old, new=new, notes=(*reading.notes, note), is_whole_lines=True)
 
 
-Habit: TypeAlias = Callable[[Reading], Reading | None]
+Habit: TypeAlias = Callable[[Reading], Iterator[Reading]]
 
 _HABITS: tuple[Habit, ...] = (
     _without_fences,
     _without_entities,
     _unescaped,
-    _unescaped_quotes,
     _without_numbers,
     _without_markers,
 )
 """In the order in which they are taken off when a text shows several. To add one, write a
-function that gives None for a text without the habit."""
+function that gives nothing for a text without the habit, and the likeliest reading first."""
 
 
 # ---------------------------------------------------------------------- omissions

@@ -6,8 +6,9 @@ next step in the parameters of the tool that was called.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from adapter.edits.acceptance import ONLY_ALIKE
 from adapter.edits.alignment import Candidate
 from adapter.edits.closest import closest_block
 from adapter.edits.document import line_list, line_range
@@ -71,20 +72,45 @@ def absent(search: Search, old: Sequence[str], candidate: Candidate | None, reas
                 f"read the file again and copy {names.old_text} from it"
             )
         first, last, alike = block.first_line, block.first_line + block.size - 1, block.similarity
+        reason = "" if reason.startswith(ONLY_ALIKE) else reason  # that was said of another place
         difference = _first_difference(lines, old, first, names)
-    shown = [f"{line + 1}: {_clipped(lines[line])}" for line in range(first, min(last + 1, first + SHOWN_LINES))]
-    if last - first + 1 > SHOWN_LINES:
-        shown.append(f"... to line {last + 1}")
     because = f": {reason}" if reason else ""
     where = f"Closest is {line_range(first + 1, last + 1)} ({alike:.0f} % alike)"
     return "\n".join(
         [
             f"{names.old_text} was not found. {where}{because}:",
-            *shown,
+            *_numbered(search, first, last),
             *difference,
             f"Copy {names.old_text} from the file exactly, without line numbers",
         ]
     )
+
+
+def nearly(search: Search, place: Place, names: PatchNames) -> str:
+    """Not found exactly: the lines that would have been taken if slips were tolerated."""
+    first, last = place.first_line, place.last_line
+    head = f"{names.old_text} is not in the file exactly as it was given; {line_range(first + 1, last + 1)}"
+    return "\n".join(
+        [
+            f"{head} {'is' if first == last else 'are'} nearly the same (tabs and blanks at ends are marked):",
+            *_numbered(search, first, last, _seen),
+            f"Copy {names.old_text} from there, with every blank and without line numbers",
+        ]
+    )
+
+
+def _seen(line: str) -> str:
+    """A line with its tabs and the blanks at its end made visible."""
+    body = line.lstrip(" \t")
+    return _marked(line[: len(line) - len(body)].replace("\t", "\u2192") + body)
+
+
+def _numbered(search: Search, first: int, last: int, shown: Callable[[str], str] = str) -> list[str]:
+    lines = search.document.lines
+    listed = [
+        f"{line + 1}: {_clipped(shown(lines[line]))}" for line in range(first, min(last + 1, first + SHOWN_LINES))
+    ]
+    return [*listed, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else listed
 
 
 def _aligned_difference(search: Search, old: Sequence[str], candidate: Candidate, names: PatchNames) -> list[str]:

@@ -44,6 +44,11 @@ class Search:
         return fold(self.document.view)
 
     @cached_property
+    def lines_set(self) -> frozenset[str]:
+        """Every line once, exactly as it is."""
+        return frozenset(self.document.lines)
+
+    @cached_property
     def filled(self) -> list[int]:
         """The lines that are not blank."""
         return list(compress(range(len(self.keys)), self.keys))

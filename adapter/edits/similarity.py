@@ -25,6 +25,9 @@ MAX_COMPARED = 2_000
 MAX_WORD_PLACES = 1_000
 """Places of a word in a line that are looked at."""
 
+MIN_SLIP_LETTERS = 4
+"""Of both words, from which one letter may differ."""
+
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
 _SETTLED = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _NAME = re.compile(r"[^\W\d]")
@@ -87,6 +90,8 @@ class LineComparer:
         """A word that the document does not use, next to one that it does."""
         if not (_NAME.match(written) and _NAME.match(actual)) or self._is_known(written):
             return False
+        if _is_one_letter_off(written, actual):
+            return True
         left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
         if len(left) == len(right) and all(_is_slip(a, b) for a, b in zip(left, right, strict=True)):
             return True
@@ -126,9 +131,17 @@ def _is_wordy(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+def _is_one_letter_off(written: str, actual: str) -> bool:
+    """A letter too many, missing, or another one, also at the end: ``item`` and ``items``. Short words and
+    other digits are other names."""
+    if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
+        return False
+    return bool(OSA.distance(written, actual, score_cutoff=1) <= 1)
+
+
 def _is_slip(written: str, actual: str) -> bool:
     """At most two edits, and no more than a third of the word. A word with something put
-    before or after it is another name: ``item`` and ``items``, ``close`` and ``myclose``."""
+    before or after it is another name: ``close`` and ``myclose``."""
     if written == actual:
         return True
     if written.isdigit() or actual.isdigit():

@@ -11,16 +11,21 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
-from rapidfuzz.distance import LCSseq
+from rapidfuzz.distance import LCSseq, Opcode
 
+from adapter.edits.alignment import is_comment
 from adapter.edits.document import Document
-from adapter.edits.folding import pieces
+from adapter.edits.folding import line_key, pieces, plain_key
 from adapter.edits.indent import IndentMap, indent_of
 from adapter.edits.steps import Step
 from adapter.text.diffs import Change, changes
 
 MIN_PARTNER = 60.0
 """Percent alike from which a written line is taken as the new form of a removed one."""
+MIN_KEPT = 1 / 3
+"""Share of the letters of a text that stayed, below which the new one is another text."""
+MIN_KEPT_LETTERS = 4
+"""Of a run of pieces in the middle of a text, from which it is one that stayed and no coincidence."""
 
 
 class OutputLine(NamedTuple):
@@ -66,13 +71,18 @@ class _Merge:
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
         self.indents = IndentMap(
-            ((index, old[index], document.lines[line]) for index, line in self.pairs.items()), (*old, *new)
+            ((index, old[index], document.lines[line]) for index, line in self.pairs.items()),
+            (*old, *new),
+            document.lines,
         )
         self.strips = any(
             old[index] != old[index].rstrip() and document.lines[line] == document.lines[line].rstrip()
             for index, line in self.pairs.items()
         )
         """The model left blanks at ends of lines that the document does not have."""
+        bodies = ((old[index].strip(), document.lines[line].strip()) for index, line in self.pairs.items())
+        self.copied = {written: actual for written, actual in bodies if _is_respelt(written, actual)}
+        """What the model copied, with the document's blanks and plain characters."""
         self.output: list[OutputLine] = []
         self.waiting = list(reversed(self.hunks))
 
@@ -139,6 +149,8 @@ class _Merge:
 
     def _line(self, text: str, partner: int | None, beside: int) -> str:
         moved = self.indents.move(text.rstrip() if self.strips else text, beside)
+        if text.strip() and text.strip() in self.copied:
+            return indent_of(moved) + self.copied[text.strip()] + moved[len(moved.rstrip()) :]
         line = None if partner is None else self.pairs.get(partner)
         if line is None or partner is None:
             return moved
@@ -146,6 +158,11 @@ class _Merge:
         if written == actual:
             return moved
         return indent_of(moved) + merged_text(written, actual, text.strip())
+
+
+def _is_respelt(written: str, actual: str) -> bool:
+    """Whether the two differ in blanks alone, or in typographic characters that only the model has."""
+    return plain_key(written) == plain_key(actual) or (actual.isascii() and line_key(written) == line_key(actual))
 
 
 def _partners(old: Sequence[str], new: Sequence[str], hunk: Change) -> dict[int, int]:
@@ -165,17 +182,53 @@ def _partners(old: Sequence[str], new: Sequence[str], hunk: Change) -> dict[int,
 
 def merged_text(written: str, actual: str, new: str) -> str:
     """``new`` with the document's own spelling where ``written`` was kept: its blanks,
-    its typographic characters, its words where the model made a typing error."""
+    its typographic characters, its words where the model made a typing error.
+
+    What was written anew is never touched: a quote or dash of ``new`` is taken for a kept one
+    only in a run of pieces that stayed, and where it still opens, closes or joins what it did.
+    """
     old_pieces, new_pieces, own_pieces = pieces(written), pieces(new), pieces(actual)
     if [_kind(piece) for piece in old_pieces] != [_kind(piece) for piece in own_pieces]:
         return new
-    merged: list[str] = []
-    for code in LCSseq.opcodes(old_pieces, new_pieces):
-        if code.tag == "equal":
-            merged += own_pieces[code.src_start : code.src_end]
-        elif code.tag == "insert":
-            merged += new_pieces[code.dest_start : code.dest_end]
+    runs = _kept_runs(old_pieces, new_pieces)
+    kept = sum(_letters(old_pieces[run.src_start : run.src_end]) for run in runs)
+    if not kept or kept < MIN_KEPT * _letters(old_pieces) or is_comment(written) != is_comment(new):
+        return new  # another text altogether
+    merged = list(new_pieces)
+    for run in runs:
+        for at, to in zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True):
+            if _kind(old_pieces[at]) != "mark" or _roles(old_pieces, at) & _roles(new_pieces, to):
+                merged[to] = own_pieces[at]
     return "".join(merged)
+
+
+def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
+    """Pieces that stayed: at the beginning, at the end, and elsewhere in runs that hold words."""
+    equal = [code for code in LCSseq.opcodes(old, new) if code.tag == "equal"]
+    return [
+        code
+        for code in equal
+        if code.src_start == code.dest_start == 0
+        or (code.src_end, code.dest_end) == (len(old), len(new))
+        or _letters(old[code.src_start : code.src_end]) >= MIN_KEPT_LETTERS
+    ]
+
+
+def _roles(pieces: Sequence[str], at: int) -> set[str]:
+    """What a mark can be by what is beside it: an apostrophe is no closing quote, a minus no dash."""
+    before = _kind(pieces[at - 1]) if at else "blank"
+    after = _kind(pieces[at + 1]) if at + 1 < len(pieces) else "blank"
+    roles = {
+        "joins": before == after == "word",
+        "opens": before != "word" and after != "blank",
+        "closes": after != "word" and before != "blank",
+        "stands alone": before == after == "blank",
+    }
+    return {role for role, is_possible in roles.items() if is_possible}
+
+
+def _letters(pieces: Sequence[str]) -> int:
+    return sum(len(piece) for piece in pieces if _kind(piece) == "word")
 
 
 def _kind(piece: str) -> str:
@@ -188,6 +241,6 @@ def joined(document: Document, lines: Sequence[OutputLine], first_line: int) -> 
     near = first_line
     for line in lines[:-1]:
         near = near if line.source is None else line.source
-        parts += (line.text, document.end_near(near))
+        parts += (line.text, document.new_end(near) if line.source is None else document.end_near(near))
     parts += [line.text for line in lines[-1:]]
     return "".join(parts)

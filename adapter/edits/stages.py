@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TypeAlias
@@ -49,19 +49,42 @@ Stage: TypeAlias = Callable[[Search, Reading], Iterator[Place]]
 def exact(search: Search, reading: Reading) -> Iterator[Place]:
     """The very characters, anywhere; the new text goes in as written. Lines that begin inside
     the indentation of the document are left to `whole_lines`, which moves the new ones."""
-    if reading.is_whole_lines:
-        return
-    starts = list(occurrences(search.document.view, reading.old))
+    starts = _starts(search.document, reading)
     if "\n" in reading.old and all(_is_indented_less(search.document, reading.old, start) for start in starts):
         return
     for start in starts:
         yield _exact_place(search.document, reading, start)
+    if starts and (last := _without_last_end(search.document.view, reading)) is not None:
+        yield _exact_place(search.document, *last)
 
 
-def literal(search: Search, old: str, new: str) -> Iterator[Place]:
-    """The very characters and nothing else, and ``new`` as it is written: for tools that promise just that."""
-    document = search.document
-    for start in occurrences(document.view, old):
+def _without_last_end(view: str, reading: Reading) -> tuple[Reading, int] | None:
+    """The old text as the last lines of a document that has no line end there: a twin of other places."""
+    old = reading.old.removesuffix("\n")
+    start = len(view) - len(old)
+    if old == reading.old or not view.endswith(old) or view[start - 1 : start] not in ("", "\n"):
+        return None
+    return replace(reading, old=old, new=reading.new.removesuffix("\n")), start
+
+
+def _starts(document: Document, reading: Reading) -> list[int]:
+    """Where the very characters stand, from the beginning to the end of a line when they are whole lines."""
+    starts = occurrences(document.view, reading.old)
+    if not reading.is_whole_lines:
+        return list(starts)
+    return [start for start in starts if are_whole_lines(document.view, start, reading.old)]
+
+
+def are_whole_lines(view: str, start: int, text: str) -> bool:
+    """Whether ``text``, which stands at ``start``, begins and ends where lines do."""
+    end = start + len(text)
+    return view[start - 1 : start] in ("", "\n") and (text.endswith("\n") or view[end : end + 1] in ("", "\n"))
+
+
+def literal(search: Search, reading: Reading) -> Iterator[Place]:
+    """The very characters and nothing else, and the new text as it is written: for tools that promise just that."""
+    document, old, new = search.document, reading.old, reading.new
+    for start in _starts(document, reading):
         first, last = document.line_at(start), document.line_at(start + len(old) - 1)
         written = partial(exact_replacement, document, old, new, first)
         yield Place(start, start + len(old), first, last, written, "exact")
@@ -161,11 +184,12 @@ def within_lines(search: Search, reading: Reading) -> Iterator[Place]:
     if any(word not in view for word in words):
         return
     for match in islice(re.finditer(r"[ \t]+".join(map(re.escape, words)), view), MAX_PLACES):
-        if not (_splits_word(view, match.start()) or _splits_word(view, match.end())):
+        if not (splits_word(view, match.start()) or splits_word(view, match.end())):
             yield _inner_place(search.document, reading, *match.span(), "whitespace")
 
 
-def _splits_word(text: str, at: int) -> bool:
+def splits_word(text: str, at: int) -> bool:
+    """Whether a word goes on before and after ``at``."""
     return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
 
 

@@ -1,168 +1,91 @@
-"""How model families write calls: one file, one format."""
+"""How model families write calls: one file, one format.
+
+A file of this folder with a ``FORMAT`` in it is a format, by the file's name; no other place names it. It is
+loaded when it is asked for, all of them where no format is told.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache, cached_property
+from importlib import import_module
+from pkgutil import iter_modules
 
-from adapter.errors import UsageError
-from adapter.formats.anthropic import FORMAT as _anthropic
-from adapter.formats.apertus import FORMAT as _apertus
-from adapter.formats.apriel import FORMAT as _apriel
-from adapter.formats.base import Format
-from adapter.formats.cohere import FORMAT as _cohere
-from adapter.formats.deepseek_v3 import FORMAT as _deepseek_v3
-from adapter.formats.deepseek_v4 import FORMAT as _deepseek_v4
-from adapter.formats.deepseek_v31 import FORMAT as _deepseek_v31
-from adapter.formats.deepseek_v32 import FORMAT as _deepseek_v32
-from adapter.formats.deepseek_v41 import FORMAT as _deepseek_v41
-from adapter.formats.dots import FORMAT as _dots
-from adapter.formats.ernie45 import FORMAT as _ernie45
-from adapter.formats.firefunction import FORMAT as _firefunction
-from adapter.formats.functionary import FORMAT as _functionary
-from adapter.formats.functionary_v2 import FORMAT as _functionary_v2
-from adapter.formats.functionary_v31 import FORMAT as _functionary_v31
-from adapter.formats.functiongemma import FORMAT as _functiongemma
-from adapter.formats.gemma3 import FORMAT as _gemma3
-from adapter.formats.gemma4 import FORMAT as _gemma4
-from adapter.formats.gigachat3 import FORMAT as _gigachat3
-from adapter.formats.gigachat31 import FORMAT as _gigachat31
-from adapter.formats.gigachat35 import FORMAT as _gigachat35
-from adapter.formats.glm45 import FORMAT as _glm45
-from adapter.formats.glm47 import FORMAT as _glm47
-from adapter.formats.granite import FORMAT as _granite
-from adapter.formats.granite4 import FORMAT as _granite4
-from adapter.formats.granite_20b_fc import FORMAT as _granite_20b_fc
-from adapter.formats.harmony import FORMAT as _harmony
-from adapter.formats.hermes import FORMAT as _hermes
-from adapter.formats.hunyuan_a13b import FORMAT as _hunyuan_a13b
-from adapter.formats.hy_v3 import FORMAT as _hy_v3
-from adapter.formats.hy_v4 import FORMAT as _hy_v4
-from adapter.formats.inkling import FORMAT as _inkling
-from adapter.formats.internlm import FORMAT as _internlm
-from adapter.formats.iquest_q1 import FORMAT as _iquest_q1
-from adapter.formats.jamba import FORMAT as _jamba
-from adapter.formats.k2_horizon import FORMAT as _k2_horizon
-from adapter.formats.kimi_k2 import FORMAT as _kimi_k2
-from adapter.formats.kimi_k3 import FORMAT as _kimi_k3
-from adapter.formats.kimi_k25 import FORMAT as _kimi_k25
-from adapter.formats.lfm2 import FORMAT as _lfm2
-from adapter.formats.ling3 import FORMAT as _ling3
-from adapter.formats.llama3_json import FORMAT as _llama3_json
-from adapter.formats.longcat import FORMAT as _longcat
-from adapter.formats.longcat2 import FORMAT as _longcat2
-from adapter.formats.mimo import FORMAT as _mimo
-from adapter.formats.minicpm import FORMAT as _minicpm
-from adapter.formats.minicpm5 import FORMAT as _minicpm5
-from adapter.formats.minimax_m1 import FORMAT as _minimax_m1
-from adapter.formats.minimax_m2 import FORMAT as _minimax_m2
-from adapter.formats.minimax_m3 import FORMAT as _minimax_m3
-from adapter.formats.mistral import FORMAT as _mistral
-from adapter.formats.muse_glimmer import FORMAT as _muse_glimmer
-from adapter.formats.nemotron import FORMAT as _nemotron
-from adapter.formats.olmo3 import FORMAT as _olmo3
-from adapter.formats.phi4_mini_json import FORMAT as _phi4_mini_json
-from adapter.formats.poolside_v1 import FORMAT as _poolside_v1
-from adapter.formats.pythonic import FORMAT as _pythonic
-from adapter.formats.qwen3_coder import FORMAT as _qwen3_coder
-from adapter.formats.qwen_agent import FORMAT as _qwen_agent
-from adapter.formats.react import FORMAT as _react
-from adapter.formats.seed_oss import FORMAT as _seed_oss
-from adapter.formats.solar_open2 import FORMAT as _solar_open2
-from adapter.formats.spark25 import FORMAT as _spark25
-from adapter.formats.step3 import FORMAT as _step3
-from adapter.formats.step3p5 import FORMAT as _step3p5
-from adapter.formats.tool_elements import FORMAT as _tool_elements
-from adapter.formats.tool_request import FORMAT as _tool_request
-from adapter.formats.xlam import FORMAT as _xlam
+from adapter.reading.format import Format
+from adapter.values.errors import UsageError
 
-FORMATS: dict[str, Format] = {
-    entry.name: entry
-    for entry in (
-        _hermes,
-        _ernie45,
-        _qwen3_coder,
-        _mimo,
-        _llama3_json,
-        _glm45,
-        _glm47,
-        _poolside_v1,
-        _spark25,
-        _iquest_q1,
-        _kimi_k2,
-        _kimi_k25,
-        _kimi_k3,
-        _deepseek_v3,
-        _deepseek_v31,
-        _deepseek_v32,
-        _deepseek_v4,
-        _deepseek_v41,
-        _mistral,
-        _harmony,
-        _pythonic,
-        _gemma4,
-        _functiongemma,
-        _gemma3,
-        _phi4_mini_json,
-        _firefunction,
-        _granite4,
-        _granite,
-        _granite_20b_fc,
-        _internlm,
-        _jamba,
-        _tool_request,
-        _minimax_m1,
-        _olmo3,
-        _minimax_m2,
-        _minimax_m3,
-        _anthropic,
-        _dots,
-        _muse_glimmer,
-        _seed_oss,
-        _step3,
-        _step3p5,
-        _longcat,
-        _longcat2,
-        _hunyuan_a13b,
-        _hy_v3,
-        _hy_v4,
-        _apriel,
-        _nemotron,
-        _tool_elements,
-        _cohere,
-        _lfm2,
-        _minicpm,
-        _minicpm5,
-        _solar_open2,
-        _ling3,
-        _react,
-        _qwen_agent,
-        _xlam,
-        _apertus,
-        _k2_horizon,
-        _gigachat3,
-        _gigachat31,
-        _gigachat35,
-        _inkling,
-        _functionary_v2,
-        _functionary_v31,
-        _functionary,
-    )
-}
-"""All formats by name, in the order in which they are tried."""
+ORDER = (
+    "hermes", "ernie45", "qwen3_coder", "mimo", "llama3_json", "glm45", "glm47", "poolside_v1", "spark25",
+    "iquest_q1", "kimi_k2", "kimi_k25", "kimi_k3", "deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4",
+    "deepseek_v41", "mistral", "harmony", "pythonic", "gemma4", "functiongemma", "gemma3", "phi4_mini_json",
+    "firefunction", "granite4", "granite", "granite_20b_fc", "internlm", "jamba", "tool_request", "minimax_m1",
+    "olmo3", "minimax_m2", "minimax_m3", "anthropic", "dots", "muse_glimmer", "seed_oss", "step3", "step3p5",
+    "longcat", "longcat2", "hunyuan_a13b", "hy_v3", "hy_v4", "apriel", "nemotron", "tool_elements", "cohere", "lfm2",
+    "minicpm", "minicpm5", "solar_open2", "ling3", "react", "qwen_agent", "xlam", "apertus", "k2_horizon",
+    "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary",
+)  # fmt: skip
+"""Where several formats could read a text, or are known by a model's name, the first of these does; where the marks of
+several stand in a template, the last. Formats that are not named here come after these."""
+NOT_FORMATS = {"parser"}
 
-_BY_ALIAS = {alias: entry for entry in FORMATS.values() for alias in (entry.name, *entry.aliases)}
+
+class Formats(Mapping[str, Format]):
+    """All formats by name, in the order in which they are tried."""
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        found = {module.name for module in iter_modules(__path__)} - NOT_FORMATS
+        return (*(name for name in ORDER if name in found), *sorted(found.difference(ORDER)))
+
+    @cached_property
+    def all(self) -> tuple[Format, ...]:
+        """Every format, loaded."""
+        return tuple(self.values())
+
+    def __getitem__(self, name: str) -> Format:
+        if name not in self._names:
+            raise KeyError(name)
+        found: Format = import_module(f"{__name__}.{name}").FORMAT
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
+FORMATS = Formats()
+
+
+NEAREST = 5
+"""Names that are shown in place of an unknown one."""
 
 
 def get_format(name: str) -> Format:
     """The format called ``name`` (or an alias, in any case). Raises UsageError naming the nearest."""
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")
-    found = _BY_ALIAS.get(spelling) or _BY_ALIAS.get(name.strip().lower())
+    if spelling in FORMATS:
+        return FORMATS[spelling]
+    found = _by_alias().get(spelling) or _by_alias().get(name.strip().lower())
     if found is None:
-        near = get_close_matches(spelling, _BY_ALIAS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"unknown format {name!r}; the formats are: {', '.join(FORMATS)}{hint}")
+        near = get_close_matches(spelling, _by_alias(), n=NEAREST, cutoff=0)
+        hint = f" (did you mean {near[0]!r}?)" if get_close_matches(spelling, near) else ""
+        raise UsageError(
+            f"unknown format {name!r}; of {len(FORMATS)} the nearest are {', '.join(near)}{hint}. "
+            "docs/formats.md has all"
+        )
     return found
+
+
+@cache
+def _by_alias() -> dict[str, Format]:
+    return {alias: entry for entry in FORMATS.values() for alias in (entry.name, *entry.aliases)}
 
 
 def guess(model: str | None = None, template: str | None = None) -> str | None:

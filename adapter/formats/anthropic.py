@@ -6,8 +6,8 @@ models trained on transcripts of it write it unasked. See `invoke_tags`.
 
 from __future__ import annotations
 
-from adapter.formats.base import Format
-from adapter.formats.reading.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder
+from adapter.reading.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder
+from adapter.reading.format import Format
 
 
 def encode_result(name: str, content: str, _call_id: str) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import Json, JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.json_body import TaggedJson, only_json
+from adapter.reading.format import Format, Opener
+from adapter.reading.json_body import TaggedJson, only_json
+from adapter.values.events import Json, JsonObject
 
 OPEN, CLOSE = "<|tools_prefix|>", "<|tools_suffix|>"
 THINK, END_THINK, END = "<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end|>"

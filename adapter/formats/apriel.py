@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.formats import hunyuan_a13b
-from adapter.formats.base import Context, Opener, Reading
-from adapter.formats.reading.json_tag import json_tag_reader
-from adapter.formats.reading.source import Reader, Source
+from adapter.reading.bodies.json_tag import json_tag_reader
+from adapter.reading.format import Context, Opener, Reading
+from adapter.reading.source import Reader, Source
 
 SINGULAR = "<tool_call>"
 

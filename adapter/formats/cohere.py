@@ -10,22 +10,36 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from adapter.events import JsonObject
-from adapter.formats.base import Context, Format, Opener, Reading
-from adapter.formats.reading.json_body import TaggedJson, only_json
-from adapter.formats.reading.source import Reader, Source
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.json_body import TaggedJson, only_json
+from adapter.reading.source import Reader, Source
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<|START_ACTION|>", "<|END_ACTION|>"
 THINK, END_THINK = "<|START_THINKING|>", "<|END_THINKING|>"
 ANSWER = ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>")
 RESULT, TURN, END = "<|START_TOOL_RESULT|>", "<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>"
 
+LABEL, FENCE = "Action: ```json", "```"
+
 _read_json = only_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
+_read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """The actions; ``tool_name`` is this format's own key for the name."""
     reading = yield from _read_json(source, span, context)
+    calls = [replace(call, fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
+    return replace(reading, calls=tuple(calls))
+
+
+def read_labelled(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The list of Command R and R+, in a fence after ``Action:``."""
+    if not context.at_line_start:
+        return TEXT
+    reading = yield from _read_labelled(source, span, context)
+    if reading.error is not None or not all(context.tools.match(call.name) for call in reading.calls):
+        return TEXT
     calls = [replace(call, fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
     return replace(reading, calls=tuple(calls))
 
@@ -46,7 +60,7 @@ def encode_result(_name: str, content: str, call_id: str) -> str:
 FORMAT = Format(
     name="cohere",
     aliases=("cohere_command3", "cohere_command4", "cohere2", "command", "command_r", "command_a", "cohere2moe"),
-    openers=(Opener(OPEN, read_actions),),
+    openers=(Opener(OPEN, read_actions), Opener(LABEL, read_labelled)),
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={THINK: END_THINK},

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SECTION, SEPARATOR, STRAYS
+from adapter.reading.bodies.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SECTION, SEPARATOR, STRAYS
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
@@ -47,7 +47,7 @@ FORMAT = Format(
     special_tokens=(CALLS_BEGIN[0], CALLS_END[0], CALL_BEGIN[0], CALL_END[0], SEPARATOR[0], "<think>", "</think>"),
     models=(
         r"cogito.*(?:671b|2\.1)",
-        r"deepseek.*r1(?!.*(?:distill|qwen|llama))",
+        r"deepseek.*r1",
         r"deepseek-?_?(?:chat-?)?v3(?![.p_-]?[1-9](?!\d))",
     ),
     template_marks=("+ '\\n' + '```json'", "<｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import deepseek_v3
-from adapter.formats.reading.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SEPARATOR
+from adapter.reading.bodies.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SEPARATOR
+from adapter.values.events import JsonObject
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

@@ -5,7 +5,7 @@ Format: encoding/encoding_dsv32.py of deepseek-ai/DeepSeek-V3.2; see `dsml`.
 
 from __future__ import annotations
 
-from adapter.formats.reading.dsml import dsml_format
+from adapter.reading.bodies.dsml import dsml_format
 
 FORMAT = dsml_format(
     "deepseek_v32",

@@ -5,7 +5,7 @@ Format: the reference encoder of deepseek-ai/DeepSeek-V4-Flash and DeepSeek-V4-P
 
 from __future__ import annotations
 
-from adapter.formats.reading.dsml import dsml_format
+from adapter.reading.bodies.dsml import dsml_format
 
 FORMAT = dsml_format(
     "deepseek_v4",

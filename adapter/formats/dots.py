@@ -7,8 +7,8 @@ in a section of their own; see `invoke_tags`. JSON in the section is read too.
 
 from __future__ import annotations
 
-from adapter.formats.base import Format
-from adapter.formats.reading.invoke_tags import DOTS, OPENERS, STRAYS, calls_encoder
+from adapter.reading.bodies.invoke_tags import DOTS, OPENERS, STRAYS, calls_encoder
+from adapter.reading.format import Format
 
 
 def encode_result(_name: str, content: str, _call_id: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.formats import phi4_mini_json
-from adapter.formats.base import Opener
 from adapter.formats.phi4_mini_json import WORD, read_functools
+from adapter.reading.format import Opener
 
 
 def encode_result(_name: str, content: str, _call_id: str) -> str:

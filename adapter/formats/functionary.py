@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import TEXT, Context, Format, Opener, Reading
-from adapter.formats.reading.recipient import cut_name, read_arguments, take_name
-from adapter.formats.reading.source import Reader, Source, markers_for, take_marker
+from adapter.reading.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source, markers_for, take_marker
+from adapter.values.events import JsonObject
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
 ALL = "all\n"

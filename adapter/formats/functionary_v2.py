@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import TEXT, Context, Format, Opener, Reading
-from adapter.formats.reading.recipient import cut_name, read_arguments, take_name
-from adapter.formats.reading.source import Reader, Source, markers_for
+from adapter.reading.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source, markers_for
+from adapter.values.events import JsonObject
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 ASSISTANT = FROM + "assistant"

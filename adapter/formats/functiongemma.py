@@ -6,9 +6,9 @@ google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.gemma_call import GemmaCall, encode_call
+from adapter.reading.bodies.gemma_call import GemmaCall, encode_call
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
 RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"

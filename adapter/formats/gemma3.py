@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 
-from adapter.events import JsonObject
-from adapter.formats.base import TEXT, Context, Format, Opener, Reading
 from adapter.formats.pythonic import encode_call
-from adapter.formats.reading.python_calls import PythonBlock, read_list
-from adapter.formats.reading.source import Reader, Source
+from adapter.reading.bodies.python_calls import PythonBlock, read_list
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
 

@@ -7,12 +7,15 @@ prompt. The model stops at ``<|tool_response>``, where the result follows in the
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.gemma_call import GemmaCall, encode_call
+from adapter.reading.bodies.gemma_call import GemmaCall, encode_call
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
 RESULT, TURN, END = "<|tool_response>", "<|turn>", "<turn|>"
+
+
+_read_call = GemmaCall(OPEN, CLOSE, QUOTE)
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
@@ -29,7 +32,8 @@ FORMAT = Format(
         "gemma4_no_thinking",
         "gemma_4",
     ),
-    openers=(Opener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
+    openers=(Opener(OPEN, _read_call, keeps_space=True),),
+    head=_read_call.read_bare,
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={"<|channel>thought": "<channel|>"},

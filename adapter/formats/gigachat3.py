@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import TEXT, Context, Format, Opener, Reading
-from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.source import Reader, Source, markers_for, take_marker
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.json_body import UntaggedJson
+from adapter.reading.source import Reader, Source, markers_for, take_marker
+from adapter.values.events import JsonObject
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
 OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function result" + ROLE_END, "</s>"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import gigachat3
 from adapter.formats.gigachat3 import SHORT
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.formats.gigachat3 import END, MESSAGE_END, NEXT_TURNS
-from adapter.formats.reading.dsml import dsml_format
+from adapter.reading.bodies.dsml import dsml_format
 
 FORMAT = replace(
     dsml_format(

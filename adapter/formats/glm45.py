@@ -13,10 +13,10 @@ reasoning itself::
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.key_value_body import GLM, encode_arguments
-from adapter.formats.reading.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.bodies.key_value_body import GLM, encode_arguments
+from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)
 
@@ -40,7 +40,7 @@ FORMAT = Format(
     encode_calls=encode_calls,
     encode_result=encode_result,
     strays=(*STRAYS, GLM.key_close, GLM.value_close),
-    ends=("<|observation|>", "<|user|>"),
+    ends=("<|observation|>", "<|user|>", "<|begin_of_box|>", "<|end_of_box|>"),
     stops=("<|observation|>", "<|user|>", "<|endoftext|>"),
     special_tokens=(OPEN, CLOSE, *PAIR_TOKENS, "<think>", "</think>"),
     models=(r"glm-?_?4[.-]?[56]", r"glm-?_?4-?moe"),

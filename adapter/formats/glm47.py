@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import glm45
-from adapter.formats.reading.key_value_body import GLM, encode_arguments
-from adapter.formats.reading.tool_call_tag import CLOSE, OPEN
+from adapter.reading.bodies.key_value_body import GLM, encode_arguments
+from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
+from adapter.values.events import JsonObject
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.json_body import only_json
-from adapter.formats.reading.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
+from adapter.reading.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
+from adapter.reading.format import Format, Opener
+from adapter.reading.json_body import only_json
+from adapter.values.events import JsonObject
 
 END = "<|end_of_text|>"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.json_body import UntaggedJson, only_json
+from adapter.reading.format import Format, Opener
+from adapter.reading.json_body import UntaggedJson, only_json
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, RESULT, END = "<function_call>", "</function_call>", "<function_response>", "<|endoftext|>"
 

@@ -20,12 +20,10 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.events import JsonObject
-from adapter.formats.base import CUT_OFF, TEXT, Context, Format, Opener, Reading, Section
-from adapter.formats.reading import invoke_tags
-from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.shapes import Decoded
-from adapter.formats.reading.source import (
+from adapter.reading.bodies import invoke_tags
+from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading, Section
+from adapter.reading.json_body import UntaggedJson
+from adapter.reading.source import (
     Markers,
     Reader,
     Source,
@@ -35,6 +33,8 @@ from adapter.formats.reading.source import (
     take_cut_marker,
     take_marker,
 )
+from adapter.tools.shapes import Decoded
+from adapter.values.events import JsonObject
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
@@ -49,7 +49,14 @@ HEADER_LIMIT = 400
 
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
-_REASONING = Section(is_reasoning=True, ends=ENDS, before=_BEFORE, starts=(_FINAL, ASSISTANT + _FINAL))
+_CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
+_REASONING = Section(
+    is_reasoning=True,
+    ends=ENDS,
+    before=_BEFORE,
+    starts=(_FINAL, ASSISTANT + _FINAL),
+    glued_starts=tuple(ASSISTANT + header for header in _CALL_HEADERS),
+)
 _CONTENT = Section(is_reasoning=False, ends=ENDS, before=_BEFORE)
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
@@ -65,6 +72,11 @@ _HEADER = re.compile(
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
+_STRIPPED = re.compile(r"\s*to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+to=[\w.-]*+\s*+\w*+\s*+")
+_HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_CLOSING = (END, CALL, RETURN)
 _ANY_TOKEN = re.compile(r"<[|\w]*$")
 
 _header_end = Markers(MESSAGE, START, *ENDS)
@@ -76,17 +88,19 @@ _elements = Markers(*invoke_tags.SECTION.opens)
 
 def read_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """What follows ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's text."""
-    if not context.at_line_start:
-        return TEXT
     opening = "".join(span)
+    if not context.at_line_start and opening == CHANNEL:
+        return TEXT
     end = yield from find_ahead(source, _header_end, HEADER_LIMIT)
     text = source.text[source.position : source.position + HEADER_LIMIT + 1]
+    if not context.at_line_start and not _calls_tool(text, end, context):
+        return TEXT
     if end:
         text = text[: text.lower().find(end.lower())]
         if end.lower() != MESSAGE or not _HEADER.fullmatch(opening + text):
-            return _read_broken_header(source, span)
+            return _read_broken_header(source, span, text if end.lower() in _CLOSING else "", end)
     elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
-        return _read_broken_header(source, span)
+        return _read_broken_header(source, span, "", "")
     else:  # a header that is cut off, so that its message never began
         span.append(source.rest())
         return Reading(error=CUT_OFF) if _RECIPIENT.search(opening + text) else Reading(section=_CONTENT)
@@ -119,14 +133,49 @@ def read_rest_of_header(source: Source, span: list[str], context: Context) -> Re
     marker = yield from take_marker(source, _to)
     end = (yield from find_ahead(source, _header_end, HEADER_LIMIT)) if marker else ""
     source.unread("".join(ahead) + marker)
+    if marker and end != MESSAGE:
+        return (yield from _read_without_message(source, span, context))
     if end != MESSAGE:
         return TEXT
     return (yield from read_message(source, span, context))
 
 
-def _read_broken_header(source: Source, span: list[str]) -> Reading:
-    """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that."""
+def _read_without_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
+    while True:
+        ahead = source.text[source.position : source.position + HEADER_LIMIT]
+        found = _STRIPPED.match(ahead)
+        if found is not None or source.final or len(ahead) == HEADER_LIMIT or not _MAY_BE_STRIPPED.fullmatch(ahead):
+            break
+        yield
+    if found is None or context.tools.match(found[1]) is None:
+        return TEXT
+    span.append(found.group())
+    source.position += found.end()
+    reading = yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)
+    return reading.adding("missing-open-tag") if reading.calls else reading
+
+
+def _calls_tool(text: str, end: str, context: Context) -> bool:
+    """Whether ``text`` is the rest of a whole header that calls a tool of the session: then it is no quotation."""
+    header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
+    names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
+    return any(context.tools.match(name.removeprefix("functions.")) for name in names)
+
+
+def _read_broken_header(source: Source, span: list[str], closed: str, end: str) -> Reading:
+    """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that.
+
+    ``closed``: the header's text where ``end`` closes the message, as gpt-oss begins about one turn in 25 at
+    temperature 1 (``<|channel|>??<|end|>``): what is no word is dropped, words are reasoning.
+    """
     named = _KNOWN_CHANNEL.match(source.text, source.position)
+    if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
+        span.append(closed + end)
+        source.position += len(closed) + len(end)
+        return Reading()
+    if span[-1].lower() == CHANNEL and closed and named is None:
+        return Reading(section=_REASONING)
     if span[-1].lower() != CHANNEL or named is None:
         return TEXT
     span.append(named.group())

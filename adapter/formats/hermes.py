@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:
@@ -52,8 +52,8 @@ FORMAT = Format(
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
     models=(
         r"hermes",
-        r"qwen-?(?:2|3(?!\.[5-9]))(?!.*coder)",
-        r"qwen-?2\.5",
+        r"^(?!.*deepseek.*r1).*qwen-?(?:2|3(?!\.[5-9]))(?!.*coder)",
+        r"^(?!.*deepseek.*r1).*qwen-?2\.5",
         r"qwq",
         r"smollm",
         r"mimo-?7b",

@@ -5,9 +5,9 @@ Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `json_tag`.
 
 from __future__ import annotations
 
-from adapter.formats.base import Format
-from adapter.formats.reading.json_tag import list_encoder
-from adapter.formats.reading.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.bodies.json_tag import list_encoder
+from adapter.reading.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.format import Format
 
 
 def encode_result(_name: str, content: str, _call_id: str) -> str:

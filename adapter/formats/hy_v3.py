@@ -15,11 +15,11 @@ other engines hand on it does not::
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading import tool_call_tag, tool_calls_tag
-from adapter.formats.reading.key_value_body import KeyValueBody, PairTags, encode_arguments
-from adapter.formats.reading.section import Section
+from adapter.reading.bodies import tool_call_tag, tool_calls_tag
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<tool_call:opensource>",

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import hy_v3
 from adapter.formats.hy_v3 import OPEN, RESULT, TAGS
-from adapter.formats.reading.key_value_body import encode_arguments
+from adapter.reading.bodies.key_value_body import encode_arguments
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import Json, JsonObject
-from adapter.formats.base import TEXT, BodyReader, Context, Format, Opener, Reading, Section
-from adapter.formats.reading.json_body import TaggedJson, only_json
-from adapter.formats.reading.recipient import take_name
-from adapter.formats.reading.source import Reader, Source, markers_for
+from adapter.reading.bodies.recipient import take_name
+from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading, Section
+from adapter.reading.json_body import TaggedJson, only_json
+from adapter.reading.source import Reader, Source, markers_for
+from adapter.values.events import Json, JsonObject
 
 MODEL, TOOL = "<|message_model|>", "<|message_tool|>"
 THINK, ANSWER, CALL = "<|content_thinking|>", "<|content_text|>", "<|content_invoke_tool_json|>"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.json_body import TaggedJson, only_json
+from adapter.reading.format import Format, Opener
+from adapter.reading.json_body import TaggedJson, only_json
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<|action_start|><|plugin|>", "<|action_end|>"
 SPACED = "<|action_start|> <|plugin|>"

@@ -8,9 +8,9 @@ Format: the detector that sgl-project/sglang has for the family
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 TAGS = PairTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
 

@@ -6,9 +6,9 @@ Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later. Results go 
 
 from __future__ import annotations
 
-from adapter.formats.base import Format
-from adapter.formats.reading.json_tag import list_encoder
-from adapter.formats.reading.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.bodies.json_tag import list_encoder
+from adapter.reading.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.format import Format
 
 RESULT = "<tool_response>"
 

@@ -16,10 +16,10 @@ The prompt opens the reasoning with a tag that says how long it is to be. Result
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.key_value_body import KeyValueBody, PairTags, encode_arguments
-from adapter.formats.reading.section import Section
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<ifm|tool_call>",

@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
-from adapter.events import JsonObject
-from adapter.formats.base import CUT_OFF, TEXT, Context, Format, Reading
-from adapter.formats.reading.json_body import TaggedJson
-from adapter.formats.reading.section import Section
-from adapter.formats.reading.shapes import NAME_KEYS, Decoded
-from adapter.formats.reading.source import Markers, Reader, Source, collect, find_ahead
-from adapter.tools import ToolSet
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Reading
+from adapter.reading.json_body import TaggedJson
+from adapter.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space
+from adapter.tools.definition import ToolSet
+from adapter.tools.shapes import NAME_KEYS, Decoded
+from adapter.values.events import JsonObject
 
 SECTION_OPEN, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"
@@ -33,8 +34,12 @@ CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE = "<|tool_call_begin|>", "<|tool_call_argu
 ID_LIMIT = 300
 """Characters of an id; more is prose with a stray marker in it."""
 
+_read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
 _after_id = Markers(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
+_in_section = Markers(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE)
 _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
+_STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
+_MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+")
 
 
@@ -47,10 +52,14 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     yield from collect(source, _after_id, ahead)
     id_text = "".join(ahead).strip()
     name, fixes = _name_in_id(id_text, context.tools)
+    if not id_text and marker == "{":
+        span.extend(ahead)
+        source.unread(marker)
+        return (yield from _read_json(source, span, context)).adding("foreign-body")
     match marker.lower():
         case "<|tool_call_argument_begin|>":
             span.extend([*ahead, marker])
-        case "{" if ":" in id_text or context.tools.match(name):
+        case "{" if _ID.fullmatch(id_text) and (":" in id_text or context.tools.match(name)):
             span.extend(ahead)
             source.unread(marker)
             fixes.append("missing-inner-tag")
@@ -92,6 +101,10 @@ def _named(reading: Reading, tools: ToolSet) -> Reading:
         if isinstance(name, str) and tools.match(name) is not None:
             rest = {other: value for other, value in call.arguments.items() if other != key}
             return Reading((Decoded(name, rest, call.fixes, call.end),), (*reading.fixes, "name-in-arguments"))
+    if call.name.isdigit():
+        fitting = [tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}]
+        if len(fitting) == 1 and call.arguments:
+            return Reading((replace(call, name=fitting[0].name),), (*reading.fixes, "tool-name"))
     return reading
 
 
@@ -107,6 +120,19 @@ def encode_result(_name: str, content: str, call_id: str) -> str:
     return f"## Return of {call_id}\n{content}"
 
 
+def read_unopened(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """A call in a section without its own opening marker: the id stands right behind the section's."""
+    ahead: list[str] = []
+    yield from skip_space(source, ahead)
+    marker = yield from find_ahead(source, _in_section, ID_LIMIT)
+    id_text = source.text[source.position :].partition(ARGUMENTS_OPEN)[0]
+    is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
+    source.unread("".join(ahead))
+    if not is_unopened:
+        return (yield from _section.read(source, span, context))
+    return (yield from read_call(source, span, context)).adding("missing-open-tag")
+
+
 _section = Section(
     opens=(SECTION_OPEN, MISSPELT_OPEN),
     closes=(SECTION_CLOSE, MISSPELT_CLOSE),
@@ -116,10 +142,37 @@ _section = Section(
     keeps_space=True,
 )
 
+
+def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
+    while True:
+        ahead = source.text[source.position : source.position + ID_LIMIT]
+        found = _STRIPPED.match(ahead)
+        if found is not None or source.final or len(ahead) == ID_LIMIT or not _may_be_stripped(ahead, context):
+            break
+        yield
+    if found is None or context.tools.match(found["name"]) is None:
+        return TEXT
+    return (yield from read_call(source, span, context)).adding("missing-open-tag")
+
+
+def _may_be_stripped(ahead: str, context: Context) -> bool:
+    """Whether ``ahead`` may go on as the id of a call of a tool of the session: any other word is not held back."""
+    word = ahead.strip().removeprefix("functions.").partition(":")[0]
+    begins_id = "functions.".startswith(ahead.strip()) or any(name.startswith(word) for name in context.tools)
+    return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None
+
+
+OPENERS = tuple(
+    replace(opener, read=read_unopened) if opener.marker in (SECTION_OPEN, MISSPELT_OPEN) else opener
+    for opener in _section.openers
+)
+
 FORMAT = Format(
     name="kimi_k2",
     aliases=("kimi",),
-    openers=_section.openers,
+    openers=OPENERS,
+    head=read_stripped,
     encode_calls=encode_calls,
     encode_result=encode_result,
     results=("\n## Return of ",),

@@ -18,11 +18,11 @@ call as one object.
 
 from __future__ import annotations
 
-from adapter.events import Json, JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.element_body import ElementBody, Tags, encode_call
-from adapter.formats.reading.section import Section
-from adapter.schema import type_name
+from adapter.reading.bodies.element_body import ElementBody, Tags, encode_call
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import Format
+from adapter.tools.schema import type_name
+from adapter.values.events import Json, JsonObject
 
 SEP = "<|sep|>"
 

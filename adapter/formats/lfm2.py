@@ -7,10 +7,10 @@ JSON instead, so that a list of objects is read too. Results go back between
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
 from adapter.formats import pythonic
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.python_calls import python_or_json
+from adapter.reading.bodies.python_calls import python_or_json
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_response_start|>"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener, first_of
-from adapter.formats.reading.function_body import read_bare_function
-from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.python_calls import read_list
+from adapter.reading.bodies.function_body import read_bare_function
+from adapter.reading.bodies.python_calls import read_after_python_tag
+from adapter.reading.format import Format, Opener
+from adapter.reading.json_body import UntaggedJson
+from adapter.values.events import JsonObject
 
 PYTHON_TAG = "<|python_tag|>"
 
@@ -34,7 +34,7 @@ FORMAT = Format(
     name="llama3_json",
     aliases=("llama3", "llama", "llama3_1", "llama3_2", "llama3_3", "llama_json", "llama4_json"),
     openers=(
-        Opener(PYTHON_TAG, first_of(read_list, UntaggedJson("parameters", after_marker=True)), keeps_space=True),
+        Opener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
         Opener("<function=", read_bare_function),
     ),
     bare=UntaggedJson("parameters", after_marker=False),
@@ -42,6 +42,9 @@ FORMAT = Format(
     encode_result=encode_result,
     stops=("<|eot_id|>", "<|eom_id|>"),
     special_tokens=(PYTHON_TAG,),
-    models=(r"llama[-_]?3(?!.*(?:nemotron-(?:nano|super|ultra)|firefunction))", r"meta-llama.*3\.[123]"),
+    models=(
+        r"^(?!.*deepseek.*r1).*llama[-_]?3(?!.*(?:nemotron-(?:nano|super|ultra)|firefunction))",
+        r"meta-llama.*3\.[123]",
+    ),
     template_marks=("<|python_tag|>", '{"name": function name, "parameters"', "Environment: ipython"),
 )

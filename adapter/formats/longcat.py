@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Context, Format, Opener, Reading
-from adapter.formats.reading.json_tag import json_tag_reader
-from adapter.formats.reading.key_value_body import KeyValueBody, PairTags
-from adapter.formats.reading.source import Reader, Source, skip_space
+from adapter.reading.bodies.json_tag import json_tag_reader
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags
+from adapter.reading.format import Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source, skip_space
+from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<longcat_tool_call>",

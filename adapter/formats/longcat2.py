@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import longcat
 from adapter.formats.longcat import CLOSE, OPEN, TAGS
-from adapter.formats.reading.key_value_body import encode_arguments
+from adapter.reading.bodies.key_value_body import encode_arguments
+from adapter.values.events import JsonObject
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

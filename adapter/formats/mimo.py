@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import qwen3_coder
 from adapter.formats.qwen3_coder import encode_function
-from adapter.formats.reading.tool_call_tag import CLOSE, OPEN
+from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

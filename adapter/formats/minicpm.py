@@ -15,10 +15,10 @@ the tokens are those of `lfm2`, whose lists of calls are read too::
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
 from adapter.formats import pythonic
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.python_calls import python_or_json
+from adapter.reading.bodies.python_calls import python_or_json
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"

@@ -8,10 +8,10 @@ Format: chat_template.jinja of openbmb/MiniCPM5 as the parsers of ggml-org/llama
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.element_body import encode_call
-from adapter.formats.reading.function_tag import OPENER, TAGS
+from adapter.reading.bodies.element_body import encode_call
+from adapter.reading.bodies.function_tag import OPENER, TAGS
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -6,8 +6,8 @@ the reasoning in the prompt; see `invoke_tags`.
 
 from __future__ import annotations
 
-from adapter.formats.base import Format
-from adapter.formats.reading.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
+from adapter.reading.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
+from adapter.reading.format import Format
 
 
 def encode_result(_name: str, content: str, _call_id: str) -> str:

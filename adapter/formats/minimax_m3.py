@@ -14,10 +14,10 @@ none. The first token is missing now and then, and a blank may stand after a tok
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.nested_elements import NestedElements, encode_call
-from adapter.formats.reading.section import Section
+from adapter.reading.bodies.nested_elements import NestedElements, encode_call
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 TOKEN = "]<]minimax[>["
 OPEN, CLOSE, CALL = f"{TOKEN}<tool_call>", f"{TOKEN}</tool_call>", f"{TOKEN}<invoke"

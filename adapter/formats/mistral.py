@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.events import JsonObject
-from adapter.formats.base import CUT_OFF, TEXT, Context, Format, Opener, Reading
-from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
+from adapter.reading.json_body import UntaggedJson
+from adapter.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 END = "</s>"

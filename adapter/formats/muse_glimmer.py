@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import harmony
 from adapter.formats.harmony import ASSISTANT, MESSAGE, START
-from adapter.formats.reading.invoke_tags import ATEM, OPENERS, STRAYS, calls_encoder
+from adapter.reading.bodies.invoke_tags import ATEM, OPENERS, STRAYS, calls_encoder
+from adapter.values.events import JsonObject
 
 END, END_TURN = "<|eom|>", "<|eot|>"
 

@@ -6,10 +6,30 @@ Llama-3_3-Nemotron-Super-49B-v1_5; see `json_tag`. Nemotron 3 writes `qwen3_code
 
 from __future__ import annotations
 
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.json_tag import json_tag_reader, list_encoder
+from adapter.reading.bodies.json_tag import json_tag_reader, list_encoder
+from adapter.reading.bodies.loose_tags import read_elements
+from adapter.reading.format import Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source, skip_space
 
 OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
+
+
+_read_json = json_tag_reader(OPEN, CLOSE)
+
+
+def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The list, or the element named after the tool that other models put between these tags."""
+    char = yield from skip_space(source, span)
+    if char != "<" or source.text.startswith("</", source.position):
+        return (yield from _read_json(source, span, context))
+    start = len(span)
+    reading = yield from read_elements(source, span, context, CLOSE)
+    if reading.calls:
+        return reading.adding("foreign-body")
+    text = "".join(span[start:])
+    del span[start:]
+    source.unread(text)
+    return (yield from _read_json(source, span, context))
 
 
 def encode_result(_name: str, content: str, _call_id: str) -> str:
@@ -19,7 +39,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 FORMAT = Format(
     name="nemotron",
     aliases=("nemotron_json", "nemotron_nano_v2"),
-    openers=(Opener(OPEN, json_tag_reader(OPEN, CLOSE)),),
+    openers=(Opener(OPEN, read_calls),),
     encode_calls=list_encoder(OPEN, CLOSE),
     encode_result=encode_result,
     strays=(CLOSE,),

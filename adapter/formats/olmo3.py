@@ -15,11 +15,11 @@ import json
 import re
 from dataclasses import replace
 
-from adapter.events import JsonObject
-from adapter.formats.base import CUT_OFF, TEXT, Context, Format, Opener, Reading
-from adapter.formats.reading.invoke_tags import OPENERS
-from adapter.formats.reading.python_calls import python_or_json
-from adapter.formats.reading.source import Reader, Source, skip_space
+from adapter.reading.bodies.invoke_tags import OPENERS
+from adapter.reading.bodies.python_calls import python_or_json
+from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source, skip_space
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import TEXT, Context, Format, Opener, Reading
-from adapter.formats.reading.source import Reader, Source
-from adapter.formats.reading.tool_call_token import CLOSE, OPEN, read_calls, read_list
+from adapter.reading.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source
+from adapter.values.events import JsonObject
 
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
@@ -26,6 +26,7 @@ def read_functools(source: Source, span: list[str], context: Context) -> Reader[
     word = span.pop()
     span.append(word[:-1])
     source.unread(word[-1])
+    context.may_be_text = not context.at_line_start
     reading = yield from read_list(source, span, context)
     is_known = all(context.tools.match(call.name) for call in reading.calls)
     return reading if context.at_line_start or (reading.calls and is_known) else TEXT

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.events import Json, JsonObject
-from adapter.formats.base import Format, Opener, first_of
-from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.python_calls import PythonBlock, read_list
+from adapter.reading.bodies.python_calls import python_or_json, read_after_python_tag, read_list
+from adapter.reading.format import Format, Opener
+from adapter.values.events import Json, JsonObject
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -52,8 +51,8 @@ FORMAT = Format(
     name="pythonic",
     aliases=("llama4_pythonic", "llama4", "llama_4"),
     openers=(
-        Opener(OPEN, PythonBlock(CLOSE), keeps_space=True),
-        Opener(PYTHON_TAG, first_of(read_list, UntaggedJson("parameters", after_marker=True)), keeps_space=True),
+        Opener(OPEN, python_or_json(OPEN, CLOSE, "parameters"), keeps_space=True),
+        Opener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     bare=read_list,
     encode_calls=encode_calls,

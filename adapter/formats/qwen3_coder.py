@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import Json, JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.function_body import read_bare_function
-from adapter.formats.reading.function_tag import OPENER
-from adapter.formats.reading.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.bodies.function_body import read_bare_function
+from adapter.reading.bodies.function_tag import OPENER
+from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.format import Format, Opener
+from adapter.values.events import Json, JsonObject
 
 _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 

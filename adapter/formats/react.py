@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.labelled_lines import labelled_reader
+from adapter.reading.bodies.labelled_lines import labelled_reader
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 

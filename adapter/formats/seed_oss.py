@@ -13,11 +13,11 @@ that of `qwen3_coder`, with values on the line of their tags::
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
 from adapter.formats.qwen3_coder import encode_function
-from adapter.formats.reading.function_body import read_function
-from adapter.formats.reading.section import Section
+from adapter.reading.bodies.function_body import read_inline_function
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<seed:tool_call>", "</seed:tool_call>"
 
@@ -34,7 +34,9 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
     return content
 
 
-_section = Section(opens=(OPEN,), closes=(CLOSE,), call_opens=("<function=", "<function "), read_call=read_function)
+_section = Section(
+    opens=(OPEN,), closes=(CLOSE,), call_opens=("<function=", "<function "), read_call=read_inline_function
+)
 
 FORMAT = Format(
     name="seed_oss",

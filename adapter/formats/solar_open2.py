@@ -12,9 +12,9 @@ The tokens are the tokenizer's own, so that nothing else has to be escaped.
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format, Opener
-from adapter.formats.reading.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.format import Format, Opener
+from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<|tool_call:start|>",

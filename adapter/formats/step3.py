@@ -11,19 +11,20 @@ all on one line.
 
 from __future__ import annotations
 
-from adapter.events import JsonObject
-from adapter.formats.base import Format
-from adapter.formats.reading.call_tokens import (
+from adapter.reading.bodies.call_tokens import (
     CALL_BEGIN,
     CALL_END,
     CALLS_BEGIN,
     CALLS_END,
     SECTION,
     SEPARATOR,
+    STEP_OPENER,
     STEP_TAGS,
 )
-from adapter.formats.reading.call_tokens import STRAYS as TOKEN_STRAYS
-from adapter.formats.reading.element_body import encode_call
+from adapter.reading.bodies.call_tokens import STRAYS as TOKEN_STRAYS
+from adapter.reading.bodies.element_body import encode_call
+from adapter.reading.format import Format
+from adapter.values.events import JsonObject
 
 _OPEN, _SEPARATOR, _CLOSE = CALL_BEGIN[1], SEPARATOR[1], CALL_END[1]
 
@@ -41,7 +42,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 FORMAT = Format(
     name="step3",
     aliases=("step-3",),
-    openers=SECTION.openers,
+    openers=(*SECTION.openers, STEP_OPENER),
     encode_calls=encode_calls,
     encode_result=encode_result,
     results=("<｜tool_outputs_begin｜>", "<｜tool_output_begin｜>"),

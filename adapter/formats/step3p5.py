@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.events import JsonObject
 from adapter.formats import qwen3_coder
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

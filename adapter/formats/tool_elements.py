@@ -19,14 +19,15 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from adapter.events import Json, JsonObject
-from adapter.formats.base import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
-from adapter.formats.reading.bare_value import BareValue, without_line_end
-from adapter.formats.reading.json_body import TaggedJson
-from adapter.formats.reading.shapes import Decoded
-from adapter.formats.reading.source import Reader, Source, markers_for, skip_space, take_marker, take_until
-from adapter.schema import from_text
-from adapter.tools import Tool
+from adapter.reading.bodies.arguments import add_text
+from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
+from adapter.reading.json_body import TaggedJson
+from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker, take_until
+from adapter.tools.definition import Tool
+from adapter.tools.schema import types_of
+from adapter.tools.shapes import Decoded
+from adapter.values.events import Json, JsonObject
 
 KEY_LIMIT = 100
 """Characters of a parameter's opening tag."""
@@ -65,7 +66,7 @@ def _reader_of(name: str) -> BodyReader:
             if not key:
                 return Reading(error=CUT_OFF) if not char else Reading(error=_broken(tool))
             value: list[str] = []
-            ended_by = yield from _value_of(tool.name, key, tuple(tool.properties)).take(source, value, _never)
+            ended_by = yield from _value_of(tool.name, key, _next_keys(tool, key)).take(source, value, _never)
             span.extend(value)
             if ended_by is None:
                 return Reading(error=CUT_OFF)
@@ -74,7 +75,7 @@ def _reader_of(name: str) -> BodyReader:
             if not ended_by:
                 fixes["missing-inner-tag"] = None
                 text = without_line_end(text)
-            arguments[key] = from_text(_without_margins(text), tool.properties.get(key))
+            add_text(arguments, key, _without_margins(text), tool.properties.get(key), fixes)
 
     return read
 
@@ -95,10 +96,16 @@ def _take_key(source: Source, span: list[str]) -> Reader[str]:
 def _value_of(name: str, key: str, keys: tuple[str, ...]) -> BareValue:
     return BareValue(
         closes=[f"</{key}>"],
-        next_opens=[f"<{other}>" for other in keys if other != key],
+        next_opens=[f"<{other}>" for other in keys],
         call_opens=[f"<{name}>"],
         call_closes=[f"</{name}>"],
     )
+
+
+def _next_keys(tool: Tool, key: str) -> tuple[str, ...]:
+    """The parameters whose tags may follow ``key``'s value: a list's may come once for each item."""
+    is_list = "array" in types_of(tool.properties.get(key, {}))
+    return tuple(other for other in tool.properties if other != key or is_list)
 
 
 def _never(_source: Source, _tag: str) -> Reader[bool]:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import json
 
-from adapter.events import JsonObject
 from adapter.formats import mistral
-from adapter.formats.base import Format
-from adapter.formats.reading.json_body import UntaggedJson
-from adapter.formats.reading.tool_call_tag import OPENERS, STRAYS
+from adapter.reading.bodies.tool_call_tag import OPENERS, STRAYS
+from adapter.reading.format import Format
+from adapter.reading.json_body import UntaggedJson
+from adapter.values.events import JsonObject
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

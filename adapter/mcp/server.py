@@ -11,10 +11,10 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from adapter import __version__
-from adapter.errors import UsageError
 from adapter.operations import Effect
-from adapter.tools import Tool
+from adapter.tools.definition import Tool
+from adapter.values.errors import UsageError
+from adapter.values.version import __version__
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:

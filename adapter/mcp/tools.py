@@ -24,11 +24,12 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from adapter.errors import ToolError, UsageError
-from adapter.events import Json, JsonObject
-from adapter.functions import tool as as_tool
 from adapter.operations import Effect
-from adapter.tools import Tool, ToolSet
+from adapter.tools.definition import Tool, ToolSet
+from adapter.tools.functions import performed_by
+from adapter.tools.functions import tool as as_tool
+from adapter.values.errors import ToolError, UsageError
+from adapter.values.events import Json, JsonObject
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -159,7 +160,8 @@ def _named(offered: list[tuple[_Session, Any]], taken: ToolSet) -> Iterator[Tool
             "description": listed.description or listed.title or "",
             "parameters": listed.input_schema,
         }
-        yield as_tool(definition, session.function(listed.name), effect=_effect(listed.annotations))
+        made = as_tool(definition, session.function(listed.name), effect=_effect(listed.annotations))
+        yield performed_by(f"the MCP server {session.server.name!r}", made)
 
 
 def _effect(hints: Any) -> Effect:
@@ -288,7 +290,7 @@ def _accompanied(command: Sequence[str]) -> Sequence[str]:
     """So that nothing of a server is left, whatever it starts and however we end."""
     if os.name != "posix":
         return command
-    from adapter.workspace import supervisor
+    from adapter.workspace.processes import supervisor
 
     return (sys.executable, "-I", "-S", "-X", "utf8", supervisor.__file__, "--accompany", *command)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from adapter.events import Json, JsonObject, ToolResult
+from adapter.values.events import Json, JsonObject, ToolResult
 
 Effect: TypeAlias = Literal["read", "state", "write", "delete", "execute", "network", "skill"]
 """What an operation does to the world: approval is decided by it. ``state`` changes only what
@@ -87,6 +87,8 @@ class CallFunction:
     function: Callable[..., object]
     arguments: JsonObject = field(default_factory=dict)
     effect: Effect = "execute"
+    runner: str = ""
+    """Who performs it, where that is not this program: ``the MCP server 'git'``."""
 
 
 @dataclass(frozen=True, slots=True)

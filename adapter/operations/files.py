@@ -26,6 +26,8 @@ class ReadText:
     max_lines: int | None = None
     max_line_characters: int | None = None
     or_list: bool = False
+    counts_from: Literal[0, 1] = 1
+    """What the caller calls the first line: messages give its numbers back."""
     media: frozenset[MediaKind] = frozenset()
 
 
@@ -52,6 +54,29 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
+class Hunk(Patch):
+    """A patch in a notation of lines, such as a diff: both texts are whole lines.
+
+    Without old text it inserts before ``start_line`` or at the end; with neither it fills an empty file.
+    """
+
+    below: tuple[str, ...] = ()
+    """Lines that stand above its place, from the outermost in, each at an unknown distance. With a
+    ``start_line`` they are what a diff tool found there, and only tell equal places apart."""
+    at_end: bool = False
+    """Its last line is the last one of the file."""
+    final_newline: bool | None = None
+    """Whether the file is to end with a line end, where the notation says so."""
+    others: tuple[Hunk, ...] = ()
+    """What the same text can also be read as; the one that stands in the file was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(Patch):
+    """The file as a whole, in ``new_text``; a line such as ``# ... existing code ...`` stands for lines that stay."""
+
+
+@dataclass(frozen=True, slots=True)
 class PatchNames:
     """What the calling tool names the parts of a patch, for messages; None for what it does not have."""
 
@@ -63,6 +88,9 @@ class PatchNames:
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
 """What a patch is sought in: the text as it was, or as the patches before it left it."""
+
+Edits: TypeAlias = Literal["exact", "tolerant"]
+"""Whether an old text must stand in the file as it was given, or slips that are certain to be such are tolerated."""
 
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 """What a patch without old text does: nothing, fill a new or empty file, or insert at

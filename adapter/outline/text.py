@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from adapter.operations import FileOutline, Item, Section
 from adapter.outline.imports import merge
+from adapter.text.counted import counted
 
 HEADERS: dict[Section, str] = {
     "imports": "imports",
@@ -57,7 +58,9 @@ def outline_text(outline: FileOutline) -> str:
         if (items := [item for item in outline.items if item.section == section])
     ]
     if not parts:
-        parts = [f"({outline.path} declares nothing; it has {outline.total_lines} lines of {outline.language})"]
+        parts = [
+            f"({outline.path} declares nothing; it has {counted(outline.total_lines, 'line')} of {outline.language})"
+        ]
     return "\n\n".join([*parts, *(f"(note: {note})" for note in outline.notes)])
 
 

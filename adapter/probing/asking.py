@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from adapter.events import Json, JsonObject
-from adapter.probing.setups import Setup
 from adapter.probing.tasks import TOOLS, Call, Task, is_valid
+from adapter.prompting.setups import Setup
 from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fields
+from adapter.values.events import Json, JsonObject
 from adapter.wire.answer import Answer
 from adapter.wire.errors import is_error
+from adapter.wire.own_prompt import OwnPrompt
 from adapter.wire.request import Options, Request, translate
 
 MAX_TOKENS = 160
@@ -40,17 +41,18 @@ class Outcome:
 
 
 class Asker:
-    """Asks the tasks of ``client``."""
+    """Asks the tasks of ``client``. ``own``: how its model gets the prompt of its own template."""
 
-    def __init__(self, client: ChatClient, max_tokens: int = MAX_TOKENS) -> None:
-        self._client, self._max_tokens = client, max_tokens
+    def __init__(self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: OwnPrompt | None = None) -> None:
+        self._client, self._max_tokens, self._own = client, max_tokens, own
 
     def ask(self, task: Task, setup: Setup) -> Outcome:
         """Raises TransportError where the server does not take the request, or fails."""
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
         options = Options(
-            format=setup.format, style=setup.style, constraint=setup.constraint, native=setup.native, enforce=enforce,
+            format=setup.format, style=None if setup.own else setup.style, constraint=setup.constraint,
+            native=setup.native, enforce=enforce, own=self._own if setup.own else None,
             waits_for_calls=kind == "llama.cpp",
         )  # fmt: skip
         body: JsonObject = {"messages": list(task.messages), "tools": TOOLS, "parallel_tool_calls": True}

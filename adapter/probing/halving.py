@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.constraints.modes import Constraint
-from adapter.errors import TransportError
 from adapter.probing.asking import Asker, Outcome
 from adapter.probing.profiles import Score
-from adapter.probing.setups import Setup
 from adapter.probing.tasks import TASKS, Task
-from adapter.prompt import Style
+from adapter.prompting.prompt import Style
+from adapter.prompting.setups import Setup
+from adapter.values.errors import TransportError
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
 """(tasks done, setups that go on) after each round, beside the server's own."""
@@ -95,15 +95,18 @@ class Probe:
         return max(whole, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
 
 
-def candidates(format: str, *, can_constrain: bool) -> list[Setup]:
+def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[Setup]:
     """The setups worth trying for a model that is thought to write ``format``, the likeliest first.
 
-    ``required`` is none of them: ``prefer`` admits the same calls, and an answer.
+    ``required`` is none of them: ``prefer`` admits the same calls, and an answer. ``can_own``: the model's own
+    template can describe the tools.
     """
     held = [Setup(format, style, mode) for mode, styles in HELD for style in styles] if can_constrain else []
     free = [Setup(format, style) for style in ("trained", "compact", "small")]
     others = [Setup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
-    return [NATIVE, *free, *held, *others]
+    modes: list[Constraint] = ["off", *(mode for mode, _ in HELD if can_constrain)]
+    own = [Setup(format, constraint=mode, own=True) for mode in modes if can_own]
+    return [NATIVE, *own, *free, *held, *others]
 
 
 HELD: tuple[tuple[Constraint, tuple[Style, ...]], ...] = (

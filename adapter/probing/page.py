@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from jinja2 import Environment, StrictUndefined
 
-from adapter import __version__, resources
 from adapter.probing.halving import Probe, Trial
 from adapter.probing.profiles import Model, Profile
+from adapter.prompting import resources
+from adapter.values.version import __version__
 
 ROW_HEIGHT = 30
 BAR_WIDTH = 360

@@ -16,13 +16,13 @@ from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from adapter import __version__
 from adapter.constraints.modes import Constraint
-from adapter.errors import UsageError
-from adapter.events import Json
-from adapter.probing.setups import Setup
-from adapter.prompt import Style
+from adapter.prompting.prompt import Style
+from adapter.prompting.setups import Setup
 from adapter.upstream.endpoints import Endpoint, get
+from adapter.values.errors import UsageError
+from adapter.values.events import Json
+from adapter.values.version import __version__
 
 
 class _Table(BaseModel):
@@ -59,6 +59,7 @@ class Use(_Table):
     style: Style = "trained"
     constraint: Constraint = "off"
     native: bool = False
+    own: bool = False
 
 
 class Profile(_Table):
@@ -74,7 +75,7 @@ class Profile(_Table):
 
     @property
     def setup(self) -> Setup:
-        return Setup(self.use.format, self.use.style, self.use.constraint, self.use.native)
+        return Setup(self.use.format, self.use.style, self.use.constraint, self.use.native, self.use.own)
 
     def told(self) -> str:
         """One line for the user: which profile is in force."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from jsonschema import Draft202012Validator
 
-from adapter.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject
 
 
 def _tool(name: str, description: str, required: Sequence[str], **properties: Json) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 import sys
@@ -19,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.errors import TransportError, UsageError
+from adapter.prompting.rendering import Template
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of
@@ -27,6 +28,8 @@ from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
 from adapter.upstream.endpoints import Endpoint, without_password
+from adapter.upstream.template_files import TemplateProcess
+from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
 from adapter.wire.request import Options, has_tools, translate
@@ -58,6 +61,8 @@ class Settings:
     """Requests that wait for their turn; one more is refused."""
     stall_s: float = 60.0
     """How long a client may take nothing of its answer."""
+    template: Template | None = None
+    """The chat template that the user names."""
 
 
 def serve(settings: Settings) -> None:
@@ -107,12 +112,15 @@ def _family(host: str) -> socket.AddressFamily:
 def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
     places = Places(settings.max_streams, settings.max_waiting)
-    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile, places)
+    template = TemplateProcess(settings.template) if settings.template else None
+    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile, places, template)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await upstream.open()
+        saying = asyncio.create_task(asyncio.to_thread(upstream.tell_prompt))
         yield
+        saying.cancel()
         await upstream.close()
 
     chat = partial(_chat, upstream, settings.keep_alive_s)

@@ -7,7 +7,7 @@ import asyncio
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 
-from adapter.events import JsonObject
+from adapter.values.events import JsonObject
 from adapter.wire.errors import RequestError
 from adapter.wire.request import read_body
 

@@ -12,10 +12,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.events import Json, JsonObject
 from adapter.server.intake import content_of, json_of
 from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream, UpstreamError
+from adapter.values.events import Json, JsonObject
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Completed, Streamed

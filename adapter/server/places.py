@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from adapter.errors import TransportError
+from adapter.values.errors import TransportError
 
 MAX_STREAMS = 256
 """Requests that the model server answers at a time: as many as vLLM does by itself."""

@@ -11,11 +11,12 @@ from typing import TypeAlias
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
-from adapter.events import JsonObject
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.upstream import Upstream, UpstreamError
+from adapter.values.events import JsonObject
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Completed, Streamed, Writer
+from adapter.wire.own_prompt import PromptFault
 from adapter.wire.request import Request
 from adapter.wire.sse import as_json
 
@@ -74,6 +75,17 @@ class Answering:
     async def exchange(self, send: Send) -> None:
         """Ask the model server and answer the client."""
         raise NotImplementedError
+
+    async def _in_words(
+        self, send: Send, instead: JsonObject | None, body: JsonObject, fault: PromptFault
+    ) -> JsonObject | None:
+        """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
+        if instead is None:
+            message = f"the model's chat template does not take this conversation: {fault}"
+            await self.fail(send, 400, error_object(message, "invalid_request_error"))
+        else:
+            self._upstream.cannot_prompt(fault, body)
+        return instead
 
     async def fail(self, send: Send, status: int, error: JsonObject) -> None:
         retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
@@ -177,7 +189,13 @@ class StreamedAnswer(_Live):
         body: JsonObject | None = self._request.body
         try:
             while body is not None:
-                response = await self._upstream.ask(self._path, body, is_watched=True)
+                try:
+                    response = await self._upstream.ask(self._path, body, is_watched=True)
+                except PromptFault as fault:
+                    body = await self._in_words(send, self._streamed.as_text(), body, fault)
+                    if body is None:
+                        return
+                    continue
                 try:
                     if response.status == 200:
                         await self._translate(send, response)
@@ -230,7 +248,11 @@ class WholeAnswer(Answering):
     async def exchange(self, send: Send) -> None:
         body: JsonObject | None = self._request.body
         while body is not None:
-            response = await self._upstream.ask(self._path, body)
+            try:
+                response = await self._upstream.ask(self._path, body)
+            except PromptFault as fault:
+                body = await self._in_words(send, self._completed.as_text(), body, fault)
+                continue
             try:
                 said = await self._upstream.body_of(response)
             finally:

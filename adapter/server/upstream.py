@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
 import sys
@@ -15,17 +14,20 @@ from functools import partial
 import aiohttp
 import yarl
 
-from adapter.errors import TransportError
-from adapter.events import Json, JsonObject
 from adapter.probing.profiles import setups
+from adapter.prompting.rendering import TemplateFault
 from adapter.server.places import Places
 from adapter.text.secrets import REDACTED
 from adapter.upstream.context import context_of
-from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, get, key_for, recognise
+from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
+from adapter.upstream.own_prompts import Found, OwnPrompts
+from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.transport import constraint_fields
+from adapter.values.errors import TransportError
+from adapter.values.events import Json, JsonObject
 from adapter.wire.answer import DIED
 from adapter.wire.failures import refuses_tools
-from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
+from adapter.wire.own_prompt import Post, PromptFault, Render, sending, way_of
 from adapter.wire.request import Options
 from adapter.wire.sse import as_json, read_json
 
@@ -47,6 +49,8 @@ MAX_TOOLLESS = 1_000
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 """Fields of a request by which llama.cpp's templates open reasoning, or not."""
+
+_JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 _NO_ANSWER = START_ONE.replace(f"; or {BUILT_IN}", "")
 
@@ -88,6 +92,7 @@ class KeyRemover:
 class Upstream:
     """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
     long it may say nothing. ``profile``: of `in_force`. ``places``: for requests that make the model work.
+    ``template``: the user's, for the model's own prompt.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
@@ -99,13 +104,17 @@ class Upstream:
         patience_s: float = SILENCE_S,
         profile: str = "none",
         places: Places | None = None,
+        template: TemplateProcess | None = None,
     ) -> None:
         self.endpoint = Endpoint(base_url)
+        self._template = template
+        self._own = OwnPrompts(self.endpoint, template)
         self.places = places or Places()
         self.patience_s = patience_s
         self._options = options
         self._profile = profile
         self._told: list[str] = []
+        self._said: set[str] = set()
         self._toolless: set[Json] = set()  # models whose server refused the tools that a profile meant for it
         self._known: Known | None = None
         self._known_until = 0.0
@@ -126,6 +135,8 @@ class Upstream:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+        if self._template is not None:
+            self._template.close()
 
     def url(self, path: str) -> str:
         """Where the model server has what our clients call ``path``."""
@@ -145,25 +156,38 @@ class Upstream:
         return KeyRemover((self._key or "").encode())
 
     async def ask(self, path: str, body: JsonObject, *, is_watched: bool = False) -> aiohttp.ClientResponse:
-        """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`."""
-        if is_lazy(body):
-            prompt = await self._prompt(body)
-            path, body = ("/completion", completion_request(body, prompt)) if prompt else (path, without_grammar(body))
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        return await self.send("POST", path, as_json(body), headers, is_watched=is_watched)
+        """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`.
 
-    async def _prompt(self, body: JsonObject) -> str | None:
-        """What llama.cpp's template makes of the messages; None where it cannot say."""
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        response = await self.send("POST", "/apply-template", as_json(template_request(body)), headers)
+        Raises PromptFault where the model's own prompt cannot be had.
+        """
+        steps = sending(path, body)
         try:
-            answer = json.loads(await response.read()) if response.status == 200 else None
-        except (ValueError, aiohttp.ClientError):
+            step = next(steps)
+            while True:
+                step = steps.send(await self._performed(step))
+        except StopIteration as stop:
+            last: Post = stop.value
+        return await self.send("POST", last.path, as_json(last.body), _JSON, is_watched=is_watched)
+
+    async def _performed(self, step: Post | Render) -> Json:
+        """What a step on the way to an answer gives; None where that is no JSON."""
+        if isinstance(step, Render):
+            return await asyncio.to_thread(self._rendered, step)
+        response = await self.send("POST", step.path, as_json(step.body), _JSON)
+        try:
+            return read_json(await self.body_of(response))
+        except ValueError:
             return None
         finally:
             response.close()
-        prompt = answer.get("prompt") if isinstance(answer, dict) else None
-        return prompt if isinstance(prompt, str) else None
+
+    def _rendered(self, step: Render) -> str:
+        if self._template is None:
+            raise PromptFault("no template was named")
+        try:
+            return self._template.render(step.messages, step.tools, step.variables)
+        except TemplateFault as fault:
+            raise PromptFault(str(fault)) from fault
 
     async def send(
         self, method: str, path: str, content: bytes, headers: Mapping[str, str], *, is_watched: bool = False
@@ -208,15 +232,47 @@ class Upstream:
 
     async def options_for(self, body: Json) -> Options:
         """How to translate this request: what the user chose, and what is known of the model."""
-        options = (await self.known()).options
+        known = await self.known()
+        options = known.options
         model = body.get("model") if isinstance(body, dict) else None
+        if options.may_be_own and known.kind is not None:
+            found = await asyncio.to_thread(self._found, str(model or ""))
+            options = replace(options, own=found.own, template=options.template or found.template)
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
-        if options.generation_prompt is None and options.template is not None:
+        if options.generation_prompt is None and options.template is not None and known.kind == "llama.cpp":
             prompt = await self._generation_prompt(body)
             # Raw text, to be read by us: else llama.cpp splits off reasoning by rules of its own, or not.
             options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
         return options
+
+    def _found(self, model: str) -> Found:
+        """How ``model`` gets its own prompt, which is said when it is new."""
+        found = self._own.of(model)
+        of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
+        self._tell_once(f"prompt{of_model}: {found.told}")
+        return found
+
+    def tell_prompt(self) -> None:
+        """Say at the start who will describe the tools, as far as nothing has to be loaded to know that."""
+        if not self._options.may_be_own:
+            self._tell_once("prompt: in words, as asked for")
+            return
+        kind = recognise(self.endpoint.base_url)
+        if kind is not None and (kind != "ollama" or self._template is not None):
+            endpoint = Endpoint(self.endpoint.base_url, kind)
+            self._tell_once(f"prompt: {OwnPrompts(endpoint, self._template).of(first_model(endpoint)).told}")
+
+    def _tell_once(self, note: str) -> None:
+        if note not in self._said:
+            if len(self._said) >= MAX_TOOLLESS:
+                self._said.clear()
+            self._said.add(note)
+            print(note, file=sys.stderr, flush=True)
+
+    def cannot_prompt(self, fault: PromptFault, body: JsonObject) -> None:
+        """Say that a request goes in words, because its own prompt could not be had."""
+        self._tell_once(f"a prompt of the model's own ({way_of(body)}) was refused, so it went in words: {fault}")
 
     def refuses_tools(self, status: int, said: bytes, model: Json) -> bool:
         """Whether the server has no tool calling of its own for ``model``: then its tools go as text from now on."""
@@ -281,8 +337,10 @@ class Upstream:
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             options = _with_props(options, answer)
+            if before is not None and before.options.template != options.template:
+                self._own.forget()
         if kind is not None:
-            endpoint = Endpoint(self.endpoint.base_url, kind)
+            endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
             setup_of, notes = setups(self._profile, endpoint)
             options = replace(options, setup_of=setup_of)
             advice = context_of(endpoint).advice

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
+from adapter.text.counted import counted
+
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
 """Changed lines before times after. rapidfuzz compares 64 of them at a step: some 0.1 s, 50 MB.
@@ -56,7 +58,7 @@ def changed_lines(before: str, after: str) -> str:
         else:
             verb = "added" if change.start == change.end else "changed"
             said.append(f"line {first} {verb}" if first == last else f"lines {first}-{last} {verb}")
-    more = [f"and {len(said) - MAX_SAID} more places"] if len(said) > MAX_SAID else []
+    more = [f"and {counted(len(said) - MAX_SAID, 'more place')}"] if len(said) > MAX_SAID else []
     return ", ".join(said[:MAX_SAID] + more)
 
 

@@ -49,6 +49,18 @@ def truncate(
     return upper + message + lower
 
 
+def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> str:
+    """``text``, truncated, with a line below for each note that it does not say itself; as short as without."""
+    notes = tuple(map(encodable, notes))
+    below = "".join(f"\n(note: {note})" for note in notes if note not in text)
+    shown = truncate(text, max_bytes - len(below.encode()), max_lines)
+    # A note in the middle of a long text may have been cut away.
+    unsaid = "".join(f"\n(note: {note})" for note in notes if note not in shown)
+    if len(unsaid) > len(below):
+        shown = truncate(text, max_bytes - len(unsaid.encode()), max_lines)
+    return shown.removesuffix("\n") + unsaid if unsaid else shown
+
+
 def _ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
     """The text to show before and after the message, as far as the byte budget allows."""
     if len(lines) > head + tail:

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from adapter.constraints.replies import with_reply
-from adapter.errors import UsageError
 from adapter.text.secrets import Secrets
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
+from adapter.values.errors import UsageError
 from adapter.wire.answer import ABANDONED, INCOMPLETE, Answer
 from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.request import Request

@@ -8,17 +8,19 @@ import threading
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
-from adapter.agent import Agent, Observed
-from adapter.approval import Approval, Approver, Decision, decided
+from adapter.agent.agent import Agent, Observed
 from adapter.conversation.session import Done, Query, Run
 from adapter.dialects import get_dialect
-from adapter.errors import UsageError
-from adapter.events import ToolResult, Turn
-from adapter.host import Capability, HostEvent, InnerCall
-from adapter.tools import Tool, ToolSet
+from adapter.operations.approval import Approval, Approver, Decision, decided
+from adapter.operations.capabilities import Capability
+from adapter.tools.definition import Tool, ToolSet
 from adapter.transcripts.transcript import Changed, Header, OwnTool, Recorder, StoredFile
 from adapter.upstream.transport import Chunk
+from adapter.values.errors import UsageError
+from adapter.values.events import ToolResult
+from adapter.values.turn import Turn
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import HostEvent, InnerCall
 
 MAX_FILES = 500
 """Of the workspace that a transcript holds."""
@@ -26,15 +28,15 @@ MAX_BYTES = 1_000_000
 """A transcript holds its workspace; a larger one belongs in a copy made for the recording."""
 
 
-def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> dict[str, StoredFile]:
-    """The files below ``root``, ``cleaned``, by relative path and without `.git` and links.
+def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:
+    """The files below ``root``, ``cleaned``, by relative path and without `.git` and links; ``blank`` as if empty.
 
     Raises UsageError for too many.
     """
     files: dict[str, StoredFile] = {}
     size = 0
     for path in _files(root):
-        content = path.read_bytes()
+        content = b"" if path == blank else path.read_bytes()
         size += len(content)
         if len(files) >= MAX_FILES or size > MAX_BYTES:
             raise UsageError(
@@ -56,14 +58,13 @@ def restore(files: dict[str, StoredFile], root: Path) -> None:
         path.chmod(stored.mode)
 
 
-def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes) -> str:
-    """One hash over the names and the ``cleaned`` contents of all files below ``root``."""
+def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
+    """One hash over the names and the ``cleaned`` contents of all files below ``root``; ``blank`` as if empty."""
     digest = hashlib.sha256()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
-        digest.update(
-            f"{name}\0{hashlib.sha256(cleaned(path.read_bytes())).hexdigest()}\n".encode("utf-8", "surrogateescape")
-        )
+        content = b"" if path == blank else cleaned(path.read_bytes())
+        digest.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -109,10 +110,12 @@ class Recording:
     """Observes an agent and records it; `begin` must be called before the agent runs.
 
     What happens inside a batch or code is recorded when the session has ``Host(events=recording.inner)``.
+    ``file``: what ``recorder`` writes to; in the workspace it counts as an empty file, as it was at first.
     """
 
-    def __init__(self, recorder: Recorder, root: Path) -> None:
+    def __init__(self, recorder: Recorder, root: Path, file: Path | None = None) -> None:
         self._recorder, self._root = recorder, root
+        self._file = file.resolve() if file is not None else None
         self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
         self._tools, self._own = ToolSet(), frozenset[str]()
         self._watches = False
@@ -125,7 +128,7 @@ class Recording:
         workspace = agent.workspace
         own = own_tools(workspace)
         self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
-        self._files = snapshot(self._root, self._cleaned)
+        self._files = snapshot(self._root, self._cleaned, self._file)
         self._watches = any(tool.needs == "agents" or tool.name in self._own for tool in workspace.tools.values())
         self._recorder.header(
             Header(
@@ -137,6 +140,8 @@ class Recording:
                 model=model,
                 server=server,
                 approve=approve,
+                edits=workspace.edits,
+                encoding=workspace.encoding,
                 rules=tuple(map(str, agent.workspace.rules)),
                 known=tuple(workspace.known_tools),
                 own_tools=tuple(map(_definition, own)),
@@ -148,7 +153,7 @@ class Recording:
                 call_turns=agent.limits.call_turns,
                 context_tokens=agent.limits.context_tokens,
                 files=self._files,
-                workspace=workspace_hash(self._root, self._cleaned),
+                workspace=workspace_hash(self._root, self._cleaned, self._file),
             )
         )
 
@@ -160,7 +165,7 @@ class Recording:
             decision = decided(answer)
             with self._writing:
                 self._asked.tools.append(approval.tool)
-                self._recorder.approval(approval.tool, decision.allowed, decision.remember)
+                self._recorder.approval(approval.tool, decision)
             return answer
 
         return recorded
@@ -179,7 +184,7 @@ class Recording:
             return {}, ""
         before = self._files
         try:
-            self._files = snapshot(self._root, self._cleaned)
+            self._files = snapshot(self._root, self._cleaned, self._file)
         except (UsageError, OSError) as error:
             return {}, f"what it changed could not be recorded: {error}"
         now = self._files
@@ -203,7 +208,7 @@ class Recording:
                 self._asked.taken()
                 self._recorder.result(happening, changed if is_given else ({}, ""))
             case Done():
-                self._recorder.end(happening, workspace_hash(self._root, self._cleaned))
+                self._recorder.end(happening, workspace_hash(self._root, self._cleaned, self._file))
             case _:
                 pass
 

@@ -1,53 +1,32 @@
 """Runs transcripts again: the same text through today's parser, session and tools, in a fresh workspace.
 
-Nothing is asked of any server, of a person, of a sub-agent or of a function of the user's: what these gave is in
-the record, with the files that they changed. What comes out must equal what was recorded, in
-every call, result, message and file; the first difference is reported.
+What came from outside is in the record (`adapter.transcripts.recorded`). What comes out must equal what was recorded,
+in every call, result, message and file; the first difference is reported.
 """
 
 from __future__ import annotations
 
-import json
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 
-from adapter.agent import Agent
-from adapter.approval import Approval, Decision, Rule
-from adapter.conversation.session import Limits, Message
-from adapter.dialects import Dialect, get_dialect
-from adapter.errors import ToolError, TransportError, UsageError
-from adapter.events import HasCalls, Json, JsonObject, ToolResult
-from adapter.formats.reading.shapes import as_object
-from adapter.functions import tool
-from adapter.host import Capability, Host, WebAccess
-from adapter.operations import AgentReport, Question, RunAgent
-from adapter.text.secrets import REDACTED
-from adapter.tools import Tool, ToolSet
+from adapter.agent.agent import Agent
+from adapter.conversation.session import Limits
+from adapter.operations.approval import Rule
+from adapter.transcripts.differences import first_difference
 from adapter.transcripts.exchanges import difference
-from adapter.transcripts.recording import Recording, is_outside, restore
+from adapter.transcripts.recorded import Record, RecordedChat, RecordedWorkspace, dialect_of, host_of
+from adapter.transcripts.recording import Recording, restore
 from adapter.transcripts.transcript import (
-    ApprovalLine,
-    CallLine,
-    ChunkLine,
-    EndLine,
-    Header,
     InnerLine,
-    Line,
-    OwnTool,
     Recorder,
     ResultLine,
     Transcript,
 )
-from adapter.upstream.transport import Chunk, Usage
+from adapter.values.errors import TransportError, UsageError
 from adapter.wire.recorded import Exchange, holds_exchanges, read_exchanges
-from adapter.workspace import Workspace
-from adapter.workspace.clock import Clock
-from adapter.workspace.workspace import READ_ONLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,150 +42,6 @@ class Replay:
     @property
     def is_equal(self) -> bool:
         return not self.difference
-
-
-class _RecordedChat:
-    """Answers with a transcript's chunks, in their own boundaries, and stops as the recorded conversation did."""
-
-    def __init__(self, transcript: Transcript) -> None:
-        self._answers = list(transcript.answers())
-        self._end = next((line for line in transcript.lines if isinstance(line, EndLine)), None)
-
-    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
-        if not self._answers:
-            raise TransportError("the conversation asks for one answer more than was recorded")
-        for line in self._answers.pop(0):
-            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens)
-            yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
-        if self._end is not None and not self._answers:
-            if self._end.reason == "interrupted":
-                raise KeyboardInterrupt
-            if self._end.reason == "failed":
-                raise TransportError(self._end.content)
-
-
-class _OutOfReach:
-    """A capability that exists only so that its tools are there: their results are the recorded ones."""
-
-    kinds: Mapping[str, str] = {}
-
-    def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
-        raise ToolError(_unrecorded(f"{len(questions)} questions"))
-
-    def run(self, task: RunAgent, workspace: Workspace) -> AgentReport:  # noqa: ARG002
-        raise ToolError(_unrecorded(f"the sub-agent {task.description!r}"))
-
-
-def _unrecorded(what: str) -> str:
-    return (
-        f"the transcript does not say what {what} gave inside a batch or code, and it cannot be made again: "
-        "record with Host(events=recording.inner), as `adapter run --record` does"
-    )
-
-
-class _Record:
-    """What came from outside: the results of calls, and the user's decisions on the way."""
-
-    def __init__(self, transcript: Transcript, recorder: Recorder, root: Path) -> None:
-        self._recorder, self._root = recorder, root
-        self._decisions = [line for line in transcript.lines if isinstance(line, ApprovalLine)]
-        self._inner = [line for line in transcript.lines if isinstance(line, InnerLine)]
-        self._results = _results(transcript.lines)
-        self._places = {id(line): place for place, line in enumerate(transcript.lines)}
-        self._last_change: dict[str, int] = {}  # by path, the place of the line that made it
-        self._taking = threading.RLock()
-
-    def decide(self, approval: Approval) -> Decision:
-        """The user's next answer about this tool; in a batch other tools may have been asked about before it."""
-        return self._decide(lambda line: line.tool == approval.tool, approval.tool)
-
-    def _decide(self, is_meant: Callable[[ApprovalLine], bool], tool: str) -> Decision:
-        with self._taking:
-            line = next(filter(is_meant, self._decisions), None)
-            if line is not None:
-                self._decisions.remove(line)
-            decision = Decision(line is not None and line.granted, line is not None and line.remembered)
-            self._recorder.approval(line.tool if line is not None else tool, decision.allowed, decision.remember)
-            return decision
-
-    def next_result(self) -> tuple[int, ResultLine | None]:
-        """The result of the next call, with the number of questions before it."""
-        return next(self._results, (0, None))
-
-    def given(self, questions: int, line: ResultLine) -> ToolResult:
-        for _ in range(questions):
-            self._decide(lambda _line: True, "")
-        return self._as_result(line)
-
-    def inner_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
-        """What the same call gave inside a batch or code. Raises ToolError when that was not recorded."""
-        with self._taking:
-            same = (one for one in self._inner if one.arguments == arguments and tools.match(one.name) is tool)
-            line = next(same, None)
-            if line is None:
-                raise ToolError(_unrecorded(tool.name))
-            self._inner.remove(line)
-            for asked in line.asked:
-                self._decide(lambda one, asked=asked: one.tool == asked, asked)  # type: ignore[misc]
-            return self._as_result(line)
-
-    def _as_result(self, line: ResultLine | InnerLine) -> ToolResult:
-        # Calls of a batch end in another order each time, and one may have seen what another had half written:
-        # what was recorded last stays.
-        place = self._places[id(line)]
-        changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= place}
-        self._last_change |= dict.fromkeys(changed, place)
-        restore({name: file for name, file in changed.items() if file is not None}, self._root)
-        for name in (name for name, file in changed.items() if file is None):
-            path = self._root / name
-            if path.resolve().is_relative_to(self._root.resolve()):
-                path.unlink(missing_ok=True)
-        error = None if line.ok else line.content.removeprefix("tool_error: ")
-        return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
-
-
-class _Replayed(Workspace):
-    """A workspace in which what came from outside it comes from the record, the user's answers on the way included."""
-
-    record: _Record
-    own: frozenset[str] = frozenset()
-
-    def continue_as(self, header: Header) -> None:
-        """What a sub-agent has of the session that it is a part of."""
-        self._allowed = READ_ONLY if header.read_only else None
-        self._above = header.above
-        self._policy.granted.update(header.granted)
-        self.tools = self._offered()
-
-    def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
-        if atomic:
-            raise UsageError("a recorded conversation has no batches")
-        results = []
-        for call in turn.calls:
-            questions, line = self.record.next_result()
-            if line is not None and self._outside(call.name, call.arguments) is not None:
-                result = self.record.given(questions, line)
-            else:
-                result = self.run(call.name, call.arguments)
-            results.append(replace(result, call_id=call.id))
-        return results
-
-    def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Clock | None) -> ToolResult:
-        tool = self._outside(name, arguments)
-        if tool is None:
-            return super().run_within(name, arguments, clock)
-        try:
-            return self.record.inner_result(tool, as_object(arguments)[0], self.known_tools)
-        except ToolError as error:
-            return ToolResult(name, ok=False, content=f"tool_error: {error}", error=str(error))
-
-    def _outside(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
-        """The tool of this call, if what it gives comes from the record."""
-        try:
-            tool = self.tools.match(name) or self._resolved_call(name, arguments).tool
-        except ToolError:
-            return None
-        return tool if is_outside(tool, self.own) else None
 
 
 def replay_file(path: Path) -> Replay:
@@ -255,23 +90,25 @@ def run_again(transcript: Transcript) -> Transcript:
         root, state = Path(folder, "workspace"), Path(folder, "state")
         root.mkdir()
         restore(header.files, root)
-        record = _Record(transcript, recorder, root)
+        record = Record(transcript, recorder, root)
         recording = Recording(recorder, root)
-        workspace = _Replayed(
+        workspace = RecordedWorkspace(
             root,
-            _dialect(header),
+            dialect_of(header),
             header.approve,
             record.decide,
             header.known or header.tools,
             state=state,
             rules=[Rule.from_text(text) for text in header.rules],
-            host=_host(header, Path(folder), recording),
+            host=host_of(header, Path(folder), recording),
+            edits=header.edits,
+            encoding=header.encoding,
         )
         workspace.record, workspace.own = record, frozenset(tool.name for tool in header.own_tools)
         workspace.continue_as(header)
         agent = Agent(
             workspace,
-            _RecordedChat(transcript),
+            RecordedChat(transcript),
             format=header.format,
             system=header.system,
             limits=Limits(turns=header.max_turns, call_turns=header.call_turns, context_tokens=header.context_tokens),
@@ -281,114 +118,6 @@ def run_again(transcript: Transcript) -> Transcript:
         with suppress(TransportError):  # recorded as the end
             agent.run(header.task)
     return Transcript.from_text("".join(written))
-
-
-def _dialect(header: Header) -> Dialect:
-    """The recorded tool set: the dialect's own tools, and the user's, of which only the description is left."""
-    own = tuple(_own_tool(tool) for tool in header.own_tools)
-    names = {tool.name for tool in own}
-    try:
-        dialect = get_dialect(header.dialect)
-    except UsageError:
-        if not own:
-            raise
-        dialect = Dialect(header.dialect, header.dialect, ())
-    kept = tuple(tool for tool in dialect.defined if tool.name not in names)
-    classes = [kind for kind in dialect.classes if kind.naming.name not in names]
-    return replace(dialect, classes=classes, defined=(*kept, *own))
-
-
-def _own_tool(recorded: OwnTool) -> Tool:
-    def function(**_arguments: Json) -> str:
-        raise ToolError(_unrecorded(recorded.name))
-
-    definition = {"name": recorded.name, "description": recorded.description, "parameters": recorded.parameters}
-    made = tool(definition, function, effect=recorded.effect)
-    return replace(made, aliases=recorded.aliases, argument_aliases=recorded.argument_aliases)
-
-
-def _host(header: Header, folder: Path, recording: Recording) -> Host:
-    """The capabilities that the session had, none of which is ever asked."""
-    tools = _dialect(header).tools
-    had = {tools[name].needs for name in header.tools if name in tools} if header.known else None
-
-    def has(capability: Capability) -> bool:
-        return had is None or capability in had
-
-    if has("skills"):
-        skill = folder / "skills" / "recorded"
-        skill.mkdir(parents=True)
-        (skill / "SKILL.md").write_text("---\nname: recorded\n---\nIn the transcript.\n", encoding="utf-8")
-    return Host(
-        questions=_OutOfReach() if has("questions") else None,
-        editor="embedded" if has("editor") else None,
-        agents=_OutOfReach() if has("agents") else None,
-        search="embedded" if has("search") else None,
-        docs="embedded" if has("docs") else None,
-        web=WebAccess() if has("web") else None,
-        memory=has("memory"),
-        events=recording.inner,
-        state=str(folder / "state"),
-        skill_folders=(str(folder / "skills"),),
-        media=frozenset(header.media),
-    )
-
-
-def _results(lines: Sequence[Line]) -> Iterator[tuple[int, ResultLine]]:
-    questions = 0
-    for line in lines:
-        if isinstance(line, ApprovalLine):
-            questions += 1
-        elif isinstance(line, ResultLine):
-            yield questions, line
-            questions = 0
-
-
-def first_difference(expected: Transcript, got: Transcript) -> str:
-    """The first line that is not as recorded, in words; "" when all are equal."""
-    if expected.header.workspace and expected.header.workspace != got.header.workspace:
-        return "the workspace could not be restored as it was recorded"
-    # Ids are made from the text of a call: of redacted text they are others.
-    is_redacted = REDACTED in expected.to_text()
-    wanted, found = _compared(expected.lines, is_redacted), _compared(got.lines, is_redacted)
-    for number, (want, have) in enumerate(zip(wanted, found, strict=False), start=1):
-        if want != have:
-            return f"step {number} ({want['kind']}): {_describe_difference(want, have)}"
-    if len(wanted) != len(found):
-        which, rest = ("recorded", wanted[len(found) :]) if len(wanted) > len(found) else ("new", found[len(wanted) :])
-        return f"step {min(len(wanted), len(found)) + 1}: only in the {which} run: {_short(rest[0])}"
-    return ""
-
-
-def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
-    """What must be equal: everything but what is given, text and results inside of others; if redacted not the ids.
-
-    Of questions without a result between them no order is right: calls of a batch run at the same time.
-    """
-    compared: list[Line] = []
-    told = (line for line in lines if not isinstance(line, ChunkLine | InnerLine))
-    for is_question, group in groupby(told, key=lambda line: isinstance(line, ApprovalLine)):
-        compared += sorted(group, key=repr if is_question else lambda _line: "")
-    rows = [line.model_dump(mode="json") for line in compared]
-    if not is_redacted:
-        return rows
-    text = json.dumps(rows)
-    for number, line in enumerate(line for line in lines if isinstance(line, CallLine)):
-        text = text.replace(line.id, f"call_{number}")
-    renamed: list[dict[str, Json]] = json.loads(text)
-    return renamed
-
-
-def _describe_difference(want: dict[str, Json], have: dict[str, Json]) -> str:
-    if want["kind"] != have["kind"]:
-        return f"recorded {_short(want)}, now {_short(have)}"
-    key = next(key for key in want if want[key] != have.get(key))
-    return f"{key}: recorded {_short(want[key])}, now {_short(have.get(key))}"
-
-
-def _short(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:

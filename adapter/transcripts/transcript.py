@@ -18,17 +18,19 @@ that came before it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapter.conversation.session import Done, Limits, Query
-from adapter.errors import UsageError
-from adapter.events import Json, JsonObject, ToolResult, Turn
-from adapter.operations import Effect, MediaKind
+from adapter.operations import Edits, Effect, MediaKind
+from adapter.operations.approval import Decision
 from adapter.text.secrets import Secrets
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject, ToolResult
+from adapter.values.turn import Turn
 
 VERSION = 1
 
@@ -71,6 +73,8 @@ class Header(_Line):
     call_turns: int | None = None
     context_tokens: int | None = None
     approve: str = "yolo"
+    edits: Edits | None = None
+    encoding: str | None = None
     rules: tuple[str, ...] = ()
     """Standing decisions, as `Rule` writes them: ``allow run_command(git status)``."""
     known: tuple[str, ...] = ()
@@ -153,6 +157,13 @@ class ApprovalLine(_Line):
     granted: bool
     remembered: bool = False
     """For the rest of the session."""
+    reason: str = ""
+    content: str | None = None
+    """What the user put in the place of the text that was asked about."""
+
+    @property
+    def decision(self) -> Decision:
+        return Decision(self.granted, self.remembered, self.reason, self.content)
 
 
 class EndLine(_Line):
@@ -196,18 +207,16 @@ class Transcript:
     def to_text(self) -> str:
         return "".join(map(dump_line, (self.header, *self.lines)))
 
-    def answers(self) -> Iterator[list[ChunkLine]]:
-        """The chunks of each answer, in order."""
-        chunks: list[ChunkLine] | None = None
+    @property
+    def answers(self) -> tuple[tuple[ChunkLine, ...], ...]:
+        """The chunks of each answer, in order; of a request that was not answered none."""
+        answers: list[list[ChunkLine]] = []
         for line in self.lines:
             if isinstance(line, RequestLine):
-                if chunks is not None:
-                    yield chunks
-                chunks = []
-            elif isinstance(line, ChunkLine) and chunks is not None:
-                chunks.append(line)
-        if chunks is not None:
-            yield chunks
+                answers.append([])
+            elif isinstance(line, ChunkLine) and answers:
+                answers[-1].append(line)
+        return tuple(map(tuple, answers))
 
 
 def dump_line(line: Header | Line) -> str:
@@ -251,8 +260,16 @@ class Recorder:
         for wrong in turn.invalid:
             self._line(InvalidLine(raw=wrong.raw, error=wrong.error))
 
-    def approval(self, tool: str, granted: bool, remembered: bool = False) -> None:
-        self._line(ApprovalLine(tool=tool, granted=granted, remembered=remembered))
+    def approval(self, tool: str, decision: Decision) -> None:
+        self._line(
+            ApprovalLine(
+                tool=tool,
+                granted=decision.allowed,
+                remembered=decision.remember,
+                reason=decision.reason,
+                content=decision.content,
+            )
+        )
 
     def result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
         self._line(ResultLine(call_id=result.call_id, **_given(result, changed)))

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapter.events import Json
 from adapter.upstream.endpoints import Endpoint, Kind, get
+from adapter.values.events import Json
 
 SMALL = 8_192
 """Tokens: with less, twenty tools and a few files fill an agent's conversation within a dozen turns."""

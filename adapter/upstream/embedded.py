@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from adapter.errors import TransportError, UsageError
 from adapter.upstream.endpoints import Endpoint, get
 from adapter.upstream.weights import fetch_weights, find_weights
+from adapter.values.errors import TransportError, UsageError
 
 __all__ = [
     "INSTALL",

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from adapter.errors import TransportError, UsageError
-from adapter.events import Json
+from adapter.values.errors import TransportError, UsageError
+from adapter.values.events import Json
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
 """``openai`` is any server that has nothing but the OpenAI-compatible interface."""
@@ -97,6 +97,11 @@ def find_endpoint(
         if kind := recognise(url, timeout_s):
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
+        if re.fullmatch(r"[\w-]+", stated.strip()) and stated.strip() != "localhost":  # perhaps a machine's name
+            raise UsageError(
+                f"{stated.strip()!r}{source} is no URL, and no server answers at {url}; expected something like "
+                "http://127.0.0.1:8080/v1"
+            )
         raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}; or {BUILT_IN}.")
     # OLLAMA_HOST is often set for the server's sake only: a hint, not an order.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
@@ -112,17 +117,22 @@ def find_endpoint(
     )
 
 
+_HOST = re.compile(r"[\w.:%-]+")
+"""A name, in any alphabet, or an IP address."""
+
+
 def api_url(url: str) -> str:
     """The base URL of the OpenAI-compatible interface, from a URL as people write it."""
     url = url.strip().strip("\"'")
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_host = bool(_HOST.fullmatch(parts.hostname or ""))
+        is_address = parts.scheme in ("http", "https") and is_host and parts.port != 0
     except ValueError:  # an unclosed bracket, a port that is none
         is_address = False
     if not is_address:
         raise UsageError(
-            f"not a server address: {without_password(url)!r}; expected something like http://127.0.0.1:8080/v1"
+            f"{without_password(url)!r} is no URL of a server; expected something like http://127.0.0.1:8080/v1"
         )
     # A pasted request address, and Ollama's own interface, stand for the server they belong to.
     path = re.sub(r"/(chat/completions|completions|models|api(/chat)?)$", "", parts.path.rstrip("/"))
@@ -208,6 +218,14 @@ def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
     except ValueError:
         content = None
     return Answer(response.status, response.getheader("Server", ""), content)
+
+
+def first_model(endpoint: Endpoint, timeout_s: float = 2.0) -> str:
+    """The name of the first model that a server lists; "" where it lists none."""
+    answer = get(f"{endpoint.base_url}/models", timeout_s)
+    listed = answer.body.get("data") if answer is not None and isinstance(answer.body, dict) else None
+    names = [str(each["id"]) for each in listed or () if isinstance(each, dict) and each.get("id")]
+    return next(iter(names), "")
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:

@@ -15,15 +15,15 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
-from adapter.calls import normalise
 from adapter.constraints.grounding import Evidence, choices_for, offered
 from adapter.conversation.session import Message
 from adapter.dialects.foreign import understood
-from adapter.events import JsonObject
-from adapter.examples import AS_WELL, EXAMPLES, PROGRAMS, Example, nearest
 from adapter.formats.hermes import encode_call
-from adapter.tools import Tool, ToolSet
+from adapter.prompting.examples import AS_WELL, EXAMPLES, PROGRAMS, Example, nearest
+from adapter.tools.calls import normalise
+from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.transport import ChatClient, Chunk, constraint_fields
+from adapter.values.events import JsonObject
 
 MAX_STRING = 400
 """Characters of a string in a call: longer ones are runaways with such models."""

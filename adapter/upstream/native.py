@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adapter.conversation.session import Message
-from adapter.events import JsonObject
 from adapter.formats import get_format
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import ChatClient, Chunk
+from adapter.values.events import JsonObject
 
 
 class NativeChat:

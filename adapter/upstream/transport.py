@@ -1,9 +1,9 @@
 """Talking to a model server: plain text in, plain text out, chunk by chunk.
 
-Nothing here knows about tools: no ``tools`` are ever sent, for half of all
-servers drop them silently and the others turn text into calls by rules of
-their own. What may help is `constraint_fields`, the grammar that the server
-enforces while the model writes.
+Nothing here knows about tools: ``tools`` are sent only for the model's own template to describe them, and
+what comes back is text (`adapter.wire.own_prompt`); for half of all servers drop them silently and the others
+turn text into calls by rules of their own. What may help is what `adapter.upstream.enforcing` gives, the grammar
+that the server enforces while the model writes.
 
 Retries are decided by what failed (`adapter.wire.failures`), never after the first chunk
 has been handed on. Every failure becomes a TransportError that says what was
@@ -12,63 +12,42 @@ tried, what answered and what to do.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
-from adapter.constraints.frames import opening_of
-from adapter.constraints.grammar import gbnf, json_schema
-from adapter.constraints.shapes import Choices
-from adapter.errors import TransportError, UsageError
-from adapter.events import Json, JsonObject
+from adapter.prompting.rendering import TemplateFault
 from adapter.text.secrets import Secrets
-from adapter.tools import Tool, ToolSet
+from adapter.upstream.chunks import INCOMPLETE, Chunk, Usage, read
 from adapter.upstream.context import Context, context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
+from adapter.upstream.enforcing import constraint_fields
+from adapter.upstream.own_prompts import Found, OwnPrompts
 from adapter.upstream.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
+from adapter.upstream.template_files import TemplateProcess
+from adapter.values.errors import TransportError
+from adapter.values.events import Json, JsonObject
 from adapter.wire.failures import UNKNOWN, Failure, failure_of
-from adapter.wire.llama_cpp import as_chat, completion_request, is_lazy, lazy_fields, template_request, without_grammar
+from adapter.wire.own_prompt import Post, PromptFault, Render, sending, streams_lines
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
     from openai.types.chat import ChatCompletionChunk
     from tenacity import RetryCallState
 
-__all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "constraint_fields", "find_endpoint"]
+__all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "Usage", "constraint_fields", "find_endpoint"]
 
 Message: TypeAlias = Mapping[str, Json]
+_Events: TypeAlias = "Stream[ChatCompletionChunk] | _Lines"
+_CHAT = "/v1/chat/completions"
 _T = TypeVar("_T")
-
-INCOMPLETE = "incomplete"
-"""The finish reason of a stream that just stopped: a call in it must be taken as cut off."""
 
 
 REFUSED_PATIENCE_S = 3.0
 """How long a refused connection is tried again: a server may be just starting, but mostly there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What the server counted, in tokens. ``reused``: of the prompt, those that it had read before; None: unsaid."""
-
-    prompt: int
-    written: int = 0
-    reused: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A piece of an answer. The last ones have the ``finish_reason`` and, where the server counts, the ``usage``.
-    ``raw`` is the server's own event."""
-
-    text: str
-    reasoning: str = ""
-    finish_reason: str | None = None
-    raw: JsonObject | None = None
-    usage: Usage | None = None
 
 
 class ChatClient:
@@ -78,6 +57,7 @@ class ChatClient:
     ``api_key``: None takes ``OPENAI_API_KEY``, except for a local server, which never sees it.
     ``timeout_s``: how long a server may stay silent; reading a long prompt takes a slow machine minutes.
     ``patience_s``: how long a server that is still loading, or busy, is asked again.
+    ``template``: fills the user's chat template, where the server fills none.
     """
 
     def __init__(
@@ -88,8 +68,11 @@ class ChatClient:
         api_key: str | None = None,
         timeout_s: float = 600.0,
         patience_s: float = 120.0,
+        template: TemplateProcess | None = None,
     ) -> None:
         self.endpoint = endpoint
+        self.template = template
+        self._own = OwnPrompts(endpoint, template)
         self._model = model
         self._api_key = api_key
         self._timeout_s = timeout_s
@@ -117,6 +100,10 @@ class ChatClient:
         """How much of a conversation the server holds. Has Ollama load the model, which else tells nothing."""
         return context_of(self.endpoint, self.model, load=True)
 
+    def own_prompt(self) -> Found:
+        """How the model gets the prompt that its own template makes. Asks the server, the first time."""
+        return self._own.of(self.model)
+
     def sees_images(self) -> bool | None:
         """Whether the model takes images; None where the server does not tell."""
         return sees_images(self.endpoint, self.model)
@@ -137,17 +124,40 @@ class ChatClient:
         Raises TransportError, at the first ``next`` or later.
         """
         given = {"stop": list(stop) or None, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        body: JsonObject = {
-            "model": self.model,
-            "messages": [dict(message) for message in messages],
-            "stream_options": {"include_usage": True},
-        }
-        body |= {name: value for name, value in given.items() if value is not None} | dict(extra or {})
+        fields = {name: value for name, value in given.items() if value is not None} | dict(extra or {})
+        body = self.body(messages, fields)
         response, first = self._patiently(lambda: self._open(body))
         try:
             yield from self._chunks(response, first)
         finally:
             response.close()
+
+    def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
+        """What is asked for. Asks the server for its model once if none was given."""
+        return {
+            "model": self.model,
+            "messages": [dict(message) for message in messages],
+            "stream_options": {"include_usage": True},
+            **({"return_progress": True} if self.endpoint.kind == "llama.cpp" else {}),
+            **fields,
+        }
+
+    def request(self, body: JsonObject) -> tuple[str, JsonObject]:
+        """The address and the body of a request that streams. May ask what the model's template makes of it."""
+        steps = sending(_CHAT, body)
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(self._performed(step))
+        except StopIteration as stop:
+            last: Post = stop.value
+        except PromptFault as fault:
+            raise TransportError(
+                f"the model's chat template does not take this conversation: {fault}. Leave it out with --prompt words."
+            ) from fault
+        path = last.path
+        address = self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
+        return address, {**last.body, "stream": True}
 
     def close(self) -> None:
         if self._opened is not None:
@@ -165,95 +175,101 @@ class ChatClient:
     # -------------------------------------------------------------- one request
 
     def _client(self) -> OpenAI:
-        from openai import DefaultHttpxClient, OpenAI, Timeout
+        from openai import DefaultHttpxClient, OpenAI
 
         if self._opened is None:
-            local = self.endpoint.is_local
-            self._opened = OpenAI(
-                base_url=self.endpoint.base_url,
-                # The SDK insists on a key; a local server needs none and must not learn the user's.
-                api_key=self._api_key or ("none" if local else os.environ.get("OPENAI_API_KEY", "none")),
-                max_retries=0,
-                timeout=Timeout(self._timeout_s, connect=5.0),
-                # HTTP_PROXY is not meant for this machine.
-                http_client=DefaultHttpxClient(trust_env=not local),
-            )
+            # HTTP_PROXY is not meant for this machine.
+            http = DefaultHttpxClient(trust_env=not self.endpoint.is_local)
+            self._opened = OpenAI(**self.sdk_settings(), http_client=http)
         return self._opened
 
-    def _open(self, body: JsonObject) -> tuple[Stream[ChatCompletionChunk], Json]:
+    def sdk_settings(self) -> dict[str, Any]:
+        """What a client of the SDK is made with, but its HTTP client."""
+        from openai import Timeout
+
+        # The SDK insists on a key; a local server needs none and must not learn the user's.
+        key = self._api_key or ("none" if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY", "none"))
+        timeout = Timeout(self._timeout_s, connect=5.0)
+        return {"base_url": self.endpoint.base_url, "api_key": key, "max_retries": 0, "timeout": timeout}
+
+    def _open(self, body: JsonObject) -> tuple[_Events, Json]:
         """A stream and its first event (None if it has none), so that all that fails until then may be tried again."""
-        client = self._client()
-        prompt = self._prompt(body) if is_lazy(body) else None
-        if prompt is not None:
-            response = self._completion(completion_request({**body, "stream": True}, prompt))
-        else:
-            body = without_grammar(body) if is_lazy(body) else body
-            response = client.chat.completions.create(model="", messages=[], stream=True, extra_body=body)
+        from openai import Stream
+        from openai.types.chat import ChatCompletionChunk
+
+        url, sent = self.request(body)
+        kind = Stream[ChatCompletionChunk]  # also of events that are none of a chat, which `read` takes for such
+        stream = self._client().post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
+        response: _Events = _Lines(stream) if streams_lines(body) else stream
         try:
             return response, next(response, None)
         except BaseException:
             response.close()
             raise
 
-    def _prompt(self, body: JsonObject) -> str | None:
-        """What llama.cpp's template makes of the messages; None where it cannot say."""
+    def _performed(self, step: Post | Render) -> Json:
+        """What a step on the way to an answer gives; what a server refuses, as it says it."""
+        if isinstance(step, Render):
+            if self.template is None:
+                raise PromptFault("no template was named")
+            try:
+                return self.template.render(step.messages, step.tools, step.variables)
+            except TemplateFault as fault:
+                raise PromptFault(str(fault)) from fault
         try:
-            answer = self._client().post(
-                f"{self.endpoint.root}/apply-template", body=template_request(body), cast_to=object
-            )
+            return self._client().post(self.endpoint.root + step.path, body=step.body, cast_to=object)
         except sdk_errors() as error:
             if status_of(error) is None:
                 raise
-            return None
-        prompt = answer.get("prompt") if isinstance(answer, dict) else None
-        return prompt if isinstance(prompt, str) else None
+            return {"error": reason_of(error)}
 
-    def _completion(self, body: JsonObject) -> Stream[ChatCompletionChunk]:
-        """Of llama.cpp's own kind, whose events `_read` takes for those of a chat."""
-        from openai import Stream
-        from openai.types.chat import ChatCompletionChunk
-
-        url, kind = f"{self.endpoint.root}/completion", Stream[ChatCompletionChunk]
-        return self._client().post(url, body=body, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
-
-    def _chunks(self, response: Stream[ChatCompletionChunk], first: Json) -> Iterator[Chunk]:
-        sent_as = response.response.headers.get("content-type", "")
-        if first is None and "event-stream" not in sent_as:
-            raise TransportError(f"{self.endpoint.shown} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
+    def _chunks(self, response: _Events, first: Json) -> Iterator[Chunk]:
+        self.check_first(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
-            chunk = _read(event)
+            chunk = read(event)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
             event = self._next_event(response)
         if not is_finished:
             yield Chunk("", finish_reason=INCOMPLETE)
 
-    def _next_event(self, response: Stream[ChatCompletionChunk]) -> Json:
+    def check_first(self, first: Json, headers: Mapping[str, str]) -> None:
+        """Raises TransportError when what came is no stream. ``first``: the first event, None without any."""
+        sent_as = headers.get("content-type", "")
+        if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
+            raise TransportError(f"{self.endpoint.shown} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
+
+    def _next_event(self, response: _Events) -> Json:
         """None at the end, also where the connection was dropped: what came so far is still of use."""
         try:
             return next(response, None)
         except sdk_errors() as error:
             if is_dropped(error):
                 return None
-            raise self._explained(error) from error
+            raise self.explained(error) from error
 
     # ---------------------------------------------------------------- failures
 
     def _patiently(self, attempt: Callable[[], _T]) -> _T:
-        """What ``attempt`` gives, asked again with growing, random pauses while that may help."""
-        from tenacity import Retrying, retry_if_exception, wait_random_exponential
+        """What ``attempt`` gives, asked again while that may help."""
+        from tenacity import Retrying
 
-        retrying = Retrying(
-            retry=retry_if_exception(lambda error: self._failure(error).retry != "never"),
-            wait=wait_random_exponential(multiplier=0.25, max=5),
-            stop=self._is_out_of_patience,
-            reraise=True,
-        )
         try:
-            return retrying(attempt)
+            return Retrying(**self.patience())(attempt)
         except sdk_errors() as error:
-            raise self._explained(error) from error
+            raise self.explained(error) from error
+
+    def patience(self) -> dict[str, Any]:
+        """Tenacity's settings: growing, random pauses, as long as asking again may help."""
+        from tenacity import retry_if_exception, wait_random_exponential
+
+        return {
+            "retry": retry_if_exception(lambda error: self._failure(error).retry != "never"),
+            "wait": wait_random_exponential(multiplier=0.25, max=5),
+            "stop": self._is_out_of_patience,
+            "reraise": True,
+        }
 
     def _is_out_of_patience(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -272,8 +288,8 @@ class ChatClient:
                 return failure_of(status, str(error))
         return UNKNOWN
 
-    def _explained(self, error: BaseException) -> TransportError:
-        """In the server's own words, which may repeat the key that it was sent."""
+    def explained(self, error: BaseException) -> TransportError:
+        """In the server's own words, which may repeat the key that it was sent. May ask it which models it has."""
         return TransportError(Secrets(os.environ, [self._api_key]).redact(self._explanation(error)))
 
     def _explanation(self, error: BaseException) -> str:
@@ -296,91 +312,17 @@ class ChatClient:
         return f"It has: {', '.join(names[:20]) or 'none'}.{hint}"
 
 
-def _read(event: ChatCompletionChunk) -> Chunk:
-    """One server event, in whatever dialect of the OpenAI interface it is."""
-    raw: JsonObject = event.model_dump(exclude_unset=True, warnings=False) if hasattr(event, "model_dump") else {}
-    raw = as_chat(raw)
-    choices = raw.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    delta = choice.get("delta")
-    delta = delta if isinstance(delta, dict) else {}
-    # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
-    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-    return Chunk(_text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, _usage(raw))
+class _Lines:
+    """The events of a stream that are lines of JSON, as Ollama's own interface has them."""
 
+    def __init__(self, stream: Stream[ChatCompletionChunk]) -> None:
+        self.response = stream.response
+        self._lines = stream.response.iter_lines()
 
-def _usage(raw: JsonObject) -> Usage | None:
-    usage, timings = raw.get("usage"), raw.get("timings")  # llama.cpp says timings without being asked
-    if isinstance(timings, dict) and isinstance(read := timings.get("prompt_n"), int):
-        reused = timings.get("cache_n")
-        reused = reused if isinstance(reused, int) else None
-        return Usage(read + (reused or 0), _count(timings.get("predicted_n")), reused)
-    if isinstance(usage, dict) and isinstance(prompt := usage.get("prompt_tokens"), int):
-        details = usage.get("prompt_tokens_details")
-        reused = details.get("cached_tokens") if isinstance(details, dict) else None
-        return Usage(prompt, _count(usage.get("completion_tokens")), reused if isinstance(reused, int) else None)
-    return None
+    def __next__(self) -> Json:
+        while True:
+            if line := next(self._lines).strip():
+                return json.loads(line)
 
-
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-# ------------------------------------------------------------------ constraints
-
-_TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}
-_TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
-
-
-MAX_VALUE = 200
-"""Characters of a string that is no text of any length. A small model that writes more has lost its way."""
-
-
-def constraint_fields(
-    kind: Kind,
-    tools: ToolSet,
-    choices: Choices | None = None,
-    *,
-    format: str = "hermes",
-    reply: Tool | None = None,
-    several: bool = False,
-    max_string: int | None = MAX_VALUE,
-    max_text: int | None = None,
-) -> JsonObject:
-    """The request fields that make this kind of server write nothing but a call of one of the tools.
-
-    Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
-    With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
-    ``parameters``.
-    """
-    if kind in _TAKES_GBNF:
-        grammar = gbnf(
-            tools,
-            format=format,
-            choices=choices,
-            reply=reply,
-            several=several,
-            max_string=max_string,
-            max_text=max_text,
-        )
-        return {_TAKES_GBNF[kind]: grammar}
-    if kind in _TAKES_JSON_SCHEMA:
-        schema = json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
-        return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
-    return {}
-
-
-def waiting_fields(kind: Kind, tools: ToolSet, *, format: str = "hermes") -> JsonObject:
-    """The fields that leave the model free until it begins a call, which must then be a valid one.
-
-    Empty for a server that cannot wait, and where no grammar can be made.
-    """
-    opening = opening_of(format) if kind == "llama.cpp" else None
-    try:
-        return lazy_fields(gbnf(tools, format=format, max_string=MAX_VALUE, max_text=None), opening) if opening else {}
-    except UsageError:  # too large, or nothing left to choose
-        return {}
+    def close(self) -> None:
+        self.response.close()

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from adapter.errors import TransportError
+from adapter.values.errors import TransportError
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the bytes that are there and the bytes expected."""

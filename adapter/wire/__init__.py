@@ -7,5 +7,5 @@
     answer.feed(chunk), answer.close()       as it streams
     Whole(request).feed(completion)          in one piece
 
-`adapter.server` puts this behind HTTP, `adapter.wrapped` inside an OpenAI client.
+`adapter.server` puts this behind HTTP, `adapter.server.wrapped` inside an OpenAI client.
 """

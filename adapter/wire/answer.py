@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from adapter.calls import is_valid
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.history import Written, is_tame
-from adapter.events import (
+from adapter.formats import get_format
+from adapter.formats.parser import Parser
+from adapter.prompting.neutral import Restoring, in_strings, restore
+from adapter.tools.calls import is_valid
+from adapter.values.events import (
     ContentWasReasoning,
     Event,
     InvalidToolCall,
@@ -24,9 +27,6 @@ from adapter.events import (
     ToolCall,
     ToolCallDelta,
 )
-from adapter.formats import get_format
-from adapter.neutral import Restoring, in_strings, restore
-from adapter.parser import Parser
 from adapter.wire.errors import error_object
 from adapter.wire.memory import Call
 from adapter.wire.recorded import Exchange, RecordedCall

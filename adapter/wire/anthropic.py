@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from adapter.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, is_error, objects_in
 from adapter.wire.sse import as_event
 

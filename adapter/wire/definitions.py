@@ -10,15 +10,12 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from adapter.errors import UsageError
-from adapter.events import Json, JsonObject
-from adapter.schema import resolve_references, types_of
-from adapter.tools import Tool, ToolSet
+from adapter.tools.definition import Tool, ToolSet
+from adapter.tools.references import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, resolved
+from adapter.tools.schema import types_of
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, objects_in
-
-SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
-SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 
 
 def tool_set(definitions: Json) -> ToolSet:
@@ -47,15 +44,12 @@ def _tool(definition: JsonObject, place: str) -> Tool:
 
 
 def typed(schema: JsonObject) -> JsonObject:
-    """``schema`` with the types of its parameters beside the references that hide them: formats that write arguments
-    as bare text are read by these."""
+    """``schema`` with the types of its parameters beside the references that hide them: chat templates show them."""
     named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
     for each in (schema.get("properties") or {}).values() if named else ():
-        branches = [each, *(branch for key in ("anyOf", "oneOf") for branch in each.get(key) or ())]
-        if "type" not in each and any("$ref" in branch for branch in branches):
-            types = sorted(types_of(resolve_references({**each, **named})))
-            if types:
-                each["type"] = types if len(types) > 1 else types[0]
+        types = sorted(types_of(resolved({**each, **named})))
+        if "type" not in each and types:
+            each["type"] = types if len(types) > 1 else types[0]
     return schema
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TypeVar
 
-from adapter.errors import UsageError
-from adapter.events import Json, JsonObject
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
 from adapter.wire.failures import failure_of
 
 

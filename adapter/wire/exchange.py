@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from adapter.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.likeness import MARK, Likeness, around_text, likeness_of
-from adapter.wire.llama_cpp import as_chat
+from adapter.wire.own_prompt import as_chat, streams_lines
 from adapter.wire.request import Request
 from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, as_json, read_json
 
@@ -61,7 +61,8 @@ class Streamed:
         self._request, self._created = request, created
         self._answer = Answer(request, created)
         self.writer = writer or OpenAIWriter()
-        self._reader = reader or EventReader()
+        self._reader_given = reader
+        self._reader = reader or _reader_of(request)
         self._as_chunk = as_chunk or as_chat
         self._as_body = as_body or _as_it_is
         self._like: Likeness | None = None
@@ -88,6 +89,7 @@ class Streamed:
             return None
         self._request = self._request.as_text()
         self._answer = Answer(self._request, self._created)
+        self._reader = type(self._reader_given)() if self._reader_given else _reader_of(self._request)
         return self._as_body(self._request.body)
 
     def feed(self, piece: bytes) -> bytes:
@@ -177,6 +179,10 @@ class Completed:
             return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
         answer = self._whole.feed(completion)
         return self._as_body(answer.body) if isinstance(answer, Request) else (200, answer)
+
+
+def _reader_of(request: Request) -> EventReader | LineReader:
+    return LineReader() if streams_lines(request.body) else EventReader()
 
 
 def _read(data: bytes) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from adapter.events import Json
+from adapter.values.events import Json
 from adapter.wire.sse import as_event, read_json
 
 _CONTENT = b'"content":'

@@ -6,14 +6,21 @@ On the chat endpoint ``grammar_lazy`` is ignored and the grammar strict from the
 
 from __future__ import annotations
 
-from adapter.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject
 
 WORD = 1
 """llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD: the grammar holds from where this text begins."""
 
 _CHAT_ONLY = frozenset(
-    {"messages", "model", "max_tokens", "max_completion_tokens", "stream_options", "chat_template_kwargs", "n", "user"}
-)
+    {
+        "messages", "model", "max_tokens", "max_completion_tokens", "stream_options", "chat_template_kwargs", "n",
+        "user", "tools", "tool_choice", "parallel_tool_calls", "reasoning_format", "reasoning_effort",
+        "response_format",
+    }
+)  # fmt: skip
+_FOR_TEMPLATE = (
+    "messages", "tools", "chat_template_kwargs", "reasoning_format", "reasoning_effort", "add_generation_prompt",
+)  # fmt: skip
 
 
 def is_lazy(body: JsonObject) -> bool:
@@ -28,13 +35,18 @@ def lazy_fields(grammar: str, word: str) -> JsonObject:
 
 def template_request(body: JsonObject) -> JsonObject:
     """The request to ``/apply-template`` for a chat request."""
-    return {key: body[key] for key in ("messages", "chat_template_kwargs") if key in body}
+    return {key: body[key] for key in _FOR_TEMPLATE if key in body}
 
 
 def completion_request(body: JsonObject, prompt: str) -> JsonObject:
     """The request to ``/completion`` for a chat request and its prompt."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
+    match body.get("response_format"):
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            request["json_schema"] = schema
+        case {"type": "json_object"}:
+            request["json_schema"] = {}
     return {**request, "prompt": prompt, **({"n_predict": limit} if limit else {})}
 
 
@@ -55,6 +67,7 @@ def as_chat(answer: Json) -> Json:
         "model": answer.get("model"),
         "choices": [{"index": 0, "delta": text, "message": text, "finish_reason": reason}],
     }
+    made |= {"prompt_progress": answer["prompt_progress"]} if "prompt_progress" in answer else {}
     if reason:
         read, written = answer.get("tokens_evaluated") or 0, answer.get("tokens_predicted") or 0
         made["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

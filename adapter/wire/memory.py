@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
-from adapter.events import JsonObject
+from adapter.values.events import JsonObject
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """(id, name, arguments)."""

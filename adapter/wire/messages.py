@@ -3,7 +3,7 @@
 Everything a template might refuse is evened out: calls and results become text of the
 assistant and of the user, messages of the user that follow one another become one,
 ``developer`` is ``system``. Parts that are no text (images) stay as they are. What tools and users say, and the
-arguments of past calls, is neutralised: nothing in it is a token or a call (`adapter.neutral`).
+arguments of past calls, is neutralised: nothing in it is a token or a call (`adapter.prompting.neutral`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from adapter.conversation.contents import Content, joined
-from adapter.events import Json, JsonObject
-from adapter.formats.base import Format
-from adapter.neutral import in_strings, neutralise, restore
-from adapter.tools import ToolSet
+from adapter.prompting.neutral import in_strings, neutralise, restore
+from adapter.reading.format import Format
+from adapter.tools.definition import ToolSet
+from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
 
@@ -31,7 +31,7 @@ def plain_messages(
     Raises RequestError for what is no conversation.
     """
     if not isinstance(messages, list) or not messages:
-        raise RequestError(f"'messages' must be a list with at least one message, got {_short(messages)}", "messages")
+        raise RequestError(f"'messages' must be a list with at least one message, got {short(messages)}", "messages")
     plain = _with_system(list(_plain(messages, format, tools, memory or Memory())), system)
     if closing:
         plain.append({"role": "user", "content": closing})
@@ -50,10 +50,10 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Mem
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise RequestError(f'{place} must be an object with a "role", got {_short(message)}', place)
-        role, content = message["role"], _content(message.get("content"), place)
+            raise RequestError(f'{place} must be an object with a "role", got {short(message)}', place)
+        role, content = message["role"], content_of(message.get("content"), place)
         if role == "assistant" and message.get("tool_calls"):
-            calls = _calls(message["tool_calls"], f"{place}.tool_calls")
+            calls = calls_of(message["tool_calls"], f"{place}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             written = memory.recall(format.name, content, calls) if isinstance(content, str) else None
             encoded = format.encode_calls([(name, in_strings(again, arguments)) for _, name, arguments in calls])
@@ -61,7 +61,7 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Mem
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
-            text, others = _split(content)
+            text, others = split_texts(content)
             result: Content = format.encode_result(name, neutral(text), call_id)
             yield {"role": "user", "content": joined(result, others, "\n") if others else result}
         else:
@@ -70,7 +70,7 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Mem
             if role == "assistant" and isinstance(content, str):
                 content = memory.recall(format.name, content, []) or content
             if role == "user":
-                content = _with_texts(neutral, content)
+                content = with_texts(neutral, content)
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
 
 
@@ -80,7 +80,7 @@ def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
         message = messages[index]
         if message["role"] not in ("tool", "function"):
             has_results = index < len(messages) - 1 and message.get("tool_calls")
-            calls = _calls(message["tool_calls"], f"messages[{index}].tool_calls") if has_results else []
+            calls = calls_of(message["tool_calls"], f"messages[{index}].tool_calls") if has_results else []
             return [(name, arguments) for _, name, arguments in calls]
     return []
 
@@ -88,19 +88,19 @@ def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
 
 
-def _content(content: Json, place: str) -> Content:
+def content_of(content: Json, place: str) -> Content:
     if content is None:
         return ""
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
         parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
-        text, others = _split(parts)
+        text, others = split_texts(parts)
         return parts if others else text
-    raise RequestError(f"{place}.content must be text, a list of parts or null, got {_short(content)}", place)
+    raise RequestError(f"{place}.content must be text, a list of parts or null, got {short(content)}", place)
 
 
-def _split(content: Content) -> tuple[str, list[Json]]:
+def split_texts(content: Content) -> tuple[str, list[Json]]:
     """The text, and the parts that are none."""
     if isinstance(content, str):
         return content, []
@@ -109,21 +109,21 @@ def _split(content: Content) -> tuple[str, list[Json]]:
     return "\n".join(texts), [part for part, text in zip(content, is_text, strict=True) if not text]
 
 
-def _with_texts(change: Callable[[str], str], content: Content) -> Content:
+def with_texts(change: Callable[[str], str], content: Content) -> Content:
     """``content`` with ``change`` made in its texts."""
     if isinstance(content, str):
         return change(content)
     return [{**part, "text": change(part["text"])} if isinstance(part.get("text"), str) else part for part in content]
 
 
-def _calls(calls: Json, place: str) -> list[Call]:
+def calls_of(calls: Json, place: str) -> list[Call]:
     found = []
     for index, call in enumerate(calls if isinstance(calls, list) else [calls]):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise RequestError(
                 f'{place}[{index}] must be {{"id", "type": "function", "function": {{"name", "arguments"}}}}, '
-                f"got {_short(call)}",
+                f"got {short(call)}",
                 f"{place}[{index}]",
             )
         found.append((str(call.get("id") or ""), function["name"], _arguments(function.get("arguments"))))
@@ -163,6 +163,6 @@ def _joined(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
         yield {**first, "content": content}
 
 
-def _short(value: Json) -> str:
+def short(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."

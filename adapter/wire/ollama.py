@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.conversation.contents import image, image_url
-from adapter.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import checked_as, error_object, is_error, objects_in
 from adapter.wire.sse import as_json
 
@@ -85,6 +85,8 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 def for_ollama(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
     """A translated request for another Ollama: the fields of ``body`` with the plain messages and their constraint."""
+    if "own_prompt" in plain:
+        return {**plain, EXTRA: {key: body[key] for key in NATIVE if key in body}}
     native: JsonObject = {key: body[key] for key in ("model", "stream", *NATIVE) if key in body}
     if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
         native["format"] = plain["response_format"]["json_schema"]["schema"]
@@ -92,6 +94,51 @@ def for_ollama(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
     if plain.get("stop"):
         native["options"] = {**(body.get("options") or {}), "stop": plain["stop"]}
     return native
+
+
+EXTRA = "ollama"
+"""Holds, in a request with the model's own prompt, what Ollama's own clients said besides."""
+
+
+def render_request(body: JsonObject) -> JsonObject:
+    """The request to ``/api/chat`` that only fills the template; see `adapter.wire.own_prompt`."""
+    messages = [_with_calls(message) for message in body["messages"]]
+    native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
+    tools = {"tools": body["tools"]} if body.get("tools") else {}
+    rendering = {"stream": False, "truncate": False, "_debug_render_only": True}
+    return {"model": body.get("model"), "messages": messages, **tools, **native, **rendering}
+
+
+def generate_request(body: JsonObject, prompt: str) -> JsonObject:
+    """The request to ``/api/generate`` for an answer to ``prompt``, as it stands."""
+    native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("keep_alive", "format")}
+    given = {own: body[name] for own, name in OPTIONS.items() if body.get(name) is not None}
+    limit = body.get("max_completion_tokens")
+    options = {**((body.get(EXTRA) or {}).get("options") or {}), **given, **({"num_predict": limit} if limit else {})}
+    if isinstance(options.get("stop"), str):
+        options["stop"] = [options["stop"]]
+    match body.get("response_format"):
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            native["format"] = schema
+        case {"type": "json_object"}:
+            native["format"] = "json"
+    stream = body.get("stream") is True
+    return {"model": body.get("model"), "prompt": prompt, "raw": True, "stream": stream, "options": options, **native}
+
+
+def _with_calls(message: JsonObject) -> JsonObject:
+    """A message of a conversation with calls, in Ollama's shape."""
+    made = _native_message({**message, "content": message.get("content") or ""})
+    if message.get("reasoning_content"):
+        made["thinking"] = message["reasoning_content"]
+    if message.get("tool_calls"):
+        made["tool_calls"] = [
+            {"id": call["id"], "function": {"index": number, **call["function"]}}
+            for number, call in enumerate(message["tool_calls"])
+        ]
+    if message["role"] == "tool":
+        made |= {"tool_name": message.get("name"), "tool_call_id": message.get("tool_call_id")}
+    return made
 
 
 def _native_message(message: JsonObject) -> JsonObject:
@@ -110,6 +157,8 @@ def as_chunk(line: Json) -> Json:
     if is_error(line):
         error = line["error"]
         return line if isinstance(error, dict) else error_object(str(error), "upstream_error")
+    if isinstance(line, dict) and isinstance(line.get("response"), str):  # of /api/generate
+        line = {**line, "message": {"content": line["response"], "thinking": line.get("thinking")}}
     if not isinstance(line, dict) or not isinstance(line.get("message"), dict):
         return line
     message = line["message"]
@@ -128,7 +177,7 @@ def as_completion(answer: Json) -> Json:
     chunk = as_chunk(answer)
     if isinstance(chunk, dict) and chunk.get("choices"):
         (choice,) = chunk["choices"]
-        chunk["choices"] = [{"index": 0, "message": choice["delta"], "finish_reason": choice["finish_reason"]}]
+        chunk["choices"] = [{**choice, "message": choice["delta"]}]
     return chunk
 
 

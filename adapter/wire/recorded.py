@@ -16,11 +16,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapter.constraints.replies import with_reply
-from adapter.errors import UsageError
-from adapter.events import JsonObject, Turn
-from adapter.parser import parse
-from adapter.policy import APPROVED
-from adapter.tools import ToolSet
+from adapter.formats.parser import parse
+from adapter.reading.policy import APPROVED
+from adapter.tools.definition import ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.events import JsonObject
+from adapter.values.turn import Turn
 
 
 class RecordedCall(BaseModel):

@@ -17,18 +17,20 @@ from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
-from adapter.errors import UsageError
-from adapter.events import Json, JsonObject
 from adapter.formats import get_format, guess
-from adapter.policy import APPROVED, get_policy
-from adapter.probing.setups import Setup
-from adapter.prompt import system_prompt
-from adapter.tools import Tool, ToolSet
+from adapter.prompting.prompt import system_prompt
+from adapter.prompting.setups import Setup
+from adapter.reading.policy import APPROVED, get_policy
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.messages import last_calls, plain_messages
+from adapter.wire.own_messages import own_definitions, own_messages
+from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -36,6 +38,9 @@ CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
+
+_OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
+"""What a client says to us, or is not to say at all."""
 
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Fields by which a client or we make a server write one thing and nothing else."""
@@ -99,6 +104,8 @@ class Options:
     a call. ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
     conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
     `adapter.constraints.grounding`).
+    ``prompt``: whether the model is told of its tools by its own template, one of `PROMPT_MODES`; a ``style`` or
+    ``prompts`` mean words. ``own``: how it gets that prompt; None where it cannot.
     ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
     read here. ``setup_of``: what is known to be best for the model that a request names.
     ``memory``: of what the model wrote, for the calls that clients send back."""
@@ -109,6 +116,8 @@ class Options:
     """What the model is really called, where requests may name it as they like."""
     style: str | None = None
     prompts: str | None = None
+    prompt: str = "auto"
+    own: OwnPrompt | None = None
     policy: str = "safe"
     stream_arguments: bool = False
     constraint: Constraint | None = None
@@ -127,6 +136,11 @@ class Options:
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
 
+    @property
+    def may_be_own(self) -> bool:
+        """Whether nothing was said that means words."""
+        return self.prompt != "words" and not self.style and not self.prompts
+
     def for_model(self, model: str) -> Options:
         """With what is known of the model, as far as nothing else was said."""
         setup = self.setup_of(model) if self.setup_of else None
@@ -135,7 +149,7 @@ class Options:
         return replace(
             self,
             format=self.format or setup.format,
-            style=self.style or setup.style,
+            style=self.style or (None if setup.own else setup.style),
             constraint=self.constraint or (setup.constraint if setup.constraint != "off" else None),
             native=setup.native and self.format is None and self.constraint is None,
         )
@@ -145,6 +159,10 @@ def checked(options: Options) -> Options:
     """``options``, if they can be used: raises UsageError at the start rather than with each request."""
     get_policy(options.policy)
     get_constraint(options.constraint)
+    if options.prompt not in PROMPT_MODES:
+        raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
+    if options.prompt == "own" and (options.style or options.prompts):
+        raise UsageError("a style, or prompts of your own, describe tools in words: leave out --prompt own")
     format = get_format(options.format or DEFAULT_FORMAT).name
     system_prompt(CLIENTS_TOOLS, format, _style(options), tools=[{"name": "any"}], prompts=options.prompts)
     return replace(options, format=format) if options.format else options
@@ -236,20 +254,11 @@ def translate(body: JsonObject, options: Options) -> Request:
         return _native(body, described, allowed, options)
     constraint = _constraint(body, options, must_call) if allowed else "off"
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
-    # All tools are described although only some may be called now: a beginning that stays the same is cached.
-    shown = ToolSet([*described.values(), reply]) if reply else described
-    system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
-    order = _order(allowed, must_call, parallel, described)
-    messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
-    plain = {key: value for key, value in body.items() if key not in ("tools", "tool_choice", "parallel_tool_calls")}
-    plain = {**options.fields, **plain, "messages": messages}
-    if allowed and format.stops:
-        plain["stop"] = _stops(body.get("stop"), format.stops)
-    policy = options.policy
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (options.grounded or options.ground):
         choices = conversational(allowed, body.get("messages") or [], options.ground)
+    enforced: JsonObject = {}
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and body.get("parallel_tool_calls") is True
@@ -258,13 +267,40 @@ def translate(body: JsonObject, options: Options) -> Request:
             enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
-        plain |= enforced
-        policy = APPROVED.name if enforced else policy  # what the server enforces may be a call without markers
+    # All tools are described although only some may be called now: a beginning that stays the same is cached.
+    shown = ToolSet([*described.values(), reply]) if reply else described
+    order = _order(allowed, must_call, parallel, described)
+    plain = {key: value for key, value in body.items() if key not in _OURS}
+    own = None if options.own is None or not options.may_be_own else own_prompt_for(body, options.own)
+    if own is not None:
+        # Words that are none of the template's only where nothing else holds the model to what was asked for.
+        is_free = not must_call and len(allowed) == len(described)
+        order = "" if is_free or (enforced and constraint == "required") else order
+        told = own_messages(body.get("messages"), own.traits, format, described, closing=order, memory=options.memory)
+        messages = told.messages
+        if allowed:
+            plain["tools"] = own_definitions(body.get("tools"), shown, format)
+        if "llama.cpp" in (own.way, own.server):
+            plain["preserved_tokens"] = list(format.special_tokens)
+        plain = marked({**options.fields, **plain, "messages": messages}, own, told.written)
+    elif options.prompt == "own":
+        raise RequestError(NOT_OWN, "tools")
+    else:
+        system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
+        messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
+        plain = {**options.fields, **plain, "messages": messages}
+    if allowed and format.stops:
+        plain["stop"] = _stops(body.get("stop"), format.stops)
+    plain |= enforced
+    policy = APPROVED.name if enforced else options.policy  # what is enforced may be a call without markers
     opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
-    if options.enforce and opening and _is_plain(messages):
+    if options.enforce and opening and (own is not None or _is_plain(messages)):
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
             grammar = options.enforce(allowed, choices, format=format.name)["grammar"]
             plain |= lazy_fields(grammar, opening) if begins_with(grammar, opening) else {}
+    before = options.generation_prompt
+    if own is not None and own.way != "vllm" and before is None:
+        before = own.traits.generation_prompt
     is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
     return Request(
         body=plain,
@@ -275,7 +311,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         stream_arguments=options.stream_arguments,
         policy=policy,
         turn=_turn(messages),
-        generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else options.generation_prompt,
+        generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else before,
         is_restricted=len(allowed) < len(described),
         reply=reply if may_reply else None,
         memory=options.memory,
@@ -285,6 +321,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         enforce=options.enforce,
         choices=choices,
         made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
+        as_text=partial(translate, body, replace(options, own=None)) if own and options.prompt == "auto" else None,
     )
 
 

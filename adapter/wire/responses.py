@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
-from adapter.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, is_error, objects_in
 from adapter.wire.sse import PING, as_event
 

@@ -10,7 +10,7 @@ import json
 
 from pydantic_core import from_json, to_json
 
-from adapter.events import Json
+from adapter.values.events import Json
 
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"

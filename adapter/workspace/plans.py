@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from adapter.operations import (
     Copy,
@@ -30,19 +30,39 @@ from adapter.operations import (
     WriteText,
 )
 from adapter.text.visible import visible
-from adapter.workspace import files, hosted, moves, outlines, programs, reading, search, shell, tree
-from adapter.workspace.clock import Clock
-from adapter.workspace.desk import Desk
-from adapter.workspace.planned import Plan
+from adapter.values.errors import ToolError
+from adapter.workspace.changes.planned import Plan
+from adapter.workspace.files import files, moves, outlines, reading, search, tree
+from adapter.workspace.files.desk import Desk
+from adapter.workspace.files.drafts import draft_of, with_text
+from adapter.workspace.hosted.session import Hosted
+from adapter.workspace.hosted.session import plan as plan_hosted
+from adapter.workspace.processes import programs, shell
+from adapter.workspace.processes.clock import Clock
+
+Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
+Change: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
+Program: TypeAlias = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
 
 
-def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
+def plan(desk: Desk, operation: Operation, hosted: Hosted | None = None, clock: Clock | None = None) -> Plan:
     """Raises ToolError when it is clear beforehand that the operation cannot be done.
 
-    ``clock``: of the code that makes the call; it stands still while the user answers.
+    ``hosted``: what the session has beyond files, None where there is no session. ``clock``: of the code that
+    makes the call; it stands still while the user answers.
     """
     if isinstance(operation, HostOperation):
-        return hosted.plan(desk, operation, clock)
+        if hosted is None:
+            raise ToolError("this needs a session, and there is none here")
+        return plan_hosted(desk, hosted, operation, clock)
+    if isinstance(operation, Reading):
+        return _plan_reading(desk, operation)
+    if isinstance(operation, Change):
+        return _plan_change(desk, operation)
+    return _plan_program(desk, operation)
+
+
+def _plan_reading(desk: Desk, operation: Reading) -> Plan:
     root = desk.root
     match operation:
         case ReadText():
@@ -61,6 +81,13 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
             return Plan(f"outline {visible(operation.path)}", lambda: outlines.read_outline(root, operation))
         case FindSymbols():
             return Plan(f"find {visible(operation.pattern)}", lambda: outlines.find_symbols(root, operation))
+        case _:
+            assert_never(operation)
+
+
+def _plan_change(desk: Desk, operation: Change) -> Plan:
+    root = desk.root
+    match operation:
         case WriteText():
             return _file_plan(desk, files.plan_write(desk, operation))
         case PatchText():
@@ -75,6 +102,13 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
             return Plan(moves.check_move(root, operation), lambda: moves.move(desk, operation))
         case Copy():
             return Plan(moves.check_copy(root, operation), lambda: moves.copy(desk, operation))
+        case _:
+            assert_never(operation)
+
+
+def _plan_program(desk: Desk, operation: Program) -> Plan:
+    root = desk.root
+    match operation:
         case RunCommand():
             summary = f"run in {visible(operation.cwd)}: {visible(operation.command, keep=chr(10))}"
             return Plan(summary, lambda: shell.run_command(root, operation, desk.confinement))
@@ -94,4 +128,12 @@ def plan(desk: Desk, operation: Operation, clock: Clock | None = None) -> Plan:
 
 
 def _file_plan(desk: Desk, change: files.FileChange) -> Plan:
-    return Plan(change.summary, lambda: change.commit(desk), change.diff, diffs=change.diffs)
+    draft = draft_of(change)
+    return Plan(
+        change.summary,
+        lambda: change.commit(desk),
+        change.diff,
+        diffs=change.diffs,
+        draft=draft,
+        edited=None if draft is None else lambda text: _file_plan(desk, with_text(change, text)),
+    )

@@ -5,60 +5,48 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 
-from rapidfuzz import fuzz, process
-
-from adapter.approval import MODES, Approval, Approver, Policy, Rule, decided, rules_for
-from adapter.calls import Invocation, normalise, resolve
 from adapter.dialects import Dialect, get_dialect
-from adapter.dialects.foreign import acting_tools, patch_in_command, understood
-from adapter.errors import DeniedError, FormatError, ToolError, UsageError
-from adapter.events import HasCalls, Json, JsonObject, ToolCall, ToolResult
-from adapter.formats.reading.shapes import as_object
-from adapter.functions import tool as as_tool
-from adapter.host import ABSENT, Host
+from adapter.dialects.foreign import patch_in_command, understood
 from adapter.operations import (
-    BatchResults,
-    DeleteMemory,
+    Edits,
     Effect,
     FetchPage,
-    FileEdit,
-    FilesPatched,
-    Finished,
-    GrepHits,
-    Listing,
-    Media,
     Operation,
     Outcome,
-    Patched,
-    PatchFiles,
-    Paths,
     ReadText,
     RunCommand,
-    SkillLoaded,
-    SymbolMatches,
-    ViewMemory,
-    WriteMemory,
-    Written,
     effect_of,
 )
-from adapter.text.truncate import truncate
-from adapter.text.visible import visible
-from adapter.tools import Arguments, Tool, ToolSet
-from adapter.workspace.clock import Clock
-from adapter.workspace.desk import Desk
-from adapter.workspace.faults import explained
-from adapter.workspace.gate import Root
-from adapter.workspace.history import Change, History, Undone
-from adapter.workspace.hosted import Hosted
-from adapter.workspace.media import described
-from adapter.workspace.planned import Plan
+from adapter.operations.approval import Approval, Approver, Rule
+from adapter.operations.capabilities import ABSENT
+from adapter.tools.calls import Invocation, normalise, resolve
+from adapter.tools.definition import Arguments, Tool, ToolSet
+from adapter.tools.functions import tool as as_tool
+from adapter.tools.shapes import as_object
+from adapter.values.errors import FormatError, ToolError, UsageError
+from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
+from adapter.values.turn import HasCalls
+from adapter.workspace.answers import answered, changed_by_user, failed
+from adapter.workspace.approvals import Approvals, as_decided, policy_of
+from adapter.workspace.batches import run_as_one
+from adapter.workspace.changes.encodings import encoding_named
+from adapter.workspace.changes.history import Change, History, Undone
+from adapter.workspace.changes.planned import Plan
+from adapter.workspace.files.desk import Desk
+from adapter.workspace.files.exactness import chosen_edits
+from adapter.workspace.hosted.host import Host
+from adapter.workspace.hosted.session import Hosted
+from adapter.workspace.offered import chosen, joined, offered
+from adapter.workspace.paths.faults import explained
+from adapter.workspace.paths.gate import Root
 from adapter.workspace.plans import plan
-from adapter.workspace.sandbox import Choice, Confinement, Sandbox
+from adapter.workspace.processes import confined
+from adapter.workspace.processes.clock import Clock
+from adapter.workspace.processes.sandbox import Choice, Confinement, Sandbox
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """What a sub-agent that only reads may do."""
@@ -74,8 +62,10 @@ class Workspace:
     besides them. ``host`` gives what some tools need; those that need what it has not are not offered.
     What is needed to undo changes, and to put right one that a crash cut off, is kept below ``state``,
     by default the user's state directory. ``echo`` is given the output of tools that show it to the user, as
-    it comes. ``sandbox`` says how programs are confined. Raises UsageError for a directory, dialect, mode or
-    tool that does not exist.
+    it comes. ``sandbox`` says how programs are confined. ``edits``: "exact" takes an edit only where its old text
+    stands as it was given, "tolerant" also where it has slips, None does what each tool's document says.
+    ``encoding``: of files that are not UTF-8, which is guessed otherwise. Raises UsageError for a directory, dialect,
+    mode, tool or encoding that does not exist.
     """
 
     def __init__(
@@ -92,27 +82,30 @@ class Workspace:
         tools: Iterable[Tool | Callable[..., object]] = (),
         host: Host | None = None,
         sandbox: Sandbox | Choice = "auto",
+        edits: Edits | None = None,
+        encoding: str | None = None,
     ) -> None:
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
+        whole = joined(self.dialect.tools, [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools])
         mode = approve if isinstance(approve, str) else "ask"
-        _check_mode(mode)
-        whole = _joined(self.dialect.tools, [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools])
-        named = rules_for({name: tool.name for tool in whole.values() for name in (tool.name, *tool.aliases)}, rules)
-        for rule in named:
-            if rule.pattern is not None and rule.tool in whole and whole[rule.tool].function is not None:
-                raise UsageError(
-                    f"the rule {str(rule)!r} has a pattern, but a function of yours has nothing it could match"
-                )
-        self._policy = Policy(mode, named, self.dialect.unasked)
-        self._ask = ask if isinstance(approve, str) else approve
+        self._policy = policy_of(mode, rules, whole, self.dialect.unasked)
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
-        self._above: tuple[str, ...] = ()
         self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(sandbox)
+        self.edits = chosen_edits(edits)
+        self.encoding = encoding_named(encoding)
         self._state, self._echo = None if state is None else os.fspath(state), echo
-        self._whole = whole if only is None else _chosen(whole, only)
-        self._desk = self._new_desk(Root(root))
+        self._whole = whole if only is None else chosen(whole, only)
+        self._desk = self._new_desk(Root(root), ())
+        self._hosted = Hosted(self.host, self._desk.root, self)
+        self._approvals = Approvals(
+            self._policy,
+            ask if isinstance(approve, str) else approve,
+            self._desk.root,
+            self._desk.confinement,
+            self._hosted.person,
+        )
         self.tools: ToolSet = self._offered()
 
     @property
@@ -127,8 +120,9 @@ class Workspace:
 
     @property
     def sandbox(self) -> str:
-        """What confines the programs that tools run, in one line for people; empty when no tool runs any."""
-        return self._desk.confinement.text if any(tool.effect == "execute" for tool in self.tools.values()) else ""
+        """What confines what the tools run, for people: a line about programs, one about functions of the user's and
+        MCP tools; empty when no tool runs any."""
+        return confined.of_session(self.tools.values(), self._desk.confinement)
 
     @property
     def mode(self) -> str:
@@ -150,7 +144,7 @@ class Workspace:
     @property
     def above(self) -> tuple[str, ...]:
         """For a part of a session in a folder: where that is in the session's workspace."""
-        return self._above
+        return self._approvals.above
 
     @property
     def granted(self) -> frozenset[tuple[str, ...]]:
@@ -159,10 +153,11 @@ class Workspace:
 
     def watch_approvals(self, watch: Callable[[Approver], Approver]) -> None:
         """Have all questions go through what ``watch`` makes of the one who answers them."""
-        if self._ask is not None:
-            self._ask = watch(self._ask)
+        if self._approvals.ask is not None:
+            self._approvals.ask = watch(self._approvals.ask)
 
     def close(self) -> None:
+        self._hosted.close()
         self._desk.close()
 
     def __enter__(self) -> Workspace:
@@ -185,7 +180,7 @@ class Workspace:
         try:
             return self._perform(self._resolved_call(name, arguments), clock)
         except ToolError as error:
-            return replace(_failed(name, error), data=self._failure(name, arguments, error))
+            return replace(failed(name, error), data=self._failure(name, arguments, error), sandbox=error.sandbox)
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """One result per call of ``turn``, in the same order, with the call's id.
@@ -194,7 +189,7 @@ class Workspace:
         of all are taken back. Commands cannot be, so none is run then.
         """
         if atomic:
-            return self._run_batch(turn.calls)
+            return run_as_one(self._desk, turn.calls, self.run, self._check_undoable)
         return [replace(self.run(call.name, call.arguments), call_id=call.id) for call in turn.calls]
 
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
@@ -203,7 +198,7 @@ class Workspace:
             _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
-            return _failed(name, error)
+            return failed(name, error)
 
     def changes(self) -> tuple[Change, ...]:
         """The changes that this session made and has not undone, newest first."""
@@ -222,10 +217,10 @@ class Workspace:
         """Perform an operation for the program itself, with the approval it needs. Raises ToolError when it fails."""
         kind = type(operation).__name__
         with explained(f"{kind} was not done"):
-            planned = plan(self._desk, operation)
-            approvals = self._approvals(kind, operation, planned)
+            planned = plan(self._desk, operation, self._hosted)
+            approvals = self._approvals.needed(kind, operation, planned, self.tools)
         for approval in approvals:
-            self._require_approval(approval, None)
+            planned = as_decided(planned, self._approvals.require(approval, None))
         with explained(f"{kind} was not completed"):
             return planned.commit()
 
@@ -242,7 +237,7 @@ class Workspace:
         if effect_of(operation) != "read":
             raise UsageError(f"{type(operation).__name__} changes things: it needs a tool call and approval")
         with explained("it could not be read"):
-            return plan(self._desk, operation).commit()
+            return plan(self._desk, operation, self._hosted).commit()
 
     def part(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
         """A session beside this one, for a sub-agent: the same rules, grants and locks, a todo list of its own.
@@ -253,38 +248,41 @@ class Workspace:
         other = copy.copy(self)
         other.host = host
         other._allowed = READ_ONLY if read_only else self._allowed
-        root = self._desk.root
+        root, above = self._desk.root, self.above
         if cwd is not None:
             with root.open_directory(cwd) as (_, place):
                 root = Root("/".join((self.root, *place.parts)))
             if root.path.split("/") != [*self.root.rstrip("/").split("/"), *place.parts]:
                 root.close()
                 raise ToolError(f"{place.shown} changed while it was being opened; try again")
-            other._above = (*self._above, *place.parts)
-        other._desk = other._new_desk(root, owner=self._desk)
+            above = (*above, *place.parts)
+        other._desk = other._new_desk(root, above, owner=self._desk)
+        other._hosted = Hosted(host, root, other)
         other._hosted.share(self._hosted)
+        other._approvals = replace(self._approvals, root=root, confinement=other._desk.confinement, above=above)
         other.tools = other._offered()
         return other
 
-    @property
-    def _hosted(self) -> Hosted:
-        assert self._desk.hosted is not None  # made by _new_desk
-        return self._desk.hosted
-
-    def _new_desk(self, root: Root, owner: Desk | None = None) -> Desk:
+    def _new_desk(self, root: Root, above: tuple[str, ...], owner: Desk | None = None) -> Desk:
         shared = owner if owner is not None and owner.root is root else None
         history = shared.history if shared is not None else History(root, self._state)
-        hosted = Hosted(self.host, root, self)
-        confinement = shared.confinement if shared is not None else self._confinement(root)
-        return Desk(root, history, echo=self._echo, hosted=hosted, owner=owner, confinement=confinement)
+        confinement = shared.confinement if shared is not None else self._confinement(root, above)
+        return Desk(
+            root,
+            history,
+            echo=self._echo,
+            owner=owner,
+            confinement=confinement,
+            encoding=self.encoding,
+            edits=self.edits,
+        )
 
-    def _confinement(self, root: Root) -> Confinement:
+    def _confinement(self, root: Root, above: tuple[str, ...]) -> Confinement:
         """What confines commands in ``root``: of rules about paths, as much as the sandbox can keep."""
 
         def kept_from(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
             names = frozenset(tool.name for tool in self._whole.values() if tool.effect in effects)
             is_denied = self._policy.denied_paths(names)
-            above = self._above
             return is_denied and (lambda path: is_denied("/".join((*above, path))))
 
         return Confinement(
@@ -296,21 +294,7 @@ class Workspace:
         )
 
     def _offered(self) -> ToolSet:
-        """The tools whose needs the host meets, and whose effects are allowed, with what there is to choose from."""
-        present = self.host.capabilities() | ({"skills"} if self._hosted.skills else set())
-        allowed = self._allowed
-        return ToolSet(
-            self._with_choices(tool)
-            for tool in self._whole.values()
-            if (tool.needs is None or tool.needs in present) and (allowed is None or tool.effect in allowed)
-        )
-
-    def _with_choices(self, tool: Tool) -> Tool:
-        if tool.needs == "skills":
-            return _with_choices(tool, {skill.title: skill.description for skill in self._hosted.skills})
-        if tool.needs == "agents" and self.host.agents is not None:
-            return _with_choices(tool, self.host.agents.kinds)
-        return tool
+        return offered(self._whole, self.host, self._hosted.skills, self._allowed)
 
     def _resolved_call(self, name: str, arguments: Mapping[str, Json] | str) -> Invocation:
         """What a call asks for, also one of another dialect's tools. Raises ToolError."""
@@ -344,11 +328,19 @@ class Workspace:
         if tool.needs is not None:
             why, instead = ABSENT[tool.needs]
             raise ToolError(f"{tool.name} is not available: {why}. {instead}")
+        if tool.program:
+            raise ToolError(f"{tool.name} is not available: {tool.program} is not installed here. Use another tool")
 
     def _check_allowed(self, tool: Tool, effect: Effect) -> None:
         if self._allowed is not None and effect not in self._allowed:
             message = f"{tool.name} is not for this sub-agent, which only reads. Say in your answer what to change"
             raise ToolError(message)
+
+    def _check_undoable(self, call: ToolCall) -> None:
+        """Raises ToolError for what cannot be part of a batch."""
+        invocation = self._resolved_call(call.name, call.arguments)
+        if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
+            raise ToolError(f"{call.name} cannot be taken back: send it alone, after the changes")
 
     def _plan(self, invocation: Invocation, clock: Clock | None) -> tuple[Arguments, Plan, list[Approval]]:
         """What a call would do, if no rule forbids that. Raises ToolError."""
@@ -362,11 +354,11 @@ class Workspace:
         effect = effect_of(operation)
         self._check_allowed(tool, effect)
         with explained(f"{tool.name} was not done"):
-            self._refuse_denied(tool, operation)
-            planned = plan(self._desk, operation, clock)
+            self._approvals.refuse_denied(tool, operation, self.tools)
+            planned = plan(self._desk, operation, self._hosted, clock)
             given = invocation.arguments.get(tool.label)
             label = given if isinstance(given, str) else ""
-            approvals = self._approvals(tool.name, operation, planned)
+            approvals = self._approvals.needed(tool.name, operation, planned, self.tools)
             return call, planned, [replace(approval, label=label) for approval in approvals]
 
     def _perform(self, invocation: Invocation, clock: Clock | None) -> ToolResult:
@@ -374,172 +366,23 @@ class Workspace:
         # From the plan to its commit nobody else writes: a file changes only by plans that have seen it.
         with self._writing if _may_write(invocation) else nullcontext():
             call, planned, approvals = self._plan(invocation, clock)
+            asked = planned
             for approval in approvals:
-                self._require_approval(approval, clock)
+                planned = as_decided(planned, self._approvals.require(approval, clock))
+            told = "" if planned is asked else changed_by_user(planned)
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time is up; {name} was not done")
-            with explained(f"{name} was not completed"):
-                outcome = self._without_hidden(planned.commit(), name)
-        text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
-        return ToolResult(
-            name=name,
-            ok=True,
-            content=truncate(text, max_lines=invocation.tool.max_lines),
-            data=data,
-            diff=_diff(outcome),
-            notes=(*invocation.notes, *call.notes(), *outcome.notes),
-            user_message=_user_message(outcome),
-            images=_images(outcome),
-            ends=isinstance(outcome, Finished),
-            sandbox=approval.sandbox,
-        )
+            outcome = self._approvals.without_hidden(self._commit(name, planned, approvals[-1]), name)
+        sandbox = confined.afterwards(approvals[-1].operation, outcome, self._desk.confinement)
+        return replace(answered(invocation, call, outcome, told), sandbox=sandbox)
 
-    def _run_batch(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """All calls as one change, or a result for each that says why not."""
-        results: list[ToolResult] = []
-        seen = self._desk.seen.saved()
+    def _commit(self, name: str, planned: Plan, approval: Approval) -> Outcome:
         try:
-            for call in calls:
-                self._check_undoable(call)
-            with explained("no call was run"), self._desk.history.batch():
-                for call in calls:
-                    result = self.run(call.name, call.arguments)
-                    results.append(replace(result, call_id=call.id))
-                    if not result.ok:
-                        raise _BatchFailed(f"{call.name} failed: {result.error}")
+            with explained(f"{name} was not completed"):
+                return planned.commit()
         except ToolError as error:
-            self._desk.seen.restore(seen)
-            left = "".join(f". But {note}" for note in self._desk.history.take_notes())
-            reason = ToolError(
-                f"no call of this answer took effect, because {error}{left}. Correct that, and send all again"
-            )
-            answers = [replace(_failed(call.name, reason), call_id=call.id) for call in calls]
-            if isinstance(error, _BatchFailed):
-                answers[len(results) - 1] = results[-1]
-            return answers
-        return results
-
-    def _check_undoable(self, call: ToolCall) -> None:
-        """Raises ToolError for what cannot be part of a batch."""
-        invocation = self._resolved_call(call.name, call.arguments)
-        if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
-            raise ToolError(f"{call.name} cannot be taken back: send it alone, after the changes")
-
-    def _refuse_denied(self, tool: Tool, operation: Operation) -> None:
-        """Raises ToolError for what a rule denies, before it is planned: a failed plan quotes from the file."""
-        unplanned = Plan(tool.name, lambda: Finished())
-        whole = self._approval(tool.name, operation, unplanned)
-        for approval in (whole, *self._approvals(tool.name, operation, unplanned)):
-            if (rule := self._policy.denial(approval)) is not None:
-                raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
-
-    def _approvals(self, tool: str, operation: Operation, planned: Plan) -> list[Approval]:
-        """What must be allowed: of a patch over several files each edit, by the session's tool for such edits."""
-        if not isinstance(operation, PatchFiles):
-            return [self._approval(tool, operation, planned)]
-        found = []
-        for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
-            part = Plan(_summary(edit), planned.commit, diff)
-            is_own = tool == type(operation).__name__  # the program's, see `do`
-            names = [tool] if is_own else [each.name for each in acting_tools(edit, self.tools, tool)]
-            found += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
-        return found
-
-    def _approval(self, tool: str, operation: Operation, planned: Plan) -> Approval:
-        effect = effect_of(operation)
-        paths = planned.paths or tuple(self._resolved(operation))
-        command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
-        return Approval(
-            tool,
-            operation,
-            effect,
-            planned.summary,
-            planned.diff,
-            paths=tuple("/".join((*self._above, path)) for path in paths),
-            command=command if isinstance(command, str) else None,
-            cwd="/".join((*self._above, cwd if isinstance(cwd, str) else ".")),
-            subject=planned.subject,
-            sandbox=self._desk.confinement.text if effect == "execute" else "",
-        )
-
-    def _resolved(self, operation: Operation) -> Iterator[str]:
-        """The paths that rules are about: each name that the operation gives, and where links lead from it."""
-        root = self._desk.root
-        if isinstance(operation, ViewMemory | WriteMemory | DeleteMemory):
-            return  # not in the workspace
-        if effect_of(operation) == "read" and not self._policy.rules:
-            return
-        for path in _paths_in(operation):
-            places = []
-            for follow in (False, True):
-                with root.locate(path, follow=follow, parents="imagine") as place:
-                    places.append(place.shown)
-            yield from dict.fromkeys(places)
-
-    def _require_approval(self, approval: Approval, clock: Clock | None) -> None:
-        """Raises ToolError unless rules, mode or whoever is asked allow it."""
-        verdict, rule = self._policy.verdict(approval)
-        if verdict == "deny":
-            why = f"the rule {str(rule)!r}" if rule else f"the approve mode {self._policy.mode!r}"
-            raise DeniedError(_forbidden(why, approval.summary))
-        if verdict == "allow":
-            return
-        if self._ask is None:
-            raise DeniedError(
-                f"{approval.tool} needs the user's approval ({approval.summary}) and nobody can be asked here. "
-                f"Nothing was done; do not try it again. The user can allow it by starting with another "
-                f"approve mode than {self._policy.mode!r}: auto-edit allows edits, yolo everything"
-            )
-        with self._hosted.person, clock.paused() if clock is not None else nullcontext():
-            if self._policy.verdict(approval)[0] == "allow":
-                return  # remembered while this was waiting for its turn
-            decision = decided(self._ask(approval))
-            if decision.allowed and decision.remember:
-                self._policy.granted.add(approval.key)
-        if not decision.allowed:
-            reason = f" ({decision.reason})" if decision.reason else ""
-            raise DeniedError(
-                f"the user did not approve{reason}: {approval.summary}. Nothing was done; do not try it again, "
-                "ask the user what to do instead"
-            )
-
-    def _without_hidden(self, outcome: Outcome, tool: str) -> Outcome:
-        """What a search found, without the paths that a rule denies the tool."""
-
-        def is_shown(path: str) -> bool:
-            return not self._policy.hides(tool, "/".join((*self._above, path)))
-
-        match outcome:
-            case GrepHits(hits=hits):
-                kept = tuple(hit for hit in hits if is_shown(hit.path))
-                return replace(outcome, hits=kept, total=outcome.total - len(hits) + len(kept))
-            case SymbolMatches(matches=matches, files=files):
-                left = tuple(match for match in matches if is_shown(match.path))
-                seen = tuple((path, count) for path, count in files if is_shown(path))
-                return replace(outcome, matches=left, files=seen, total=sum(count for _, count in seen))
-            case Paths(paths=paths):
-                return replace(outcome, paths=tuple(filter(is_shown, paths)))
-            case Listing(path=path, entries=entries):
-                above = "" if path == "." else f"{path}/"
-                return replace(outcome, entries=tuple(entry for entry in entries if is_shown(above + entry.path)))
-            case _:
-                return outcome
-
-
-def _paths_in(operation: Operation) -> Iterator[str]:
-    """The paths that an operation names."""
-    if isinstance(operation, PatchFiles):
-        for edit in operation.files:
-            yield from filter(None, (edit.path, edit.moved_to))
-    for key in ("path", "source", "destination"):
-        path = getattr(operation, key, None)
-        if isinstance(path, str):
-            yield path
-
-
-def _summary(edit: FileEdit) -> str:
-    moved = f", move it to {visible(edit.moved_to)}" if edit.moved_to else ""
-    return f"{edit.action} {visible(edit.path)}{moved}"
+            error.sandbox = approval.sandbox
+            raise
 
 
 def _may_write(invocation: Invocation) -> bool:
@@ -547,88 +390,8 @@ def _may_write(invocation: Invocation) -> bool:
     return call is not None and effect_of(call.operation()) in ("write", "delete")
 
 
-def _forbidden(why: str, what: str) -> str:
-    return f"{why} forbids it: {what}. Nothing was done; do not try it again"
-
-
-def _joined(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
-    for tool in own:
-        if tools.match(tool.name) is not None:
-            raise UsageError(f"the tool {tool.name!r} is there already; give yours another name")
-        if tool.validate is None:
-            raise UsageError(f"the tool {tool.name!r} has no function to run; make it with adapter.tool(..., function)")
-    return ToolSet([*tools.values(), *own])
-
-
-def _chosen(tools: ToolSet, names: Iterable[str]) -> ToolSet:
-    chosen = []
-    for name in names:
-        tool = tools.match(name)
-        if tool is None:
-            near = " or ".join(tools.nearest(name)) or ", ".join(tools)
-            raise UsageError(f"this dialect has no tool {name!r}; did you mean {near}?")
-        chosen.append(tool)
-    return ToolSet(chosen)
-
-
-def _with_choices(tool: Tool, choices: Mapping[str, str]) -> Tool:
-    """``tool``, its description naming what there is; the names stand in the first sentence, which is all that
-    short prompts show."""
-    first, end, rest = tool.description.partition(".")
-    explained_ = "".join(f"\n- {name}: {text}" for name, text in choices.items() if text)
-    return replace(tool, description=f"{first} ({' | '.join(choices)}){end}{rest}{explained_}")
-
-
 def _in_time(operation: Operation, clock: Clock | None) -> Operation:
     """The operation with no more time than its caller has."""
     if clock is not None and isinstance(operation, RunCommand | FetchPage):
         return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
     return operation
-
-
-def _check_mode(mode: str) -> None:
-    if mode in MODES:
-        return
-    near = process.extractOne(mode, list(MODES), scorer=fuzz.ratio, score_cutoff=50)
-    suggestion = f" (did you mean {near[0]!r}?)" if near else ""
-    raise UsageError(f"unknown approve mode {mode!r}; expected {', '.join(MODES)} or a callable{suggestion}")
-
-
-def _diff(outcome: Outcome) -> str:
-    if isinstance(outcome, BatchResults):
-        return "".join(result.diff for result in outcome.results)
-    return outcome.diff if isinstance(outcome, Written | Patched | FilesPatched) else ""
-
-
-def _media_shown(media: Media) -> tuple[str, Json]:
-    """What stands for a file in the text, and the file itself."""
-    text = f"{media.path}: {described(media.mime, len(media.data), media.data)}, attached."
-    return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
-
-
-def _base64(media: Media) -> str:
-    return b64encode(media.data).decode("ascii")
-
-
-def _images(outcome: Outcome) -> tuple[str, ...]:
-    match outcome:
-        case BatchResults(results=results):
-            return tuple(image for result in results for image in result.images)
-        case Media(kind="image", mime=mime):
-            return (f"data:{mime};base64,{_base64(outcome)}",)
-        case _:
-            return ()
-
-
-def _failed(name: str, error: ToolError) -> ToolResult:
-    return ToolResult(name, ok=False, content=truncate(f"tool_error: {error}"), error=str(error))
-
-
-class _BatchFailed(ToolError):
-    """A call of a batch failed: its own result says why."""
-
-
-def _user_message(outcome: Outcome) -> str:
-    if isinstance(outcome, BatchResults):
-        return "\n\n".join(result.user_message for result in outcome.results if result.user_message)
-    return outcome.text if isinstance(outcome, SkillLoaded) and outcome.delivery == "message" else ""

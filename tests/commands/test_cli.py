@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from adapter.workspace.sandbox import missing
+from adapter.operations.approval import MODES
+from adapter.workspace.processes.sandbox import missing
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
@@ -129,6 +130,14 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
         (["run", "hi", "--base-url", "http://127.0.0.1:9"], 3, "Nothing answers at http://127.0.0.1:9"),
+        (
+            ["run", "hi", "--base-url", "nonsense"],
+            2,
+            "'nonsense' is no URL, and no server answers at http://nonsense/v1",
+        ),
+        (["run", "hi", "--base-url", "not a server"], 2, "'not a server' is no URL of a server"),
+        (["run", "hi", "--format", "bogus"], 2, "unknown format 'bogus'; of"),
+        (["run", "hi", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["rnu"], 2, "No such command 'rnu'"),
         (["run", "hi", "--aprove", "yolo"], 2, "--approve"),
     ],
@@ -140,6 +149,25 @@ def test_wrong_use_says_what_is_right(tmp_path, words, code, says):
     assert says in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_the_help_of_run_is_read_at_80_columns(tmp_path):
+    """In groups, nothing cut off, and no option's help squeezed into a column of a few words."""
+    shown = adapter("run", "--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
+    groups = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
+    assert groups == ["Arguments", "Options", "The model", "Its tools", "What may happen"]
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    longest = max(len(part.splitlines()) for part in re.split(r"^│ (?=--)", shown, flags=re.MULTILINE)[1:])
+    assert longest <= 6  # the lines of one option, and the frame below the last
+
+
+@pytest.mark.parametrize("command", ["run", "mcp"])
+def test_the_help_names_every_mode(tmp_path, command):
+    """Of `--approve`."""
+    shown = adapter(command, "--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
+    about = shown.partition("--approve")[2].partition("--allow")[0]
+    assert all(re.search(rf"\b{mode}\b", about) for mode in MODES), about
 
 
 @pytest.mark.parametrize(
@@ -201,6 +229,51 @@ def test_without_a_terminal_a_change_is_refused_and_shown(model, tmp_path):
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "-one" in done.stderr
     assert "--approve auto-edit" in done.stderr
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "-- nothing was done: the call was refused"
+
+
+def shell(line, folder):
+    """A line for bash, whose code is that of its last command that failed."""
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_task_comes_from_standard_input(model, tmp_path):
+    """With `-`; an empty one is refused before anything is asked of a server."""
+    model.on(CHAT, answer("Hello."))
+    run = f"{sys.executable} -m adapter run"
+    done = shell(f"echo 'Say hello' | {run} - --base-url {model.url}", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "Hello.\n")
+    assert model.bodies()[0]["messages"][-1] == {"role": "user", "content": "Say hello\n"}
+    for line in (f"{run} - --base-url {model.url} < /dev/null", f"{run} ' ' --base-url {model.url}"):
+        done = shell(line, tmp_path)
+        assert (done.returncode, done.stdout, len(model.bodies())) == (2, "", 1)
+        assert "the task is empty" in done.stderr
+
+
+def test_a_run_whose_reader_goes_away_stops_quietly(model, tmp_path):
+    """`| head -1`: the model is stopped, nothing is said, and it is no success."""
+    model.on(CHAT, answer(*(f"line {number} {'x' * 300}\n" for number in range(500))))
+    done = shell(f"{sys.executable} -m adapter run hi --base-url {model.url} | head -1", tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("line 0 x")
+    assert [line for line in done.stderr.splitlines() if not line.startswith(("m at ", "prompt: ", "sandbox: "))] == []
+    both = shell(f"{sys.executable} -m adapter run hi --base-url {model.url} 2>&1 | head -1", tmp_path)
+    assert (both.returncode, both.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_is_no_crash(model, tmp_path, closed):
+    """The others work as ever, and no file takes its place."""
+    model.on(CHAT, answer("Look. " + CALL), answer("Hello."))
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    done = shell(f"{sys.executable} -m adapter run hi --base-url {model.url} {closed}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ("" if closed == ">&-" else "Look.\nHello.\n")
+    assert ("<- one" in done.stderr) is (closed != "2>&-")
+    assert "Traceback" not in done.stderr
 
 
 def test_run_says_what_confines_commands(model, tmp_path):

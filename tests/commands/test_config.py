@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from adapter.cli import app
+from adapter.commands.cli import app
 from adapter.commands.config import Config, ModelTable, read_config, read_toml
-from adapter.errors import UsageError
+from adapter.values.errors import UsageError
+from tests.agent.test_subagents import call
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
-from tests.test_subagents import call
 
+DOCS = Path(__file__).parents[2] / "docs"
 WHOLE = """
 [search]
 url = "http://localhost:8888/search?format=json&q={query}"
@@ -58,7 +60,7 @@ def test_every_key_is_read(home, workspace):
     (home / "config.toml").write_text(WHOLE)
     config = read_config(workspace)
     assert config.search is not None
-    assert (config.search.url[:21], config.search.key_variable) == ("http://localhost:8888", "SEARCH_KEY")
+    assert ((config.search.url or "")[:21], config.search.key_variable) == ("http://localhost:8888", "SEARCH_KEY")
     assert config.docs is not None
     assert (config.docs.find_url, config.docs.read_url) == (
         "http://localhost:1/find?q={name}",
@@ -73,7 +75,9 @@ def test_every_key_is_read(home, workspace):
     ("text", "problem"),
     [
         ("[serch]\nurl = 'x'", "unknown key 'serch'; did you mean 'search'?"),
-        ("[search]\nuri = 'x'", "'search.url' is missing; unknown key 'search.uri'; did you mean 'url'?"),
+        ("[search]\nuri = 'x'", "unknown key 'search.uri'; did you mean 'url'?"),
+        ("[search]\nkey_variable = 'X'", "'search': give a service (exa, brave, searxng) or a url"),
+        ("[search]\nservice = 'exa'\nmost = 5", "'search': most of 'exa': these are known; give them with a url alone"),
         ("[skills]\nfolders = 'x'", "'skills.folders': input should be a valid list"),
         ("[models.strong]\nmodle = 'x'", "unknown key 'models.strong.modle'; did you mean 'model'?"),
         ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; there are: model, base_url, format"),
@@ -91,6 +95,19 @@ def test_what_is_wrong_is_named_with_the_nearest_key(home, workspace, text, prob
         read_config(workspace)
     assert str(file) in str(caught.value)
     assert problem in str(caught.value)
+
+
+def test_the_documented_configurations_can_be_used(home, workspace):
+    """Each block of docs/agent.md, as it stands."""
+    blocks = re.findall(r"```toml\n(.*?)```", (DOCS / "agent.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        (home / "config.toml").write_text(block)
+        config = read_config(workspace)
+        assert config.search is not None
+        config.search.provider()
+    assert config.search is not None
+    assert config.search.most == 50
 
 
 def test_nothing_is_read_from_a_workspace(home, workspace):
@@ -183,6 +200,31 @@ def test_search_and_skills_are_those_of_the_user(home, workspace, scripted, tmp_
     again = run(workspace, scripted, "--search-url", f"{scripted.url}/s?q={{query}}")[2:]
     assert "release" not in again[0]["messages"][0]["content"]
     assert "http://t" in again[1]["messages"][-1]["content"]
+
+
+def test_a_search_service_by_name_is_asked_and_its_key_is_nowhere(home, workspace, scripted, tmp_path, monkeypatch):
+    """By a variable whose name does not say that it holds a key: not in the prompt, not in the record."""
+    monkeypatch.setenv("MINE", "c0nfidential")
+    scripted.on("/search", as_json(200, {"results": [{"title": "T c0nfidential", "url": "http://t", "text": "x"}]}))
+    scripted.on(CHAT, *answers(call("websearch", query="c0nfidential tins"), "Done."))
+    file, record = tmp_path / "mine.toml", tmp_path / "talk.jsonl"
+    file.write_text(f"[search]\nservice = 'exa'\nurl = '{scripted.url}'\nkey_variable = 'MINE'\n")
+    said = run(workspace, scripted, "--config", str(file), "--record", str(record))
+    assert "T [redacted]" in said[1]["messages"][-1]["content"]
+    ((headers, body),) = [(headers, body) for path, headers, body in scripted.requests if path == "/search"]
+    assert (headers["x-api-key"], body["query"], body["numResults"]) == ("c0nfidential", "c0nfidential tins", 8)
+    assert "c0nfidential" not in record.read_text()
+
+
+def test_searxng_is_named_on_the_command_line(home, workspace, scripted):
+    """With the server that it is on; a name alone that needs one is refused before anything starts."""
+    path = "/search?format=json&q=tin"
+    scripted.on(path, as_json(200, {"results": [{"title": "Tin", "url": "http://t", "content": "x"}]}))
+    scripted.on(CHAT, *answers(call("websearch", query="tin"), "Done."))
+    said = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
+    assert "http://t" in said[1]["messages"][-1]["content"]
+    wrong = CliRunner().invoke(app, ["run", "x", "-w", str(workspace), "--search", "searxng"])
+    assert "http://localhost:8888" in str(wrong.exception)
 
 
 def test_an_address_that_is_none_is_told_before_anything_starts(workspace):

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from adapter.cli import app
-from adapter.errors import EditError, ToolError, UsageError
+from adapter.commands.cli import app
+from adapter.values.errors import EditError, ToolError, UsageError
 from adapter.workspace import Workspace
 
 PATCHES = json.dumps([{"old_text": "two", "new_text": "2"}])

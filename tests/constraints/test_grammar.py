@@ -20,13 +20,13 @@ from adapter.constraints.pair_rules import PairRules
 from adapter.constraints.replies import REPLY
 from adapter.constraints.rules import LONGEST_REPETITION
 from adapter.constraints.shapes import Choices
-from adapter.errors import UsageError
-from adapter.events import Json, JsonObject
 from adapter.formats import FORMATS
-from adapter.parser import parse
-from adapter.tools import Tool, ToolSet
+from adapter.formats.parser import parse
+from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import ChatClient
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
 from tests.engines import ONLY_ASCII
 
 PATH = {"type": "string"}

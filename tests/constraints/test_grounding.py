@@ -6,7 +6,7 @@ import pytest
 
 from adapter.constraints.grounding import Evidence, choices_for, conversational, offered
 from adapter.constraints.replies import REPLY
-from adapter.tools import Tool, ToolSet
+from adapter.tools.definition import Tool, ToolSet
 
 
 def tool(name, *parameters, effect="read", **schemas) -> Tool:

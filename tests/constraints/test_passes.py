@@ -11,7 +11,7 @@ import pytest
 
 from adapter import wrap
 from adapter.formats.hermes import encode_call
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import constraint_fields
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.request import Options, Request, translate

@@ -9,8 +9,8 @@ import pytest
 
 from adapter.constraints.grammar import gbnf
 from adapter.constraints.patterns import string_of
-from adapter.parser import parse
-from adapter.tools import ToolSet
+from adapter.formats.parser import parse
+from adapter.tools.definition import ToolSet
 from benchmarks.valid_calls import PATTERNS
 from tests.constraints.test_grammar import arguments_of, parameter, sample
 

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.constraints.replies import REPLY, ReplyParser, with_reply
-from adapter.events import TextDelta, ToolCall, Turn
 from adapter.formats.hermes import encode_call
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
+from adapter.values.events import TextDelta, ToolCall
+from adapter.values.turn import Turn
 
 TOOLS = ToolSet([{"name": "read_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from adapter.conversation.budget import Entry, fit, usable
 from adapter.conversation.session import Limits, Query, Run, Session
-from adapter.events import ToolResult
 from adapter.formats import get_format
-from adapter.parser import parse
-from adapter.tools import Tool, ToolSet
+from adapter.formats.parser import parse
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.events import ToolResult
 
 ENCODE = get_format("hermes").encode_result
 TOOLS = ToolSet([Tool("read_file", effect="read")])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapter.conversation.history import as_written
 from adapter.formats import FORMATS
-from adapter.parser import Parser, parse
+from adapter.formats.parser import Parser, parse
 
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
 KIMI = (

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from adapter.conversation.session import Done, Limits, Query, Run, Session
-from adapter.events import ToolResult, Turn
 from adapter.formats import get_format
-from adapter.parser import parse
-from adapter.tools import Tool, ToolSet
+from adapter.formats.parser import parse
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.events import ToolResult
+from adapter.values.turn import Turn
 
 TOOLS = ToolSet([Tool("read_file", effect="read"), Tool("write_file", effect="write")])
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from adapter.dialects import get_dialect
 from adapter.dialects.blade import DIALECT
-from adapter.errors import UsageError
+from adapter.values.errors import UsageError
 from adapter.workspace import Workspace
 
 # From the document: name, second name, parameters (name, type, required, default).

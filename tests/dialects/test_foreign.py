@@ -2,13 +2,13 @@
 
 import pytest
 
-from adapter.approval import Approval, Decision, Rule
 from adapter.conversation.session import Run
 from adapter.dialects import get_dialect
 from adapter.dialects.foreign import patch_in_command, understood
-from adapter.events import ToolCall
-from adapter.host import Host
+from adapter.operations.approval import Approval, Decision, Rule
+from adapter.values.events import ToolCall
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
 
 
 @pytest.fixture

@@ -9,21 +9,22 @@ import time
 
 import pytest
 
+from adapter.agent.subagents import SubAgents
 from adapter.dialects import get_dialect
 from adapter.dialects.maki import DIALECT
-from adapter.errors import TransportError
-from adapter.events import JsonObject
-from adapter.functions import tool
-from adapter.host import Host, WebAccess
-from adapter.prompt import system_prompt
-from adapter.subagents import SubAgents
+from adapter.prompting.prompt import system_prompt
+from adapter.tools.functions import tool
+from adapter.values.errors import TransportError
+from adapter.values.events import JsonObject
 from adapter.workspace import Workspace
-from adapter.workspace.http_providers import HttpSearch
+from adapter.workspace.hosted.host import Host, WebAccess
+from adapter.workspace.hosted.http_providers import HttpSearch
+from adapter.workspace.hosted.search_services import search_service
+from tests.agent.test_subagents import Script
+from tests.agent.test_subagents import call as written_call
 from tests.dialects.definitions import Documented, check_example, check_names, check_parameters, make_files
-from tests.test_subagents import Script
-from tests.test_subagents import call as written_call
-from tests.workspace.test_hosted import Scripted
-from tests.workspace.test_web import LOCAL, PAGE, Server, html
+from tests.workspace.hosted.test_hosted import Scripted
+from tests.workspace.hosted.test_web import LOCAL, PAGE, Server, html
 
 DOCUMENTED: Documented = {
     "bash": [
@@ -250,7 +251,7 @@ def test_bash_runs_the_command(run, directory):
 
 def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
     """C150: a small system may have no bash."""
-    monkeypatch.setattr("adapter.workspace.shell.BASH", "/nowhere/bash")
+    monkeypatch.setattr("adapter.workspace.processes.shell.BASH", "/nowhere/bash")
     assert run("bash", command="echo $0") == "/bin/sh\n(note: there is no /nowhere/bash here: /bin/sh ran it)"
 
 
@@ -467,14 +468,17 @@ def test_a_body_that_is_another_is_not_replaced(refusal, directory):
     assert (directory / "f.py").read_text() == text
 
 
-def test_a_replacement_keeps_the_indentation(run, directory):
-    """D6, C164: an edit written without it gets that of the place."""
-    (directory / "f.py").write_text("class A:\n    def f(self):\n        return 1\n")
-    result = run(
-        "edit", path="f.py", old_string="def f(self):\n    return 1\n", new_string="def f(self):\n    return 2\n"
-    )
-    assert (directory / "f.py").read_text() == "class A:\n    def f(self):\n        return 2\n"
-    assert "Check the change" in result
+def test_a_replacement_keeps_the_indentation(refusal, directory):
+    """D6, C164: an edit written without it is refused, and gets that of the place where the user tolerates it."""
+    text = "class A:\n    def f(self):\n        return 1\n"
+    (directory / "f.py").write_text(text)
+    old = "def f(self):\n    return 1\n"
+    edit = {"path": "f.py", "old_string": old, "new_string": old.replace("1", "2")}
+    assert "lines 2-3 are nearly the same" in refusal("edit", **edit)
+    assert (directory / "f.py").read_text() == text
+    with Workspace(directory, "maki", approve="yolo", edits="tolerant") as workspace:
+        assert "Check the change" in workspace.run("edit", edit).content
+    assert (directory / "f.py").read_text() == text.replace("1", "2")
 
 
 def test_line_ends_and_marks_are_kept(run, directory):
@@ -661,8 +665,8 @@ def test_a_batch_has_one_to_twenty_five_calls(call, refusal, directory):
 def test_calls_in_a_batch_are_understood(run, directory, written):
     """C187, X31: under customary keys, with parameters as text, or beside the name."""
     make_files(directory, "f", text="a\n")
-    assert run("batch", tool_calls=[written]) == "## read\n1: a\n\nAll 1 calls succeeded."
-    assert run("batch", tool_calls=json.dumps([written])) == "## read\n1: a\n\nAll 1 calls succeeded."
+    assert run("batch", tool_calls=[written]) == "## read\n1: a\n\nAll 1 call succeeded."
+    assert run("batch", tool_calls=json.dumps([written])) == "## read\n1: a\n\nAll 1 call succeeded."
 
 
 def test_code_awaits_tools(run, directory):
@@ -679,7 +683,7 @@ def test_code_awaits_tools(run, directory):
     )
     assert run("code_execution", code=code) == '2\nreturn: ["1: one", "1: one"]'
     assert run("code_execution", code="x = 1") == "(no output)"
-    host = Host(questions=Scripted(), agents=SubAgents(Script()))
+    host = Host(questions=Scripted(), agents=SubAgents(Script()), search="embedded")
     make_files(directory, ".maki/skills/s/SKILL.md", text="---\nname: s\n---\nx\n")
     for name in set(DOCUMENTED) - {"code_execution", "batch"}:
         text = run(
@@ -783,11 +787,38 @@ def test_the_web_is_searched(call, server):
     assert [path for path, _ in server.requests] == ["/s?q=a%20b&n=8", "/s?q=c&n=3"]
 
 
-def test_a_search_answers_without_a_network(run, directory):
-    """C204: from what the workspace documents; what is not there is said."""
+def test_the_web_is_searched_by_exa(call, server, monkeypatch):
+    """C204, C206: by POST, as Exa's documentation says; eight results unless told."""
+    monkeypatch.setenv("EXA_API_KEY", "exa-s3cret")
+    found = {"results": [{"title": "T", "url": "https://e.example/", "text": "C"}]}
+    server.pages["/search"] = (200, {"Content-Type": "application/json"}, json.dumps(found).encode())
+    result = call("websearch", host=Host(search=search_service("exa", server.url)), query="a b")
+    assert result.content == "1. T\nhttps://e.example/\nC"
+    assert json.loads(server.bodies[0])["numResults"] == 8
+    assert server.requests[0][1]["x-api-key"] == "exa-s3cret"
+
+
+def test_without_a_service_no_web_search_is_offered(call, directory):
+    """C204: it is not in the prompt; a model that calls it is told why, and nothing else is searched instead."""
     (directory / "README.md").write_text("# Ports\n\nThe server listens on 8000.\n")
-    assert "listens on 8000" in run("websearch", query="server ports")
-    assert run("websearch", query="zebra") == "Nothing was found for 'zebra'."
+    assert "websearch" not in system_prompt("maki")
+    result = call("websearch", query="server ports")
+    assert not result.ok
+    assert "no web search is configured in this session. Search the workspace" in result.content
+
+
+def test_what_searches_the_workspace_says_so(call, run, directory):
+    """C204: a program may offer that instead, under what it is."""
+    (directory / "README.md").write_text("# Ports\n\nThe server listens on 8000.\n")
+    host = Host(search="embedded")
+    note = "(note: these are documents of the workspace, not of the web)"
+    text = run("websearch", host=host, query="server ports")
+    assert "listens on 8000" in text
+    assert text.endswith(note)
+    assert run("websearch", host=host, query="zebra") == f"Nothing was found for 'zebra'.\n{note}"
+    with Workspace(directory, "maki", host=host) as workspace:
+        prompt = system_prompt("maki", tools=workspace.tools)
+    assert "websearch(query, num_results = 8) - Search the documents in the workspace" in prompt
 
 
 # ----------------------------------------------------------------- task, todo, memory, skill
@@ -886,7 +917,7 @@ def test_memory_survives_the_session(directory, tmp_path):
     assert memory(where=other, command="view") == "Memory is empty."
     assert memory(command="delete", path="build/how.md") == "Deleted build/how.md from memory."
     assert memory(command="view") == "Memory is empty."
-    assert "does not exist" in memory(command="delete", path="build/how.md")
+    assert "memory is empty" in memory(command="delete", path="build/how.md")
 
 
 @pytest.mark.parametrize(
@@ -936,7 +967,7 @@ def test_a_skill_is_the_result(call, directory):
 def test_tools_of_other_dialects_are_understood(call, directory, name, arguments, meant):
     """X18: where it is clear what is meant, and told."""
     make_files(directory, "f", text="a\n")
-    result = call(name, **arguments)
+    result = call(name, host=Host(search="embedded"), **arguments)
     assert result.ok, result.content
     assert f"read as a call of {meant}" in result.notes
 

@@ -6,20 +6,13 @@ import re
 import pytest
 
 from adapter.dialects import get_dialect
-from adapter.dialects.promptly import (
-    BUILT_IN,
-    DIALECT,
-    RipGrepIncludingHidden,
-    ShellTool,
-    default_entries,
-    make_dialect,
-    read_entries,
-    read_entry,
-)
-from adapter.errors import ToolError, UsageError
+from adapter.dialects.promptly import BUILT_IN, DIALECT, default_entries, make_dialect
+from adapter.dialects.promptly.built_in import RipGrepIncludingHidden
+from adapter.dialects.promptly.entries import ShellTool, read_entries, read_entry
+from adapter.formats.parser import parse
 from adapter.operations import PathValue, RunProgram
-from adapter.parser import parse
-from adapter.prompt import system_prompt
+from adapter.prompting.prompt import system_prompt
+from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
 
 SHOW_FILE_TREE = {
@@ -189,7 +182,7 @@ def test_arguments_that_fit(workspace, given, printed):
         ({"name": "a", "count": "many"}, "'count': 'many' is not of type 'integer'"),
         ({"name": "A"}, "'name': 'A' does not match '^[a-z]+$'"),
         ({"name": "a", "kind": "three"}, "'kind': 'three' is not one of ['one', 'two']"),
-        ({"name": "a", "tags": ["x", 1]}, "'tags.1': 1 is not of type 'string'"),
+        ({"name": "a", "tags": ["x", {}]}, "'tags.1': {} is not of type 'string'"),
         ({"name": "a", "tags": ["x", "y", "z"]}, "is too long"),
         ({"name": "A" * 9_999}, "'name': 'AAA"),
     ],
@@ -343,7 +336,7 @@ def test_calls_are_asked_for_with_the_very_arguments(tmp_path):
     with Workspace(tmp_path, "promptly", approve=refuse) as workspace:
         assert not workspace.run("TouchFile", {"file": "new"}).ok
     assert [(question.effect, question.summary.rpartition("/touch")[2]) for question in questions] == [
-        ("execute", " ./new")
+        ("execute", " new")
     ]
     assert list(tmp_path.iterdir()) == []
 

@@ -9,10 +9,10 @@ import pytest
 
 from adapter.dialects import get_dialect
 from adapter.dialects.proto import DIALECT
-from adapter.host import Host
 from adapter.operations import MediaKind
-from adapter.prompt import system_prompt
+from adapter.prompting.prompt import system_prompt
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
 from tests.dialects.definitions import Documented, check_example, check_names, check_parameters, make_files
 
 DOCUMENTED: Documented = {
@@ -245,7 +245,7 @@ def test_lines_count_from_zero(run, directory):
     assert run("read_file", path="f", offset=0, limit=4) == "0\n1\n2\n3\n"
     assert run("read_file", path="f", offset=2, limit=2) == "2\n3\n"
     assert run("read_file", path="f", offset="3", limit="1") == "3\n"
-    page = "Showing lines 2-2 of 4 (read on with offset 2 and limit 1).\n---\n1\n"
+    page = "Showing lines 2-2 of 4 (offset 2 is line 3; read on with offset 2 and limit 1).\n---\n1\n"
     assert run("read_file", path="f", offset=1, limit=1) == page
     assert run("read_file", path="f", limit=1).endswith("---\n0\n")
 
@@ -254,7 +254,7 @@ def test_an_offset_without_a_limit_is_taken_and_noted(call, directory):
     """C099, X3: it requires a limit, but what is meant is clear."""
     make_files(directory, "f", text="0\n1\n2\n")
     result = call("read_file", path="f", offset=1)
-    assert result.content == "1\n2\n"
+    assert result.content == "1\n2\n(note: offset requires limit: without one 1000 lines were read)"
     assert result.notes == ("offset requires limit: without one 1000 lines were read",)
     assert call("read_file", path="f", offset=1, limit=2).notes == ()
 
@@ -262,7 +262,9 @@ def test_an_offset_without_a_limit_is_taken_and_noted(call, directory):
 def test_pages_that_are_not_there_are_errors(refusal, directory):
     """C099, C100, D16: beyond the end, before the beginning, of no lines."""
     make_files(directory, "f", text="0\n1\n")
-    assert "line 3 is beyond the end: f has 2 lines" in refusal("read_file", path="f", offset=2, limit=1)
+    assert "offset 2 (lines count from 0 there) is beyond the end: f has 2 lines" in refusal(
+        "read_file", path="f", offset=2, limit=1
+    )
     assert "-1 is negative" in refusal("read_file", path="f", offset=-1, limit=1)
     assert "shows nothing" in refusal("read_file", path="f", limit=0)
 
@@ -452,3 +454,15 @@ def test_errors_are_text_that_says_what_to_do(call, directory):
     assert result.content.startswith("tool_error: read_file: 'path' is missing (string)")
     assert "Example:" in result.content
     assert result.data is None
+
+
+def test_numbers_of_lines_are_those_that_were_asked_for(tmp_path):
+    """``offset`` counts from 0, lines are shown from 1: an error says the offset that was given, a page both."""
+    (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 10)), encoding="utf-8")
+    with Workspace(tmp_path, "proto") as workspace:
+        beyond = workspace.run("read_file", {"path": "a.txt", "offset": 9, "limit": 1})
+        page = workspace.run("read_file", {"path": "a.txt", "offset": 2, "limit": 2})
+    assert beyond.error == "offset 9 (lines count from 0 there) is beyond the end: a.txt has 9 lines"
+    assert page.content.startswith(
+        "Showing lines 3-4 of 9 (offset 4 is line 5; read on with offset 4 and limit 2).\n---\nline 3\nline 4\n"
+    )

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from adapter.approval import Decision, Rule
 from adapter.commands.console import Console
 from adapter.conversation.session import Done, Query, Run, Session
 from adapter.dialects import get_dialect
 from adapter.dialects.proxyai import DIALECT
-from adapter.events import ToolResult
 from adapter.formats import get_format
-from adapter.host import Host
+from adapter.formats.parser import parse
 from adapter.operations import AgentReport, Library, RunAgent, SearchHit
-from adapter.parser import parse
-from adapter.prompt import system_prompt
+from adapter.operations.approval import Decision, Rule
+from adapter.prompting.prompt import system_prompt
+from adapter.values.events import ToolResult
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
 
 # From the document: parameters (name, type, required, default). Its numbers of lines and pages are whole ones.
 DOCUMENTED: dict[str, list[tuple[str, str, bool, object]]] = {
@@ -200,7 +200,7 @@ def test_the_prompt_routes_and_lists_skills(directory, provider, style):
     """C003, C007, C070: which tool for what, libraries apart from the web, skills by title; absent tools unnamed."""
     (directory / ".proxyai/skills/deep/release").mkdir(parents=True)
     (directory / ".proxyai/skills/deep/release/SKILL.md").write_text(SKILL)
-    with Workspace(directory, "proxyai", host=Host(agents=provider)) as workspace:
+    with Workspace(directory, "proxyai", host=Host(agents=provider, search=provider)) as workspace:
         prompt = system_prompt("proxyai", "hermes", style, tools=workspace.tools)
     for job, tool in [
         ("Inspect a file", "Read"),
@@ -217,6 +217,7 @@ def test_the_prompt_routes_and_lists_skills(directory, provider, style):
         assert any(job in line and tool in line for line in prompt.splitlines()), job
     assert "Release Notes" in prompt
     assert "Task" not in system_prompt("proxyai", "hermes", style)
+    assert "WebSearch" not in system_prompt("proxyai", "hermes", style)
     assert "For libraries use ResolveLibraryId and GetLibraryDocs" in TOOLS["WebSearch"].description
 
 
@@ -322,6 +323,7 @@ def test_read_has_limits_of_its_own(run, directory):
     wide = run("Read", file_path="wide")
     assert wide.data["content"] == "1\t" + "x" * 2_000 + "\n2\t" + "y" * 2_000
     assert wide.notes == ("line 1 was cut to 2000 characters",)
+    assert wide.content == wide.data["content"] + "\n(note: line 1 was cut to 2000 characters)"
     (directory / "long").write_text("z\n" * 2_500)
     page = run("Read", file_path="long")
     assert page.content.endswith("\n2000\tz\n(there are more lines; go on with offset 2001)")
@@ -375,7 +377,7 @@ def test_edit_is_exact(error_of, directory, text, old, near):
     (directory / "t").write_text(text)
     error = error_of("Edit", file_path="t", old_string=old, new_string="new", short_description="")["error"]
     assert near in error
-    assert "copy old_string" in error
+    assert "Copy old_string" in error
     assert (directory / "t").read_text() == text
 
 
@@ -679,7 +681,10 @@ def test_todos_are_a_formatted_list(directory):
                 ],
             },
         )
-    assert result.content == "Fix the parser at: 1 of 3 done\n[x] Write a test\n[>] Fixing it\n[ ] Tidy up"
+    assert result.content == (
+        "Fix the parser at: 1 of 3 done\n[x] Write a test\n[>] Fixing it\n[ ] Tidy up\n"
+        "(note: the title was cut to 4 words)"
+    )
     assert result.notes == ("the title was cut to 4 words",)
     assert seen[0].title == "Fix the parser at"
     assert [todo.active_form for todo in seen[0].todos][1] == "Fixing it"

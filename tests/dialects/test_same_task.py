@@ -8,13 +8,14 @@ from typing import TypeAlias
 
 import pytest
 
-from adapter.agent import Agent
+from adapter.agent.agent import Agent
 from adapter.commands.runner import Settings, run_task
 from adapter.dialects import Dialect
-from adapter.dialects.promptly import default_entries, make_dialect, read_entry
-from adapter.events import JsonObject, ToolResult
+from adapter.dialects.promptly import default_entries, make_dialect
+from adapter.dialects.promptly.entries import read_entry
+from adapter.values.events import JsonObject, ToolResult
 from adapter.workspace import Workspace
-from tests.test_subagents import Script, call
+from tests.agent.test_subagents import Script, call
 
 Step: TypeAlias = tuple[str, JsonObject, str]
 """A tool, its arguments, and a part of what it must answer."""

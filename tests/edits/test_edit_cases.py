@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from adapter.edits import patch_text
-from adapter.edits.given import patches_in
-from adapter.errors import EditError
 from adapter.operations import PatchNames
+from adapter.values.errors import EditError
 
 CASES = sorted((Path(__file__).parents[2] / "fixtures" / "edits").iterdir())
 
@@ -23,7 +22,7 @@ def run(folder):
     text = (folder / "input").read_bytes().decode()
     call = json.loads((folder / "call.json").read_text())
     names = PatchNames(**call.pop("names", {}))
-    patches = patches_in(call.pop("text")) if "text" in call else call.pop("patches")
+    patches = call.pop("text") if "text" in call else call.pop("patches")
     return patch_text(text, patches, names=names, **call)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from adapter import Workspace, patch_text
 from adapter.edits.notations import is_notation, read_notation, read_patches
-from adapter.errors import FormatError
-from adapter.operations import Patch
+from adapter.operations import Hunk, Patch
+from adapter.values.errors import FormatError
 
 DIFF = """diff --git a/x.py b/x.py
 index 12ab..34cd 100644
@@ -53,7 +53,10 @@ two
 
 def test_a_diff_gives_a_patch_for_each_hunk():
     """Kept and removed lines are the old text, the hunk's first line is the hint."""
-    assert read_patches(DIFF) == [Patch("one\ntwo\nthree\n", "one\n2\nthree\n", 1), Patch("nine\n", "nine\nten\n", 9)]
+    assert read_patches(DIFF) == [
+        Hunk("one\ntwo\nthree\n", "one\n2\nthree\n", 1),
+        Hunk("nine\n", "nine\nten\n", 9, below=("def f():",)),
+    ]
 
 
 def test_a_diff_may_add_and_delete_files():
@@ -66,20 +69,20 @@ def test_a_diff_may_add_and_delete_files():
 
 def test_a_diff_without_headers_or_numbers_is_read():
     """Models leave out what they cannot count."""
-    assert read_patches("@@\n one\n-two\n+2\n") == [Patch("one\ntwo\n", "one\n2\n")]
+    assert read_patches("@@\n one\n-two\n+2\n") == [Hunk("one\ntwo\n", "one\n2\n")]
 
 
 def test_no_newline_marks_and_fences_are_no_lines():
     """They belong to the notation."""
     text = "```diff\n@@ -1 +1 @@\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n```\n"
-    assert read_patches(text) == [Patch("two\n", "2\n", 1)]
+    assert read_patches(text) == [Hunk("two\n", "2\n", 1, at_end=True)]
 
 
 def test_an_envelope_names_what_happens_to_each_file():
     """Update, move, add and delete."""
     updated, added, deleted = read_notation(ENVELOPE)
     assert (updated.path, updated.moved_to) == ("x.py", "y.py")
-    assert updated.patches == [Patch("one\ntwo\n", "one\n2\n")]
+    assert updated.patches == [Hunk("one\ntwo\n", "one\n2\n", below=("def f():",))]
     assert (added.path, added.action, added.content) == ("new.py", "add", "hello\nthere\n")
     assert (deleted.path, deleted.action) == ("old.py", "delete")
 
@@ -87,20 +90,20 @@ def test_an_envelope_names_what_happens_to_each_file():
 def test_lines_added_below_an_anchor_are_placed_by_it():
     """Without context of their own they would have no place."""
     text = "*** Begin Patch\n*** Update File: x\n@@ def f():\n+    log()\n*** End Patch"
-    assert read_patches(text) == [Patch("def f():\n", "def f():\n    log()\n")]
+    assert read_patches(text) == [Hunk("", "    log()\n", below=("def f():",))]
 
 
 def test_blocks_belong_to_the_path_above():
     """Also when a fence stands between, and further blocks name none."""
     (edit,) = read_notation(BLOCKS)
     assert edit.path == "x.py"
-    assert edit.patches == [Patch("one\n", "1\n"), Patch("two\n", "")]
+    assert edit.patches == [Hunk("one\n", "1\n"), Hunk("two\n", "")]
 
 
 def test_a_block_may_name_its_line():
     """Roo Code writes the line above the old text."""
     text = "<<<<<<< SEARCH\n:start_line:7\n-------\none\n=======\n1\n>>>>>>> REPLACE"
-    assert read_patches(text) == [Patch("one\n", "1\n", 7)]
+    assert read_patches(text) == [Hunk("one\n", "1\n", 7)]
 
 
 @pytest.mark.parametrize(

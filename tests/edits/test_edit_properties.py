@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adapter.edits import patch_text
-from adapter.errors import EditError
 from adapter.operations import Patch, PatchText
 from adapter.text.diffs import unified_diff
 from adapter.text.lines import split_lines
-from adapter.workspace.desk import open_desk
-from adapter.workspace.documents import decode
-from adapter.workspace.files import plan_patch
+from adapter.values.errors import EditError
+from adapter.workspace.changes.documents import decode
+from adapter.workspace.files.desk import open_desk
+from adapter.workspace.files.files import plan_patch
 
 END = st.sampled_from(["\n", "\r\n", "\r"])
 MARK = st.sampled_from(["", "\ufeff"])

@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapter.edits import patch_text
-from adapter.errors import EditError
 from adapter.operations import Patch, PatchNames
+from adapter.values.errors import EditError
 
 
 def patched(text, *pairs):
@@ -329,7 +329,7 @@ def test_not_found_in_an_unrelated_file_says_to_read_again():
         ({"old_text": "a"}, "new_text is missing"),
         ({"old_text": 1, "new_text": "b"}, "old_text must be a text, got '1'"),
         ({"old_text": "a", "new_text": "b", "start_line": "7"}, "start_line must be a line number"),
-        ({"old_text": "a", "new_text": "b", "startline": 7}, "unknown key 'startline'"),
+        ({"old_text": "a", "new_text": "b", "row": 7}, "unknown key 'row'"),
         ("a", "expected an object"),
     ],
 )
@@ -401,3 +401,18 @@ def test_the_parts_of_the_call_are_named_as_the_tool_names_them():
     with pytest.raises(EditError) as caught:
         patch_text("x\nx\n", [Patch("x", "y")], names=names)
     assert "old_string matches 2 places (lines 1, 2); add a surrounding line, or set all to change" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "patch", "after"),
+    [
+        ("a\rb\nc\nd\n", Patch("a\n", "a\nx\n"), "a\rx\nb\nc\nd\n"),
+        ("a\rb\nc\nd\n", Patch("b", "b\nx"), "a\rb\nx\nc\nd\n"),
+        ("a\rb\rc\r", Patch("b", "b\nx"), "a\rb\rx\rc\r"),
+        ("a\r\nb\rc\r\nd\r\n", Patch("b\n", "b\nx\n"), "a\r\nb\rx\r\nc\r\nd\r\n"),
+        ("a\rb\nc\n", Patch("a\nb", "a\nB"), "a\rB\nc\n"),
+    ],
+)
+def test_a_lone_carriage_return_is_kept_and_not_copied(text, patch, after):
+    """Where lines end otherwise a new one gets their end; where all end so, that one."""
+    assert patch_text(text, [patch]).text == after

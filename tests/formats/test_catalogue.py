@@ -25,8 +25,8 @@ from typing import Any
 
 import pytest
 
-from adapter.events import Turn
-from tests.reading import read
+from adapter.values.turn import Turn
+from tests.reading.checks import read
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "catalogue"
 README = FOLDER / "README.md"

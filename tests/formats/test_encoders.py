@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from adapter.events import JsonObject, ToolCall
 from adapter.formats import FORMATS, get_format
-from adapter.parser import parse
-from adapter.schema import type_name
-from adapter.tools import Tool
+from adapter.formats.parser import parse
+from adapter.tools.definition import Tool
+from adapter.tools.schema import type_name
+from adapter.values.events import JsonObject, ToolCall
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.ends)})
 

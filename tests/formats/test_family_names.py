@@ -79,7 +79,9 @@ MODELS = {
     "llm-jp/llm-jp-4.1": "harmony",
     "cogito-2.1:671b": "deepseek_v3",
     "cogito:14b": "hermes",
-    "DeepSeek-R1-Distill-Qwen-7B": None,
+    "DeepSeek-R1-Distill-Qwen-7B": "deepseek_v3",
+    "deepseek-r1-distill-llama-70b": "deepseek_v3",
+    "DeepSeek-R1-0528-Qwen3-8B-GGUF": "deepseek_v3",
     "glm-4-9b-chat": None,
 }
 

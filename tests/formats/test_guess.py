@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.errors import UsageError
 from adapter.formats import FORMATS, get_format, guess
+from adapter.values.errors import UsageError
 
 
 @pytest.mark.parametrize(

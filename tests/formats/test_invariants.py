@@ -11,11 +11,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapter.errors import UsageError
-from adapter.events import ToolCall, Turn
 from adapter.formats import FORMATS, get_format
-from adapter.formats.reading.python_calls import OPENING_LIMIT
-from adapter.parser import Parser, parse
+from adapter.formats.parser import Parser, parse
+from adapter.reading.bodies.python_calls import OPENING_LIMIT
+from adapter.values.errors import UsageError
+from adapter.values.events import ToolCall
+from adapter.values.turn import Turn
 from tests.formats.soup import (
     EVERYTHING,
     FORMAT_NAMES,
@@ -27,7 +28,7 @@ from tests.formats.soup import (
     soup,
     values,
 )
-from tests.reading import check_calls, read_pieces
+from tests.reading.checks import check_calls, read_pieces
 
 LIMITS = settings(max_examples=30)
 TEXTS = st.one_of(soup, any_text, damaged())

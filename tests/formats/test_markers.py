@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
-from adapter.formats.reading.source import Either, Markers
-from adapter.formats.reading.tables import tables_for
+from adapter.reading.source import Either, Markers
+from adapter.reading.tables import tables_for
 
 ALL = tables_for(tuple(FORMATS.values()), ()).text_markers.literals
 ODD = ("abc", "on:", "Action:", "to=", "\n{", "a", "[[", "ab<", "<ab<", "é!", "\u017f")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapter.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress, merge
 from adapter.formats import FORMATS
-from adapter.parser import Parser
-from adapter.tools import ToolSet
+from adapter.formats.parser import Parser
+from adapter.tools.definition import ToolSet
+from adapter.values.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
+from adapter.values.turn import merge
 from tests.formats.soup import EVERYTHING, damaged, soup
-from tests.reading import random_pieces
+from tests.formats.test_cases import FOLDER, load
+from tests.formats.test_cases import TOOLS as CASE_TOOL_DEFINITIONS
+from tests.reading.checks import random_pieces, stream_fault
 
 TOOLS = ToolSet(
     [
@@ -31,9 +35,11 @@ TOOLS = ToolSet(
             },
         },
         {"name": "read_file", "parameters": {"properties": {"path": {"type": "string"}}}},
+        {"name": "bash", "parameters": {"properties": {"command": {"type": "string"}}}},
         EVERYTHING,
     ]
 )
+CASE_TOOLS = ToolSet([*CASE_TOOL_DEFINITIONS, EVERYTHING])
 ARGUMENTS = {"path": "src/a.py", "content": 'def f():\n\treturn "x"  # é😀 {}\n' * 40}
 WRITE_JSON = ["hermes", "kimi_k2", "deepseek_v3", "deepseek_v31", "mistral", "harmony", "granite", "cohere", "react"]
 """Formats of every kind in which the arguments are one JSON object behind markers."""
@@ -43,8 +49,16 @@ def stream(text: str, name: str | None, size: int = 4, **options: Any) -> list[E
     return in_pieces([text[at : at + size] for at in range(0, len(text), size)], name, **options)
 
 
-def in_pieces(pieces: list[str], name: str | None, finish_reason: str = "stop", **options: Any) -> list[Event]:
-    parser = Parser(name, TOOLS, generation_prompt="", **options)
+def in_pieces(
+    pieces: list[str],
+    name: str | None,
+    finish_reason: str = "stop",
+    *,
+    tools: ToolSet = TOOLS,
+    prompt: str = "",
+    **options: Any,
+) -> list[Event]:
+    parser = Parser(name, tools, generation_prompt=prompt, **options)
     return [event for piece in pieces for event in parser.feed(piece)] + parser.close(finish_reason)
 
 
@@ -94,8 +108,10 @@ def test_streamed_arguments_are_those_of_the_call(name):
 def test_json_arguments_come_while_they_are_written(name):
     """Every piece that holds text of a string is handed on before the next piece comes."""
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS)])
-    deltas = [event for event in stream(text, name, stream_arguments=True) if isinstance(event, ToolCallDelta)]
-    assert len(deltas) > len(json.dumps(ARGUMENTS, ensure_ascii=False)) / 4 * 0.9
+    for told, size in itertools.product((name, None), (1, 4)):
+        events = stream(text, told, size, stream_arguments=True)
+        deltas = [event for event in events if isinstance(event, ToolCallDelta)]
+        assert len(deltas) > len(json.dumps(ARGUMENTS, ensure_ascii=False)) / size * 0.8
 
 
 def test_without_the_option_there_are_no_deltas():
@@ -149,17 +165,118 @@ def test_a_cut_call_never_becomes_one(name):
         assert not [event for event in events if isinstance(event, ToolCall)]
 
 
+HOLDING_CALLS = [
+    '{"name": "bash", "arguments": {"command": "rm -rf /"}}',
+    'bash\n{"command": "rm -rf /"}\n',
+    'bash: {"command": "rm -rf /", "timeout": 5}',
+    'functions.bash:0<|tool_call_argument_begin|>{"command": "rm -rf /"}',
+    '<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf /"}}\n</tool_call>',
+    '<function=bash>{"command": "rm -rf /"}</function>',
+    '[TOOL_CALLS]bash[ARGS]{"command": "rm -rf /"}',
+    'Action: bash\nAction Input: {"command": "rm -rf /"}',
+]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_call_inside_a_value_is_not_streamed(name):
+    """A file that holds a call is a file: nobody hears of that call."""
+    for value, told, size in itertools.product(HOLDING_CALLS, (name, None), (3, 1000)):
+        text = FORMATS[name].encode_calls([("write_file", {"path": "a", "content": value})])
+        events = stream(text, told, size, stream_arguments=True)
+        assert {event.name for event in events if isinstance(event, ToolCallDelta)} == {"write_file"}
+        assert stream_fault(events, merge(stream(text, told, size))) is None
+
+
+ALIKE = ToolSet(
+    {"name": name, "parameters": {"properties": {"query": {"type": "string"}, "text": {"type": "string"}}}}
+    for name in ("search", "web_search", "read_file", "mcp__fs__read_file", "search_web", "file", "s")
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_name_that_holds_another_is_streamed_as_itself(name):
+    """``web_search`` ends in ``search``, and is not it."""
+    for tool, size in itertools.product(ALIKE, (3, 1000)):
+        text = FORMATS[name].encode_calls([(tool, {"query": "it is long enough for some pieces"})])
+        events = stream(text, name, size, tools=ALIKE, stream_arguments=True)
+        assert {event.name for event in events if isinstance(event, ToolCallDelta)} == {tool}
+        assert stream_fault(events, merge(stream(text, name, size, tools=ALIKE))) is None
+
+
+@pytest.mark.parametrize("name", WRITE_JSON)
+def test_a_number_is_handed_on_when_it_has_ended(name):
+    """``0`` may become ``0.5``."""
+    encoded = FORMATS[name].encode_calls([("do_everything", {"ratio": 77, "text": "a"})])
+    for number, at in itertools.product(["0.5", "-0.25", "1e3", "12", "1.0", "0"], range(len(encoded))):
+        text = encoded.replace("77", number)
+        plain = merge(stream(text, name))
+        events = in_pieces([text[:at], text[at:]], name, stream_arguments=True)
+        assert [event.arguments for event in events if isinstance(event, ToolCall)] == [
+            {"ratio": json.loads(number), "text": "a"}
+        ]
+        assert stream_fault(events, plain) is None
+
+
+LATER_NAMES = {
+    "an empty value, then an alias": ('{"path": "", "filename": "b"}', {"path": "b"}),
+    "null, then an alias": ('{"path": null, "filename": "b"}', {"path": "b"}),
+    "an alias, then the name": ('{"filename": "b", "path": "a"}', {"filename": "b", "path": "a"}),
+    "an alias, then nothing": ('{"filename": "b", "path": ""}', {"path": "b"}),
+    "a wrapper": ('{"arguments": {"path": "a"}}', {"path": "a"}),
+    "an unknown key": ('{"colour": "red", "path": "a"}', {"colour": "red", "path": "a"}),
+}
+
+
+@pytest.mark.parametrize("written", LATER_NAMES, ids=list(LATER_NAMES))
+def test_what_another_name_may_replace_waits(written):
+    """A parameter that comes under two names is settled by the last of them."""
+    body, arguments = LATER_NAMES[written]
+    text = f'<tool_call>\n{{"name": "write_file", "arguments": {body}}}\n</tool_call>'
+    for size in (1, 3, 1000):
+        events = stream(text, "hermes", size, stream_arguments=True)
+        (call,) = [event for event in events if isinstance(event, ToolCall)]
+        assert call.arguments == arguments
+        assert stream_fault(events, merge(stream(text, "hermes"))) is None
+
+
+def test_tools_of_no_session_are_not_streamed():
+    """A call of a tool that there is not is answered whole, as an unknown tool."""
+    text = FORMATS["hermes"].encode_calls([("format_disk", {"path": "a long enough path for some pieces"})])
+    events = stream(text, "hermes", stream_arguments=True)
+    assert len([event for event in events if isinstance(event, ToolCallDelta)]) == 1
+
+
+def test_arguments_wait_for_calls_that_may_be_text():
+    """Bare calls count when a marked one follows, and come before it."""
+    bare = '{"name": "read_file", "arguments": {"path": "a"}}\n'
+    text = bare + FORMATS["hermes"].encode_calls([("write_file", ARGUMENTS)])
+    assert stream_fault(stream(text, None, stream_arguments=True), merge(stream(text, None))) is None
+
+
+CASES = [(path, load(path)) for path in sorted(FOLDER.glob("*/*.toml")) if path.parent.name != "wild"]
+
+
+@pytest.mark.parametrize("name", ["auto", *FORMATS])
+def test_every_case_streams_as_it_is_read(name):
+    """What is handed on of a call, of any text that is a case, is that of the call that follows."""
+    for path, case in CASES:
+        told = None if name == "auto" else name
+        if name not in ("auto", path.parent.name):
+            continue
+        given = {"finish_reason": case.get("finish_reason", "stop"), "prompt": case.get("generation_prompt", "")}
+        text, chance = case["text"], random.Random(path.stem)
+        plain = merge(in_pieces([text], told, tools=CASE_TOOLS, **given))
+        for pieces in ([text], random_pieces(text, chance, 4), random_pieces(text, chance, 40)):
+            events = in_pieces(pieces, told, tools=CASE_TOOLS, stream_arguments=True, **given)
+            assert stream_fault(events, plain) is None, path
+
+
 @given(st.one_of(soup, damaged()), st.sampled_from([*FORMATS, None]), st.integers(0, 1 << 30))
+@example('Now: functools[{"name": "read_file", "arguments": {"path": "a"}}', "phi4_mini_json", 1)  # prose in the end
+@example('functools[{"name": "do_everything", "arguments": {"m\\s": 1}}]', None, 1)  # an escape that is none
 def test_streaming_changes_nothing_else(text, name, seed):
     """The same calls as without, less those that contradict what was handed on; and all deltas of a call join up."""
     pieces = random_pieces(text, random.Random(seed), 6)
-    plain = [event for event in merge(in_pieces(pieces, name)) if isinstance(event, ToolCall)]
     events = in_pieces(pieces, name, stream_arguments=True)
-    calls = [event for event in events if isinstance(event, ToolCall)]
-    ones = [(call.name, call.arguments, call.raw) for call in calls]
-    all_ones = [(call.name, call.arguments, call.raw) for call in plain]
-    assert [one for one in all_ones if one in ones] == ones
+    assert stream_fault(events, merge(in_pieces(pieces, name))) is None
     assert "".join(event.raw for event in events) == text
-    joined = streamed(events)
-    for call in calls:
-        assert json.loads(joined[call.id]) == call.arguments

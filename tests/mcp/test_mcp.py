@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from adapter import tool
-from adapter.approval import Approval
 from adapter.dialects import get_dialect
-from adapter.errors import UsageError
 from adapter.mcp.tools import McpServer, McpTools, servers_of
+from adapter.operations.approval import Approval
+from adapter.values.errors import UsageError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
@@ -61,6 +61,13 @@ def test_the_tools_are_there_beside_the_dialects(workspace):
     assert "example__read_file" in tools
     assert workspace.run("example__read_file", {"path": "a"}).content == "the server's own a"
     assert not workspace.run("read_file", {"path": "a"}).ok
+
+
+def test_no_sandbox_is_claimed_for_them(workspace):
+    """They run in their server, read-only ones too, and that is what the result and the session say."""
+    result = workspace.run("add", {"first": 2})
+    assert result.sandbox.startswith("sandbox: NONE, it runs in the MCP server 'example'")
+    assert "sandbox: NONE for add (the MCP server 'example')" in workspace.sandbox
 
 
 def test_results_come_as_text(workspace):

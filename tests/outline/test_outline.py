@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.errors import ToolError
-from adapter.outline import extract
-from adapter.outline.extract import MissingGrammar, outline
+from adapter.outline import extract, syntax
+from adapter.outline.extract import outline
 from adapter.outline.imports import expand, merge
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
+from adapter.outline.syntax import MissingGrammar
 from adapter.outline.text import outline_text
+from adapter.values.errors import ToolError
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -213,10 +214,10 @@ def test_parsing_that_takes_too_long_is_refused(monkeypatch):
 def test_a_missing_grammar_is_named(monkeypatch):
     """The message says what to install and what to do until then."""
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
-    extract._parser.cache_clear()
+    syntax._parser.cache_clear()
     with pytest.raises(MissingGrammar, match=r"toolcall-adapter\[index\].*read the file instead"):
         outline("x = 1", "a.py", LANGUAGES[1])
-    extract._parser.cache_clear()
+    syntax._parser.cache_clear()
 
 
 @pytest.mark.parametrize(

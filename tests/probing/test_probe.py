@@ -21,8 +21,8 @@ from adapter.probing.asking import Asker, Outcome
 from adapter.probing.halving import NATIVE, STOPPED, Probe, Trial, candidates, fitted, probe
 from adapter.probing.page import page
 from adapter.probing.profiles import Model, load
-from adapter.probing.setups import Setup
 from adapter.probing.tasks import TASKS, TOOLS, Call, is_valid
+from adapter.prompting.setups import Setup
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient, Usage
 from adapter.wire.request import Options, translate
@@ -296,9 +296,10 @@ def test_a_real_engine_is_probed(random_engine):
     assert all(outcome.usage.prompt > 0 for outcome in required.outcomes)
 
 
+@pytest.mark.clients
 def test_the_page_in_a_browser(tmp_path):
     """It shows the best setup, its plot has a text for those who do not see it, and it is wide enough for a phone."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e '.[browser]'")
     exceptions = pytest.importorskip("selenium.common.exceptions")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
@@ -351,5 +352,6 @@ def test_a_profile_is_plain_toml(config):
     with LiveUpstream(clever) as upstream:
         run_probe(Settings(upstream.url, "m", "hermes", output=Path(config) / "mine.toml"))
     profile = tomllib.loads((config / "mine.toml").read_text(encoding="utf-8"))
-    assert profile["use"] == {"format": "hermes", "style": "compact", "constraint": "off", "native": False}
+    use = {"format": "hermes", "style": "compact", "constraint": "off", "native": False, "own": False}
+    assert profile["use"] == use
     assert profile["model"]["name"] == "m"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.errors import UsageError
 from adapter.probing import profiles
 from adapter.probing.profiles import Model, Profile, Score, Use, in_force, setups
 from adapter.upstream.endpoints import Endpoint
+from adapter.values.errors import UsageError
 from tests.scripted_server import MODELS, as_json
 
 MODEL = Model(name="qwen3:4b", server="ollama", base_url="http://127.0.0.1:11434/v1", digest="abc", template="t1")

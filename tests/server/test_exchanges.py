@@ -13,10 +13,10 @@ import openai
 import pytest
 
 from adapter import wrap
-from adapter.agent import Agent
-from adapter.errors import TransportError
+from adapter.agent.agent import Agent
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient
+from adapter.values.errors import TransportError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json
 from tests.serving import serving

@@ -21,7 +21,7 @@ from adapter.wire.request import Options, translate
 from adapter.wire.sse import as_event
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_serve import scripted_answer
-from tests.test_wrap import CALL
+from tests.server.test_wrap import CALL
 from tests.wire.test_wire import PIECES, VALUES
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")

@@ -19,8 +19,8 @@ import pytest
 
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-from tests.test_wrap import ASK, CALL, TOOLS, completion
 
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
-from tests.test_wrap import CALL, TOOLS, completion
 
 anthropic = pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")

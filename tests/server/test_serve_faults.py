@@ -21,8 +21,8 @@ import pytest
 
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving, serving_here
-from tests.test_wrap import ASK, CALL, TOOLS, completion
 
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")

@@ -11,12 +11,13 @@ import pytest
 from pydantic import BaseModel
 
 from tests.scripted_server import CHAT, Reply, as_json, as_stream, delta
-from tests.test_wrap import completion
+from tests.server.test_wrap import completion
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 # They keep connections and event loops until they are collected, which here is at the end of each test.
 pytestmark = [
+    pytest.mark.clients,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -64,13 +65,13 @@ def streamed(text: str) -> Reply:
 
 @pytest.fixture
 def chat_openai(url: str) -> Any:
-    module = pytest.importorskip("langchain_openai", reason="LangChain is a development dependency")
+    module = pytest.importorskip("langchain_openai", reason="needs LangChain: pip install -e '.[clients]'")
     return module.ChatOpenAI(base_url=url, api_key="k", model="qwen3", max_retries=0)
 
 
 @pytest.fixture
 def chat_ollama(url: str) -> Any:
-    module = pytest.importorskip("langchain_ollama", reason="LangChain is a development dependency")
+    module = pytest.importorskip("langchain_ollama", reason="needs LangChain: pip install -e '.[clients]'")
     return module.ChatOllama(base_url=url.removesuffix("/v1"), model="qwen3")
 
 
@@ -144,7 +145,7 @@ def test_langchain_streams_without_blocking(upstream, chat_openai):
 
 @pytest.fixture
 def agent_of(url: str) -> Any:
-    pydantic_ai = pytest.importorskip("pydantic_ai", reason="pydantic-ai is a development dependency")
+    pydantic_ai = pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install -e '.[clients]'")
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 

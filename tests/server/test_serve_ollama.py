@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-from tests.test_wrap import ASK, CALL, TOOLS, completion
 
 ollama = pytest.importorskip("ollama", reason="Ollama's client is a development dependency")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")

@@ -17,8 +17,8 @@ import pytest
 
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, delta
+from tests.server.test_wrap import TOOLS, completion
 from tests.serving import serving
-from tests.test_wrap import TOOLS, completion
 
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")

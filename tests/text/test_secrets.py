@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from adapter.operations.approval import Decision
 from adapter.text.secrets import Secrets
 from adapter.transcripts.transcript import Recorder
 from adapter.workspace import Workspace
@@ -100,7 +101,7 @@ def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
     for start, end in pairwise(places):
         piece = text[start:end]
         recorder.chunk("" if with_reasoning else piece, piece if with_reasoning else "", None)
-    recorder.approval("tool", True)
+    recorder.approval("tool", Decision(True))
     rows = [json.loads(line) for line in lines]
     field = "reasoning" if with_reasoning else "text"
     written = "".join(row.get(field, "") for row in rows)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.text.truncate import truncate
+from adapter.text.truncate import truncate, with_notes
 
 
 @given(st.text(st.characters(codec=None), max_size=400), st.integers(1, 300), st.integers(1, 20))
@@ -57,6 +57,26 @@ def test_long_lines_cannot_pass_the_byte_limit(text):
     assert cut[-1] == text[-1]
 
 
+def test_two_thirds_of_the_bytes_go_to_the_start():
+    """What says what a text is, stands there; none of the budget is left."""
+    cut = truncate("~" * 60_000 + "^" * 60_000)
+    start, end = cut.count("~"), cut.count("^")
+    assert len(cut.encode()) == 51_200
+    assert start == (start + end) * 2 // 3
+
+
+def test_what_one_part_does_not_need_the_other_has():
+    """A short end stands there from its first character to its last, below as much of the start as fits; or the
+    other way round."""
+    short, long = [f"{i}\n" for i in range(1000, 3000)], [f"{i}{'~' * 2_000}\n" for i in range(1000, 1100)]
+    cut = truncate("".join(long + short))
+    assert len(cut.encode()) == 51_200
+    assert cut.endswith("]\n" + "".join(short[-50:]))
+    cut = truncate("".join(short + long))
+    assert len(cut.encode()) == 51_200
+    assert cut.startswith("".join(short[:100]) + "\n[TRUNCATED")
+
+
 def test_lone_surrogates_become_encodable():
     """A surrogate in a result would make the next request fail."""
     assert truncate("a\ud800b") == "a\ufffdb"
@@ -65,3 +85,14 @@ def test_lone_surrogates_become_encodable():
 def test_message_names_the_next_step():
     """A model told what to ask for asks for less."""
     assert "Ask for less" in truncate("x\n" * 5000)
+
+
+def test_notes_stand_below_what_does_not_say_them():
+    """Each once, and never beyond the limits: room is made for them, also for one that the cut would take away."""
+    assert with_notes("a\n", ()) == "a\n"
+    assert with_notes("a\n", ("n", "m")) == "a\n(note: n)\n(note: m)"
+    assert with_notes("a (note: n)", ("n",)) == "a (note: n)"
+    long = "x" * 500 + "the note" + "y" * 500
+    cut = with_notes(long, ("the note",), max_bytes=400)
+    assert cut.endswith("\n(note: the note)")
+    assert len(cut.encode()) <= 400

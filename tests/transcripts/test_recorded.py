@@ -15,17 +15,17 @@ import pytest
 from typer.testing import CliRunner
 
 from adapter import wrap
-from adapter.cli import app
-from adapter.errors import UsageError
+from adapter.commands.cli import app
 from adapter.transcripts.exchanges import calls_today, difference
+from adapter.values.errors import UsageError
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.recorded import Exchange, read_exchanges
 from adapter.wire.request import Options, Request, translate
 from tests.constraints.test_passes import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-from tests.test_wrap import ASK, CALL, TOOLS, completion
 
 SECRET = "hunter2-very-secret"
 SECOND = CALL.replace("a.py", "b.py")

@@ -6,20 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from adapter import resources
-from adapter.agent import Agent
-from adapter.approval import Decision
-from adapter.dialects.promptly import default_entries, make_dialect, read_entry
-from adapter.errors import ToolError, UsageError
-from adapter.functions import tool
-from adapter.host import Host, HostEvent
+from adapter.agent.agent import Agent
+from adapter.agent.subagents import SubAgents
+from adapter.dialects.promptly import default_entries, make_dialect
+from adapter.dialects.promptly.entries import read_entry
 from adapter.operations import Library, RunAgent, SearchHit
-from adapter.subagents import SubAgents
+from adapter.operations.approval import Decision
+from adapter.prompting import resources
+from adapter.tools.functions import tool
 from adapter.transcripts.recording import Recording, restore, snapshot, workspace_hash
 from adapter.transcripts.replay import replay, replay_file, run_again, transcripts_in, update_file
-from adapter.transcripts.transcript import InnerLine, Recorder, ResultLine, StoredFile, Transcript
+from adapter.transcripts.transcript import EndLine, InnerLine, Recorder, RequestLine, ResultLine, StoredFile, Transcript
+from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
-from tests.test_subagents import Script, call
+from adapter.workspace.hosted.host import Host, HostEvent
+from tests.agent.test_subagents import Script, call
 
 SHIPPED = sorted((resources.folder("fixtures") / "transcripts").glob("*.jsonl"))
 
@@ -31,8 +32,25 @@ def test_there_are_shipped_transcripts():
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_transcripts_replay_equal(path):
-    """Recordings of real models come out as they were recorded."""
+    """Recordings come out as they were recorded: of real models, but for one whose answers were written by hand."""
     assert replay_file(path).difference == ""
+
+
+def test_conversations_of_several_turns_are_among_them():
+    """One with every kind of turn (several calls, one that fails and is mended, an answer), and one of a real model."""
+    by_hand, by_model = (
+        Transcript.from_text(path.read_text(encoding="utf-8"))
+        for path in SHIPPED
+        if path.stem in ("by-hand-six-turns", "smollm2-four-turns")
+    )
+    for transcript, turns in ((by_hand, 6), (by_model, 4)):
+        requests = [line for line in transcript.lines if isinstance(line, RequestLine)]
+        assert [request.number for request in requests] == list(range(1, turns + 1))
+        results = [line for line in transcript.lines if isinstance(line, ResultLine)]
+        assert {result.ok for result in results} == {True, False}
+    assert isinstance(end := by_hand.lines[-1], EndLine)
+    assert end.reason == "answered"
+    assert by_model.header.model.startswith("SmolLM2")
 
 
 def changed(path: Path, folder: Path, **fields: object) -> Path:
@@ -91,7 +109,7 @@ def test_update_makes_a_transcript_equal_again(tmp_path):
     assert replay_file(copy).is_equal
     after = Transcript.from_text(copy.read_text(encoding="utf-8"))
     assert after.header == before.header
-    assert list(after.answers()) == list(before.answers())
+    assert after.answers == before.answers
 
 
 def test_replay_works_in_a_folder_of_its_own(tmp_path, monkeypatch):
@@ -329,7 +347,11 @@ def test_the_transcript_of_a_sub_agent_replays(root, kind):
         "Done.",
     )
     written: dict[int, list[str]] = {}
-    agents = SubAgents(child, record=lambda number: Recorder(written.setdefault(number, []).append))
+
+    def record(number: int, folder: Path) -> Recording:
+        return Recording(Recorder(written.setdefault(number, []).append), folder)
+
+    agents = SubAgents(child, record=record)
 
     def ask(approval):
         return Decision(approval.command != "false", remember=True)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from adapter.errors import UsageError
 from adapter.transcripts.transcript import ChunkLine, Header, RequestLine, StoredFile, Transcript
+from adapter.values.errors import UsageError
 
 HEADER = Header(task="t", system="s", dialect="blade", format="hermes", tools=("read_file",), files={})
 
@@ -21,8 +21,13 @@ def test_chunks_keep_their_boundaries():
     """Answers come back in the very pieces in which they arrived."""
     request = RequestLine(number=1, messages=())
     lines = (request, ChunkLine(text="<to"), ChunkLine(text="ol_call>"), request, ChunkLine(text="x"), request)
-    answers = list(Transcript(HEADER, lines).answers())
+    answers = Transcript(HEADER, lines).answers
     assert [[chunk.text for chunk in answer] for answer in answers] == [["<to", "ol_call>"], ["x"], []]
+
+
+def test_a_transcript_without_answers_has_none():
+    """So that ``if transcript.answers`` asks what it seems to ask."""
+    assert not Transcript(HEADER, ()).answers
 
 
 @pytest.mark.parametrize(

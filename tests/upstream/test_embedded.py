@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from adapter.constraints.grammar import gbnf
-from adapter.errors import TransportError, UsageError
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
 from adapter.upstream.embedded import EmbeddedServer, is_gguf
 from adapter.upstream.endpoints import recognise
 from adapter.upstream.transport import ChatClient
 from adapter.upstream.weights import SMOLLM2, Weights, cache_directory, fetch_weights, find_weights
+from adapter.values.errors import TransportError, UsageError
 
 
 def test_it_is_a_llama_cpp_server_on_loopback(random_engine):

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from adapter.errors import TransportError, UsageError
 from adapter.upstream.endpoints import Endpoint, api_url, find_endpoint, ollama_url, sees_images
+from adapter.values.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 
 PROPS = as_json(200, {"default_generation_settings": {"n_ctx": 4096}}, server="llama.cpp")
@@ -33,10 +33,10 @@ def test_a_url_is_understood_as_it_is_written(written, meant):
 
 
 @pytest.mark.parametrize(
-    "written", ["", "http://", "ftp://host", "http://host:99999", "http://host:port", "http://[::1"]
+    "written", ["", "http://", "ftp://host", "http://host:99999", "http://host:port", "http://[::1", "no url"]
 )
 def test_what_is_no_address_is_refused(written):
-    with pytest.raises(UsageError, match="expected something like http"):
+    with pytest.raises(UsageError, match="is no URL of a server; expected something like http"):
         api_url(written)
 
 

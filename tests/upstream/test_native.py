@@ -9,19 +9,19 @@ import openai
 import pytest
 
 from adapter import wrap
-from adapter.agent import Agent
+from adapter.agent.agent import Agent
 from adapter.commands.runner import Settings, run_task
 from adapter.commands.serve import serve
 from adapter.conversation.session import Done
-from adapter.errors import UsageError
 from adapter.probing.profiles import Model, Profile, Use, path_of, save
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.native import NativeChat
 from adapter.upstream.transport import ChatClient
+from adapter.values.errors import UsageError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-from tests.test_wrap import ASK, CALL, TOOLS, completion
 
 EDIT = {"path": "a.txt", "old_text": "one", "new_text": "two"}
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.errors import TransportError
-from adapter.tools import ToolSet
+from adapter.tools.definition import ToolSet
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fields
+from adapter.values.errors import TransportError
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 
 HELLO = as_stream(delta(role="assistant", content=None), delta("Hel"), delta("lo"), delta(finish_reason="stop"))

@@ -14,7 +14,7 @@ from adapter.wire.exchange import Streamed
 from adapter.wire.likeness import likeness_of
 from adapter.wire.request import Options, translate
 from tests.scripted_server import delta
-from tests.test_wrap import ASK, CALL, TOOLS
+from tests.server.test_wrap import ASK, CALL, TOOLS
 
 EVENT = b'{"id": "1", "choices": [{"index": 0, "delta": {"content": "a\\"b"}, "finish_reason": null}], "created": 7}'
 

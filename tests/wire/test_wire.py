@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
-from adapter.parser import parse
-from adapter.probing.setups import Setup
-from adapter.tools import ToolSet
+from adapter.formats.parser import parse
+from adapter.prompting.setups import Setup
+from adapter.tools.definition import ToolSet
 from adapter.wire import anthropic, ollama
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import RequestError, refusal, relayed
@@ -23,7 +23,7 @@ from adapter.wire.ollama import as_openai, for_ollama
 from adapter.wire.request import Options, Request, checked, has_tools, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
-from tests.test_wrap import ASK, CALL, TOOLS, completion
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
 PIECES = ["I look.\n", CALL, "<think>", "Hm. ", "</think>", CALL[:30], "\n\n", "`<tool_call>`", "é😀"]
 
@@ -498,4 +498,4 @@ def test_the_type_behind_a_reference_is_known():
     text = '<tool_call>\n<function=f>\n<parameter=p>\n{"a": 1}\n</parameter>\n</function>\n</tool_call>'
     (call,) = parse(text, made.tools, "qwen3_coder").calls
     assert call.arguments == {"p": {"a": 1}}
-    assert made.tools["f"].properties["q"]["type"] == ["null", "object"]
+    assert made.tools["f"].parameters["properties"]["q"]["type"] == ["null", "object"]

@@ -6,9 +6,9 @@ import os
 import pytest
 
 from adapter.workspace import Workspace
-from adapter.workspace.desk import Desk
-from adapter.workspace.gate import Root
-from adapter.workspace.history import History
+from adapter.workspace.changes.history import History
+from adapter.workspace.files.desk import Desk
+from adapter.workspace.paths.gate import Root
 
 
 @pytest.fixture

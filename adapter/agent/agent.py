@@ -1,0 +1,321 @@
+"""The loop that performs what a session asks: query the model, run the calls, until it is done.
+
+`Settled` is what every such loop has in common; `Agent` is the loop, and `agent.async_agent` the same for asyncio.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+
+from adapter.constraints.modes import Constraint, get_constraint
+from adapter.constraints.replies import ReplyParser, with_reply
+from adapter.conversation.session import Done, Limits, Message, Query, Run, Session
+from adapter.dialects import Dialect
+from adapter.formats import get_format, guess
+from adapter.formats.parser import Parser
+from adapter.operations.approval import Approver
+from adapter.prompting.prompt import system_prompt
+from adapter.reading.policy import APPROVED
+from adapter.tools.calls import is_valid
+from adapter.tools.definition import Tool, ToolSet
+from adapter.upstream.enforcing import waiting_fields
+from adapter.upstream.own_chat import OwnChat
+from adapter.upstream.transport import ChatClient, constraint_fields, find_endpoint
+from adapter.values.errors import TransportError, UsageError
+from adapter.values.events import Event, JsonObject, ReasoningDelta, ToolCall, ToolResult
+from adapter.values.turn import Turn
+from adapter.wire.own_prompt import PROMPT_MODES
+from adapter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from adapter.upstream.transport import Chunk, Usage
+
+Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
+"""What an observer is told, in the order in which it happens."""
+
+
+class Chat(Protocol):
+    """A model that answers in pieces: `adapter.upstream.transport.ChatClient`, a recording, a guided model."""
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
+
+
+class Answer:
+    """One answer of the model, read as it comes. ``observe`` is told of each piece and event."""
+
+    def __init__(self, parser: Parser | ReplyParser, observe: Callable[[Observed], None]) -> None:
+        self._parser, self._observe = parser, observe
+        self._events: list[Event] = []
+        self._finish_reason = "incomplete"
+        self._usage: Usage | None = None
+
+    def take(self, chunk: Chunk) -> None:
+        self._observe(chunk)
+        if chunk.reasoning:
+            self._add([ReasoningDelta(chunk.reasoning, "")])
+        self._add(self._parser.feed(chunk.text))
+        self._finish_reason = chunk.finish_reason or self._finish_reason
+        self._usage = chunk.usage or self._usage
+
+    def end(self) -> tuple[Turn, Usage | None]:
+        """The whole answer, and what the server counted."""
+        self._add(self._parser.close(self._finish_reason))
+        return Turn.from_events(self._events), self._usage
+
+    def _add(self, events: list[Event]) -> None:
+        for event in events:
+            self._observe(event)
+        self._events += events
+
+
+ChatT = TypeVar("ChatT")
+
+
+class Settled(Generic[ChatT]):
+    """What an agent is put together from, and what it does without waiting for anybody."""
+
+    _connects_at_once: ClassVar[bool]
+
+    def __init__(
+        self,
+        workspace: Workspace | str | os.PathLike[str],
+        chat: ChatT | None = None,
+        *,
+        base_url: str | None = None,
+        model: str | None = None,
+        dialect: str | Dialect | None = None,
+        approve: str | Approver | None = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
+        format: str | None = None,
+        style: str | None = None,
+        system: str | None = None,
+        prompt: str = "auto",
+        limits: Limits | None = None,
+        observe: Callable[[Observed], None] | None = None,
+        constraint: Constraint | None = None,
+    ) -> None:
+        self._made = ExitStack()
+        self._observe = observe or (lambda _happening: None)
+        self._constraint = get_constraint(constraint)
+        self._session: Session | None = None
+        self._is_settled = False
+        self._wished = (format, style, system, limits)
+        check_prompt(prompt)
+        self._prompt = "words" if prompt == "auto" and (style or system) else prompt
+        if format is not None:
+            get_format(format)
+        if chat is not None and (base_url, model) != (None, None):
+            raise UsageError(
+                "base_url and model say where to find a model, but a chat was given as well; leave one out"
+            )
+        self._address, self._given = (base_url, model), chat
+        if isinstance(workspace, Workspace):
+            if dialect is not None or approve is not None or tools:
+                raise UsageError(
+                    "dialect, approve and tools are the Workspace's: give them to it, or give a folder here"
+                )
+            self.workspace = workspace
+        else:
+            made = Workspace(workspace, dialect or "blade", approve or "ask", tools=tools)
+            self.workspace = self._made.enter_context(made)
+        try:
+            # Whose template describes the tools, a server has to be asked.
+            asks = chat is None or (isinstance(chat, ChatClient) and self._prompt != "words")
+            if self._connects_at_once or not asks:
+                self._connect()
+        except BaseException:
+            self._made.close()
+            raise
+
+    def observe(self, observer: Callable[[Observed], None]) -> None:
+        """Tell ``observer`` what happens, in place of the one before."""
+        self._observe = observer
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far, as the model is shown it."""
+        return self._session.messages if self._session is not None else ()
+
+    def _connect(self) -> None:
+        """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
+        if self._given is not None:
+            self._settle(self._given)
+            return
+        base_url, model = self._address
+        chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
+        template = chat.own_prompt().template if self._prompt != "words" else None
+        self._settle(chat, guess(chat.model, template), chat.context().tokens)
+
+    def _settle(self, chat: ChatT | ChatClient, guessed: str | None = None, context_tokens: int | None = None) -> None:
+        format, style, system, limits = self._wished
+        self._chat: ChatT | ChatClient = chat
+        self.format = get_format(format or guessed or "hermes")
+        self.limits = limits or Limits(context_tokens=context_tokens)
+        tools, self._reply = self.workspace.tools, None
+        if self._constraint == "prefer":
+            tools, self._reply = with_reply(tools)
+        self._own = own_chat(chat, tools, self.format.name, self._prompt)
+        style = style or ("native" if self._own else "compact")
+        self.system = system or system_prompt(self.workspace.dialect, self.format.name, style, tools=tools)
+        self._free, self._held = self._fields(chat)
+        self._is_held = self._constraint in ("prefer", "required")
+        self._is_settled = True
+
+    def _fields(self, chat: ChatT | ChatClient) -> tuple[JsonObject, JsonObject]:
+        """What the server is told besides the messages: of an answer as it comes, and of one held to a call."""
+        if self._constraint in (None, "off"):
+            return {}, {}
+        if not isinstance(chat, ChatClient):
+            raise UsageError(f"constraint={self._constraint!r} takes a ChatClient, not a {type(chat).__name__}")
+        kind, tools, name = chat.endpoint.kind, self.workspace.tools, self.format.name
+        held = constraint_fields(kind, tools, format=name, reply=self._reply)
+        return (waiting_fields(kind, tools, format=name) if self._constraint == "arguments" else {}), held
+
+    def _begin(self, task: str) -> Query:
+        """A new conversation."""
+        shows_calls = self._own is not None
+        self._session = Session(self.system, self.format, self.workspace.tools, self.limits, shows_calls=shows_calls)
+        self._is_held = self._constraint in ("prefer", "required")
+        return self._session.start(task)
+
+    def _go_on(self, message: str) -> Query:
+        return self._begin(message) if self._session is None else self._session.send(message)
+
+    def _new_answer(self, query: Query) -> Answer:
+        tools, turn = self.workspace.tools, str(query.number)
+        if self._reply is not None:
+            return Answer(ReplyParser(tools, self._reply, turn=turn), self._observe)
+        begun = self._generation_prompt()
+        return Answer(Parser(None, tools, turn=turn, policy=APPROVED, generation_prompt=begun), self._observe)
+
+    def _generation_prompt(self) -> str | None:
+        """What stands before the answer, which may have opened reasoning; nothing where a call is enforced."""
+        if self._own is None:
+            return None
+        return "" if self._is_held else self._own.own.traits.generation_prompt
+
+    def _answered(self, answer: Answer) -> Query | Run | Done:
+        """What to do next, by the model's answer."""
+        assert self._session is not None
+        turn, usage = answer.end()
+        self._observe(turn)
+        if self._constraint == "arguments":
+            self._is_held = self._is_broken(turn)
+        return self._session.answered(turn, usage.prompt if usage else None)
+
+    def _request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
+        """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
+        fields = self._held if self._is_held else self._free
+        return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
+
+    def _is_broken(self, turn: Turn) -> bool:
+        """Whether the model tried to call and none of it can be run. Its next answer is then held to a call."""
+        return bool(turn.calls or turn.invalid) and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
+
+    def _run_call(self, call: ToolCall) -> ToolResult:
+        (result,) = self.workspace.run_calls(Run((call,)))
+        return result
+
+
+class Agent(Settled[Chat]):
+    """A model, a workspace and the loop between them::
+
+        with Agent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
+            print(agent.send("Rename greeting() to hello()").content)
+            print(agent.send("In the tests, too").content)
+
+    ``workspace``: a `Workspace`, or a folder, with ``dialect``, ``approve`` and ``tools`` as a `Workspace` takes
+    them. ``chat``: a model; without one that of ``base_url`` and ``model``, by default the first on one of the
+    usual local ports. What the agent makes itself it closes: use it in a ``with`` block, or `close` it.
+
+    ``format``: how the model is taught to call and shown its history, by the model's name when None; what it then
+    writes is read in any format. ``system``: the system prompt, made from dialect,
+    format and ``style`` when None. ``prompt``: whether the model's own template describes
+    the tools, ``own``, ``words`` or ``auto`` (see `adapter.wire.own_prompt`): where a `ChatClient`
+    allows that and no ``style`` or ``system`` is given. ``observe`` is called with everything that
+    happens; it must not raise. ``constraint``: how far the model is held to valid
+    calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server.
+    Raises UsageError for an unknown name, settings that contradict each other, and a constraint on another chat;
+    TransportError where no model is found.
+    """
+
+    _connects_at_once = True
+
+    def run(self, task: str) -> Done:
+        """Work on ``task``, as a new conversation, until the model answers without a call, or a limit is reached.
+
+        Raises TransportError when the server fails, after the observer was told.
+        KeyboardInterrupt stops the model and ends the conversation as ``interrupted``.
+        """
+        return self._work(self._begin(task))
+
+    def send(self, message: str) -> Done:
+        """`run`, in the conversation that there is, whatever ended it; the first message begins one."""
+        return self._work(self._go_on(message))
+
+    def close(self) -> None:
+        """Close what the agent made itself: a folder's workspace, the connection to a server."""
+        self._made.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _work(self, step: Query | Run | Done) -> Done:
+        assert self._session is not None
+        results: list[ToolResult] = []
+        try:
+            while not isinstance(step, Done):
+                self._observe(step)
+                if isinstance(step, Query):
+                    step = self._answered(self._ask(step))
+                else:
+                    results = []
+                    for call in step.calls:
+                        results.append(self._run_call(call))
+                        self._observe(results[-1])
+                    step = self._session.ran(results)
+        except KeyboardInterrupt:
+            step = self._session.stopped(results)
+        except TransportError as error:
+            self._observe(Done("failed", str(error)))
+            raise
+        self._observe(step)
+        return step
+
+    def _ask(self, query: Query) -> Answer:
+        """The model's answer to one query."""
+        answer = self._new_answer(query)
+        with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
+            for chunk in chunks:
+                answer.take(chunk)
+        return answer
+
+    def _stream(self, query: Query) -> Iterator[Chunk]:
+        messages, fields = self._request(query)
+        if fields and isinstance(self._chat, ChatClient):
+            return self._chat.stream(messages, stop=self.format.stops, extra=fields)
+        return self._chat.stream(messages, stop=self.format.stops)
+
+
+def check_prompt(prompt: str) -> None:
+    """Raises UsageError for none of `PROMPT_MODES`."""
+    if prompt not in PROMPT_MODES:
+        raise UsageError(f"unknown prompt {prompt!r}; expected {', '.join(PROMPT_MODES)}")
+
+
+def own_chat(chat: object, tools: ToolSet, format: str, prompt: str) -> OwnChat | None:
+    """How ``chat`` gets the prompts of the model's own template; None for words. ``prompt``: one of `PROMPT_MODES`.
+
+    Raises UsageError for ``own`` where that cannot be had.
+    """
+    check_prompt(prompt)
+    found = chat.own_prompt() if isinstance(chat, ChatClient) and prompt != "words" else None
+    if prompt == "own" and (found is None or found.own is None):
+        raise UsageError(f"the model's own prompt cannot be had: {found.told if found else 'this is no ChatClient'}")
+    return OwnChat(tools, format, found.own) if found is not None and found.own is not None else None

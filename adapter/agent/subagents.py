@@ -1,0 +1,209 @@
+"""Sub-agents: the same loop on the same workspace, with a conversation, a tool set and a transcript of their own.
+
+What one may do is what the session may do, decided by the same rules and the
+same user. It starts with nothing but its task, and only its last message comes back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from rapidfuzz import fuzz, process
+
+from adapter.agent.agent import Agent, Chat, Observed, own_chat
+from adapter.conversation.session import REASONS, Done, Limits
+from adapter.operations import AgentReport, RunAgent
+from adapter.operations.approval import Approver
+from adapter.prompting import resources
+from adapter.prompting.neutral import restore
+from adapter.prompting.prompt import Style, system_prompt
+from adapter.upstream.transport import Chunk
+from adapter.values.errors import ToolError, TransportError
+from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import HostEvent
+
+
+class Record(Protocol):
+    """What keeps a sub-agent's run: `adapter.transcripts.recording.Recording` does."""
+
+    def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
+    def asking(self, ask: Approver) -> Approver: ...
+    def inner(self, event: HostEvent) -> None: ...
+    def __call__(self, happening: Observed) -> None: ...
+
+
+MAX_AT_ONCE = 8
+"""Sub-agents of one session that run at the same time."""
+MAX_TOTAL = 50
+"""Sub-agents of one session: a model that delegates in a loop comes to an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentKind:
+    """What a sub-agent is for. ``instructions`` follow the system prompt; ``read_only`` ones change nothing."""
+
+    name: str
+    summary: str
+    instructions: str = ""
+    read_only: bool = False
+    aliases: tuple[str, ...] = ()
+
+
+def built_in_kinds() -> tuple[AgentKind, ...]:
+    """``research`` and ``general``; ProxyAI's names for them are taken, too."""
+    texts = {name: (resources.folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES}
+    return (
+        AgentKind("research", _SUMMARIES["research"], texts["research"], read_only=True, aliases=("explore", "plan")),
+        AgentKind("general", _SUMMARIES["general"], texts["general"], aliases=("general-purpose",)),
+    )
+
+
+_SUMMARIES = {
+    "research": "looks, changes nothing, and reports",
+    "general": "may use all tools",
+}
+
+
+class SubAgents:
+    """Runs sub-agents on ``chat``. Give it to a session as ``Host(agents=...)``.
+
+    ``kinds``: your own besides the built-in ones. ``models``: chats by what a
+    dialect calls a model or a tier; a name that is not among them takes ``chat``, and says so.
+    ``style``, ``prompt``: as of `Agent`.
+    ``formats``: how these models write calls, where it is not ``format``.
+    ``max_depth``: how deep sub-agents may start others; 1 means not at all. ``record`` makes the
+    record of the sub-agent with this number (from 1), which works in this folder. ``observe`` is told what
+    happens in it.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        format: str = "hermes",
+        style: Style | None = None,
+        prompt: str = "auto",
+        kinds: Sequence[AgentKind] = (),
+        models: Mapping[str, Chat] | None = None,
+        formats: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        max_depth: int = 1,
+        max_at_once: int = MAX_AT_ONCE,
+        max_total: int = MAX_TOTAL,
+        record: Callable[[int, Path], Record] | None = None,
+        observe: Callable[[RunAgent, Observed], None] | None = None,
+    ) -> None:
+        self._chat, self._format, self._style, self._prompt = chat, format, style, prompt
+        self._kinds = {kind.name: kind for kind in (*built_in_kinds(), *kinds)}
+        self._models, self._formats = dict(models or {}), dict(formats or {})
+        self._limits = limits or Limits()
+        self._max_depth, self._max_total = max_depth, max_total
+        self._record, self._observe = record, observe
+        self._slots = threading.BoundedSemaphore(max_at_once)
+        self._counting = threading.Lock()
+        self._started = 0
+        self._depth = 1
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        return {kind.name: kind.summary for kind in self._kinds.values()}
+
+    def run(self, task: RunAgent, workspace: Workspace) -> AgentReport:
+        """Work on ``task``. Raises ToolError when it cannot be begun or the model server fails."""
+        kind = self._kind(task.kind)
+        chat, notes = self._chosen_chat(task.model)
+        number = self._count()
+        began = time.monotonic()
+        tokens: list[int] = []
+        recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
+        events = None if recording is None else recording.inner
+        host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
+        with self._slots, workspace.part(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
+            agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
+            if recording is not None:
+                part.watch_approvals(recording.asking)
+                recording.begin(agent, task.prompt, approve=part.mode)
+
+            def observe(happening: Observed) -> None:
+                if isinstance(happening, Chunk):
+                    tokens.extend(_tokens(happening))
+                if recording is not None:
+                    recording(happening)
+                if self._observe is not None:
+                    self._observe(task, happening)
+
+            agent.observe(observe)
+            try:
+                done = agent.run(task.prompt)
+            except TransportError as error:
+                raise ToolError(f"the sub-agent's model failed: {error}. Do the task yourself, or try later") from error
+        if done.reason == "interrupted":
+            raise KeyboardInterrupt
+        seconds = time.monotonic() - began
+        total = sum(tokens) if tokens else None
+        return AgentReport(kind.name, task.description, task.prompt, _output(done), seconds, total, notes)
+
+    def _agent(self, part: Workspace, chat: Chat, kind: AgentKind, format: str) -> Agent:
+        own = own_chat(chat, part.tools, format, "words" if self._style else self._prompt)
+        style = self._style or ("native" if own else "compact")
+        system = system_prompt(part.dialect, format, style, tools=part.tools)
+        system = "\n".join(text for text in (system, kind.instructions) if text)
+        prompt = "own" if own else "words"
+        return Agent(part, chat, format=format, system=system, prompt=prompt, limits=self._limits)
+
+    def _kind(self, name: str) -> AgentKind:
+        wanted = name.strip().casefold()
+        for kind in self._kinds.values():
+            if wanted in (kind.name.casefold(), *(alias.casefold() for alias in kind.aliases)):
+                return kind
+        near = process.extractOne(name, list(self._kinds), scorer=fuzz.WRatio, score_cutoff=60)
+        suggestion = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(self._kinds)
+        raise ToolError(f"no sub-agent is of the kind {name!r}; there are: {known}{suggestion}. None was started")
+
+    def _chosen_chat(self, model: str | None) -> tuple[Chat, tuple[str, ...]]:
+        if model is None or model in self._models:
+            return self._models.get(model or "", self._chat), ()
+        return self._chat, (f"no model is known as {model!r}: the current one was used",)
+
+    def _count(self) -> int:
+        with self._counting:
+            if self._started >= self._max_total:
+                raise ToolError(f"this session has started {self._started} sub-agents, the most it may; work yourself")
+            self._started += 1
+            return self._started
+
+    def _below(self) -> SubAgents | None:
+        """Who runs the sub-agents of a sub-agent: counted together, one level deeper."""
+        return _Deeper(self) if self._depth < self._max_depth else None
+
+
+class _Deeper(SubAgents):
+    """The same runner one level deeper; the count and the slots are those of the first."""
+
+    def __init__(self, above: SubAgents) -> None:
+        self.__dict__.update(above.__dict__)
+        self._depth = above._depth + 1
+        self._slots = threading.BoundedSemaphore(
+            MAX_AT_ONCE
+        )  # of its own: one that waits for its sub-agent holds a slot
+        self._above = above
+
+    def _count(self) -> int:
+        return self._above._count()
+
+
+def _output(done: Done) -> str:
+    said = restore(done.content.strip()) or "(no response)"
+    return said if done.reason in ("answered", "exited", "finished") else f"{said}\n({REASONS[done.reason]})"
+
+
+def _tokens(chunk: Chunk) -> list[int]:
+    usage = (chunk.raw or {}).get("usage")
+    total = usage.get("total_tokens") if isinstance(usage, dict) else None
+    return [total] if isinstance(total, int) else []

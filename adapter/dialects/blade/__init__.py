@@ -1,0 +1,67 @@
+"""The tools of Zaguan Blade, as its "Tool Calls Reference" documents them.
+
+Names, arguments, defaults and result shapes are the document's; aliases are the
+document's and those that models use instead. The six editor tools are offered
+when the host has an editor.
+"""
+
+from __future__ import annotations
+
+from adapter.dialects.base import Dialect
+from adapter.dialects.blade.changing import (
+    ApplyEdit,
+    CopyFile,
+    CreateDirectory,
+    DeleteFile,
+    EditFile,
+    MoveFile,
+    WriteFile,
+)
+from adapter.dialects.blade.commands import RunCommandLine
+from adapter.dialects.blade.editor import (
+    EditorStateTool,
+    GetSelectionTool,
+    GoToLineTool,
+    InsertAtCursorTool,
+    OpenFile,
+    ReplaceSelectionTool,
+)
+from adapter.dialects.blade.finding import (
+    CodebaseSearch,
+    FindFiles,
+    FindFilesGlob,
+    GetWorkspaceStructure,
+    GrepSearch,
+    ListDirectory,
+)
+from adapter.dialects.blade.reading import GetFileInfo, ReadFile, ReadFileRange
+
+DIALECT = Dialect(
+    name="blade",
+    title="Zaguan Blade",
+    classes=(
+        ReadFile,
+        ReadFileRange,
+        WriteFile,
+        EditFile,
+        ApplyEdit,
+        DeleteFile,
+        MoveFile,
+        CopyFile,
+        GetFileInfo,
+        CreateDirectory,
+        ListDirectory,
+        GetWorkspaceStructure,
+        FindFiles,
+        FindFilesGlob,
+        GrepSearch,
+        CodebaseSearch,
+        EditorStateTool,
+        OpenFile,
+        GoToLineTool,
+        GetSelectionTool,
+        ReplaceSelectionTool,
+        InsertAtCursorTool,
+        RunCommandLine,
+    ),
+)

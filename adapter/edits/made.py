@@ -1,0 +1,179 @@
+"""Whether a patch was made before: what it leads to stands in the document already.
+
+A new text that holds the old one (a block around it, a level deeper, a word before a name) fits its own
+result, and a tolerant search finds near twins of what was changed. So before anything is
+written the document is asked whether it has been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+from adapter.edits.alignment import Candidate, align
+from adapter.edits.folding import line_key
+from adapter.edits.indent import indent_of, indent_width
+from adapter.edits.search import Search, occurrences
+from adapter.edits.stages import Place, lines_of, splits_word
+from adapter.text.diffs import changes
+
+MIN_TELLING_CHARACTERS = 8
+"""Visible characters from which a text's presence elsewhere says something; ``}`` is everywhere."""
+MAX_OFFSETS = 20
+"""Places of the old text in the new one that are looked at."""
+
+
+def stands_around(search: Search, place: Place, old: str, new: str, is_part: bool) -> int | None:
+    """The line at which the new text, which holds the old one, stands with the place in it.
+    ``is_part``: also as a part of a word."""
+    view = search.document.view
+    for offset in islice(occurrences(new, old), MAX_OFFSETS):
+        start, end = place.start - offset, place.start - offset + len(new)
+        is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, place.start)
+        is_whole = is_part or not (splits_word(view, start) or splits_word(view, end))
+        if is_there and is_whole:
+            return search.document.line_at(start)
+    before, after = _filled(old), _filled(new)
+    keys = [line_key(line) for line in after]
+    if not before or not set(map(line_key, before)) <= set(keys):
+        return None
+    around = _filled_around(search, place, len(after))
+    found = [line_key(search.document.lines[line]) for line in around]
+    for at in range(len(around) - len(keys) + 1):
+        first, last = around[at], around[at + len(keys) - 1]
+        is_around = first <= place.first_line and place.last_line <= last
+        if is_around and found[at : at + len(keys)] == keys and _reads_so(search, first, last, old, new):
+            return first
+    return None
+
+
+def _filled_around(search: Search, place: Place, count: int) -> list[int]:
+    """The lines of a place that are not blank, and ``count`` before and after it."""
+    lines = search.document.lines
+    above = (line for line in range(place.first_line - 1, -1, -1) if lines[line].strip())
+    below = (line for line in range(place.last_line + 1, len(lines)) if lines[line].strip())
+    inside = (line for line in range(place.first_line, place.last_line + 1) if lines[line].strip())
+    return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
+
+
+def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool:
+    """Whether the lines are those of ``new``, also all of them indented by as much more or less, where
+    that tells them from the old ones. Where nothing else was changed blanks count, too."""
+    lines = search.document.lines[first : last + 1]
+    before, after, filled = _filled(old), _filled(new), [line for line in lines if line.strip()]
+    shifts = {indent_width(line) - indent_width(actual) for line, actual in zip(after, filled, strict=True)}
+    if len(shifts) > 1:
+        return False
+    if list(map(line_key, before)) != list(map(line_key, after)):
+        return True
+    bodies = [
+        (_body(was), _body(becomes), _body(reads)) for was, becomes, reads in zip(before, after, filled, strict=True)
+    ]
+    gaps = list(zip(_gaps(lines_of(old)), _gaps(lines_of(new)), _gaps(lines), strict=True))
+    is_so = all(becomes == reads for was, becomes, reads in bodies if was != becomes) and all(
+        reads >= becomes if becomes > was else reads <= becomes for was, becomes, reads in gaps if was != becomes
+    )
+    is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
+    return is_so and (shifts == {0} or is_more or _depths(before) != _depths(after))
+
+
+def _body(line: str) -> str:
+    return line.lstrip(" \t")
+
+
+def _gaps(lines: Sequence[str]) -> list[int]:
+    """How many blank lines stand between one line and the next that is not."""
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    return [below - above for above, below in pairwise(filled)]
+
+
+def standing(search: Search, old: str, new: str) -> list[tuple[int, int]]:
+    """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
+    old_keys = [key for line in lines_of(old) if (key := line_key(line))]
+    new_keys = [key for line in lines_of(new) if (key := line_key(line))]
+    telling = len("".join(new_keys).replace(" ", "")) >= MIN_TELLING_CHARACTERS
+    if not telling or "\n" + "\n".join(new_keys) + "\n" in "\n" + "\n".join(old_keys) + "\n":
+        return []
+    return search.find_lines(new_keys)
+
+
+def stands_as_part(search: Search, old: str, new: str) -> int:
+    """Where the very characters of the new text stand, if they are telling or fill their lines; or -1."""
+    view, wanted = search.document.view, new.strip("\n")
+    start = view.find(wanted) if wanted.strip() and wanted.strip() not in old else -1
+    if start < 0 or len("".join(wanted.split())) >= MIN_TELLING_CHARACTERS:
+        return start
+    fills = view[start - 1 : start] in ("", "\n") and view[start + len(wanted) :][:1] in ("", "\n")
+    return start if fills else -1
+
+
+def shares_lines(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Lines kept around the change make a text that stands there evidence; a lone new line proves little."""
+    return bool(set(map(line_key, old)) & set(map(line_key, new)) - {""})
+
+
+# ------------------------------------------------------------------ a rough match
+
+
+def made_roughly(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """A line of what ``new`` leads to, where it is there, roughly: what it adds, its indentation, or most of it."""
+    for find in (_inserted, _indented, _fits_better):
+        line = find(search, best, old, new)
+        if line is not None:
+            return line
+    return None
+
+
+def _inserted(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The line from which all that ``new`` adds stands where it is to be added, if it takes nothing away."""
+    hunks = changes(old, new)
+    if any(hunk.start < hunk.end for hunk in hunks):
+        return None
+    found = [_stands_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
+    return found[0] if found and None not in found else None
+
+
+def _stands_between(search: Search, best: Candidate, row: int, added: Sequence[str]) -> int | None:
+    """Where ``added`` stands behind the lines above ``row`` or before those below it."""
+    above = max((step.line_stop for step in best.steps if step.old_stop <= row and not step.is_unmentioned), default=0)
+    count = search.document.line_count
+    below = min(
+        (step.line_start for step in best.steps if step.old_start >= row and not step.is_unmentioned), default=count
+    )
+    keys = search.keys
+    wanted = [line_key(line) for line in added]
+    if not any(wanted):
+        return above if above < below and not any(keys[above:below]) else None
+    size = len(wanted)
+    return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
+
+
+def _indented(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The first line of the place if only indentation is to change, and all lines are indented so."""
+    if list(map(line_key, old)) != list(map(line_key, new)):
+        return None
+    lines = search.document.lines
+    pairs = [(step.old_start, step.line_start) for step in best.steps if step.is_pair]
+    is_so = all(indent_of(new[row]) == indent_of(lines[line]) for row, line in pairs if line_key(new[row]))
+    return best.first_line if is_so else None
+
+
+def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """Where the new text stands, if it is more like the document than the old one."""
+    before = set(map(line_key, old))
+    added = [key for line in new if (key := line_key(line)) and key not in before]
+    if not added or not all(search.places(key) for key in added):
+        return None
+    found = align(search, new, best.first_line)
+    if not found or found[0].score <= best.score or (found[0].is_apart_from(best) and not shares_lines(old, new)):
+        return None
+    return found[0].first_line
+
+
+def _filled(text: str) -> list[str]:
+    return [line for line in lines_of(text) if line.strip()]
+
+
+def _depths(lines: Sequence[str]) -> list[int]:
+    """How much deeper than the first each line is."""
+    return [indent_width(line) - indent_width(lines[0]) for line in lines]

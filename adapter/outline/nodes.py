@@ -1,0 +1,99 @@
+"""Questions to a node of a syntax tree: what it names, what it assigns, where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_DEPTH = 40
+"""Levels of declarations in declarations."""
+MAX_LOOKED_AT = 4_000
+"""Bytes of one declaration that patterns see: enough for a signature, too few for a pattern to become slow on."""
+_VALUE_HOLDERS = frozenset(
+    {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
+)
+_NAME_HOLDERS = _VALUE_HOLDERS | {"variable_list", "variable_declaration", "const_element", "property_element"}
+_NAME_ENDINGS = ("identifier", "constant", "name", "word")
+
+
+def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
+    """The nodes of the names that a declaration gives; more than one for ``let a, b``."""
+    for name in fields:
+        found = node.children_by_field_name(name)
+        if found:
+            alike = [_innermost(each) for each in found if each.type == found[0].type]
+            return [leaf for each in alike for leaf in _parts(each)]
+    holders = [child for child in node.named_children if child.type in _NAME_HOLDERS]
+    if holders:
+        first = holders[0].type
+        return [name for each in holders if each.type == first for name in name_nodes(each, fields)]
+    return [child for child in node.named_children if child.type.endswith(_NAME_ENDINGS)][:1]
+
+
+def _innermost(node: Node) -> Node:
+    """The name itself, out of the pointers, arrays and qualifiers around it."""
+    for _ in range(MAX_DEPTH):
+        inner = node.child_by_field_name("declarator") or node.child_by_field_name("name")
+        if inner is None and node.type in ("parenthesized_declarator", "reference_declarator"):
+            inner = next(iter(node.named_children), None)
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def _parts(node: Node) -> list[Node]:
+    """The names in ``a, b = 1, 2`` and ``const {a, b} = ...``; else the node itself."""
+    if node.type in ("pattern_list", "tuple_pattern", "object_pattern", "array_pattern", "list_pattern"):
+        return [child for child in node.named_children if child.type.endswith(("identifier", "identifier_pattern"))]
+    return [node]
+
+
+def value_of(node: Node) -> Node | None:
+    """What is assigned in ``node``, however deep the declaration wraps it."""
+    for _ in range(4):
+        found = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if found is not None:
+            return found
+        holder = next((child for child in reversed(node.named_children) if child.type in _VALUE_HOLDERS), None)
+        if holder is None:
+            return None
+        node = holder
+    return None
+
+
+def declares(node: Node, declarator: str) -> bool:
+    """Whether the declared name stands in a ``declarator``, as in C's ``int *f(int)``, not ``int (*f)(int)``."""
+    for _ in range(MAX_DEPTH):
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type == "reference_declarator":
+            inner = next(iter(node.named_children), None)
+        if inner is None:
+            return False
+        if inner.type == declarator:
+            innermost = inner.child_by_field_name("declarator")
+            return innermost is None or innermost.type != "parenthesized_declarator"
+        node = inner
+    return False
+
+
+def is_comment(node: Node) -> bool:
+    return node.type.endswith("comment")
+
+
+def is_docstring(node: Node) -> bool:
+    return node.type == "expression_statement" and [child.type for child in node.named_children] == ["string"]
+
+
+def end_row(node: Node) -> int:
+    """The last row that ``node`` really stands in: some nodes end with their line's line feed."""
+    row, column = node.end_point
+    return row - 1 if column == 0 and row > node.start_point[0] else row
+
+
+def text_of(node: Node) -> str:
+    """The beginning of the node's text."""
+    return (node.text or b"")[:MAX_LOOKED_AT].decode("utf-8", "replace")

@@ -1,0 +1,250 @@
+"""Text from outside as a model may see it: nothing in it ends a turn, closes a result or is a call.
+
+Tokenizers take ``<|im_end|>`` for a control token wherever it stands in a prompt, and models repeat what they read.
+So `neutralise` puts ``¤`` behind the first character of whatever could act::
+
+    <|im_end|>            <¤|im_end|>
+    </tool_call>          <¤/tool_call>
+    [TOOL_CALLS]          [¤TOOL_CALLS]
+    {"name": "read_file", "arguments": {}}   at the beginning of a line: {¤"name": ...
+
+All else stays as it is: code, HTML, Markdown, JSON that is no call. Where ``¤`` stands behind such a character already
+it gets one more, so that `restore`, which takes one away, gives back every text exactly. `restore` is for the arguments
+of calls: there models repeat what they were shown, and mean what it stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from itertools import pairwise
+
+from adapter.formats import FORMATS
+from adapter.reading.bodies.python_calls import read_list
+from adapter.reading.format import Context, Format
+from adapter.reading.json_body import CALL_KEYS, MAX_ATTEMPTS, MAX_OPENING, take_value
+from adapter.reading.source import SPACE, Reader, Source, T, alternatives, markers_for
+from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN, REASONING
+from adapter.tools.definition import ToolSet
+from adapter.tools.shapes import looks_like_call
+from adapter.values.errors import FormatError
+from adapter.values.events import Json
+from adapter.values.repair import decode_json
+
+MARK = "¤"
+NO_TOOLS = ToolSet()
+
+CHAT_TOKENS = (
+    "<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<mask>", "<sop>", "<eop>", "[gMASK]",
+    "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[MODEL_SETTINGS]",
+    "[/MODEL_SETTINGS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
+    "[TOOL_CONTENT]", "[IMG]", "[IMG_BREAK]", "[IMG_END]", "[BEGIN_AUDIO]",
+    "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "<image_soft_token>",
+    "<audio_soft_token>", "<im_patch>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>",
+    "]~!b[", "]~b]", "[e~[", "<tool_output>", "</tool_output>", "</tool_response>", "<eod>",
+)  # fmt: skip
+"""Control tokens of chat templates, beside those that formats name: Llama 2, Mistral's tekken.json, Gemma 3, GLM 4,
+MiniMax, StarCoder. Those written ``<|...|>``, ``<｜...｜>``, ``<...|>`` or ``<SPECIAL_1>`` are known by their shape."""
+
+_SHAPES = {
+    "<": (
+        r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax", r"tools>\s*[\[{]",
+        r"invoke(?!\w)", r"/?seed:\w", r"(?:special_|extra_id_|unused|reserved_)\d",
+    ),
+    "[": (r"calling tool:",),
+    ">": (r">>[ \t]*[\w.:/-]+\n\{",),
+    "`": (r"(?<=```)tool_(?:code|output)",),
+    "✿": (r"(?:function|args|result|return)✿",),
+    "｜": (r"(?:ds|gc)ml｜",),
+    "functools": (r"\s?\[",),
+    "function call": (r"\s*\{",),
+    "action": (r":[ \t]*`?[\w.:/-]+`?\s*action input:",),
+}  # fmt: skip
+"""By what stands before the mark: what must follow for it to be put there, in any letter case."""
+
+_ORDINARY = frozenset(
+    {
+        "</function>", "</parameter>", "</param>", "</invoke>", "<invoke", "<tools>", "<result>", "<response>",
+        "] result:\n",
+    }
+)  # fmt: skip
+"""Tags of other people's XML that are no tokens; those of them that open a call have a shape above."""
+
+_BRACKETS = "<[]{>`✿｜"
+_WORDS = ("functools", "function call", "action", "observation")
+_MARKED = re.compile(
+    f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
+    re.IGNORECASE | re.ASCII,
+)
+_TAG = re.compile(r"<(?=/?([^<>]+)>)")
+_CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
+
+_LINE_SPACE = re.escape(SPACE.replace("\n", ""))
+_BARE = re.compile(
+    rf"(?:\A|\n)[{_LINE_SPACE}]*+(?=[\[{{])(?:"
+    rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
+    rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
+)
+"""Where a call without markers may begin: what stands there, up to its first key or its first parenthesis."""
+
+_HEAD = re.compile(r"[ \t]*([\w.:/-]+)\n\{")
+"""How an answer begins whose prompt ended in Functionary's ``>>>``."""
+
+_TOKENS = markers_for('"', "'", "{", "[", "}", "]")
+
+
+def neutralise(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
+    """``text`` for a prompt. Linear in its length; `restore` gives it back.
+
+    ``format``: in which the result is handed to the model, so that it cannot close its envelope.
+    ``tools``: those of the session, whose names make a call of what is none without them.
+    """
+    patterns = (_acting(), _closing(format) if format is not None else None)
+    places = {found.end() for pattern in patterns if pattern is not None for found in pattern.finditer(text)}
+    places.update(_tags(text, tools) if tools and "<" in text else ())
+    places.update(place for place in _bare_calls(text, tools) if not text.startswith(MARK, place))
+    if not places:
+        return text
+    cuts = [0, *sorted(places), len(text)]
+    return MARK.join(text[start:end] for start, end in pairwise(cuts))
+
+
+def restore(text: str) -> str:
+    """The text that `neutralise` was given, from what it gave; a part of it from the same part."""
+    return _MARKED.sub("", text) if MARK in text else text
+
+
+def in_strings(change: Callable[[str], str], value: Json) -> Json:
+    """``value`` with ``change`` made in every string in it, keys too."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [in_strings(change, item) for item in value]
+        case dict():
+            return {change(key): in_strings(change, item) for key, item in value.items()}
+        case _:
+            return value
+
+
+class Restoring:
+    """`restore` for text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._before = ""
+
+    def feed(self, piece: str) -> str:
+        whole = self._before + piece
+        restored = restore(whole)[len(restore(self._before)) :]
+        self._before = whole[-_LONGEST_JOINT:]
+        return restored
+
+
+_LONGEST_JOINT = max(map(len, _WORDS)) + 1
+
+
+# ------------------------------------------------------------------- what acts
+
+
+# What a session adds is looked for apart: the pattern for all the rest takes 30 ms and 200 KB, too much to make
+# for each of its formats and tool sets.
+
+
+@cache
+def _acting() -> re.Pattern[str]:
+    """Finds each place, by what stands before it, where a mark is to be put whatever the format and the tools."""
+    spoken, exact = _literals()
+    rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
+    for joint, shapes in _SHAPES.items():
+        rules[joint] += [f"(?i:{shape})" for shape in shapes]
+    for joint in "<[]":
+        in_any_case = alternatives(sorted(literal[1:] for literal in spoken if literal.startswith(joint)))
+        as_written = [re.escape(literal[1:]) for literal in sorted(exact) if literal.startswith(joint)]
+        rules[joint] += [in_any_case, *as_written] if in_any_case else as_written
+    joints = (f"(?i:{re.escape(joint)})(?={'|'.join(rests)})" for joint, rests in rules.items())
+    return re.compile("|".join(joints), re.ASCII)
+
+
+@lru_cache(maxsize=64)
+def _closing(format: Format) -> re.Pattern[str] | None:
+    """Finds what else closes the envelope of a result."""
+    envelope = format.encode_result("tool", "\0", "call")
+    closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _literals()[0]
+    rules = [f"{re.escape(closer[0])}(?={alternatives([closer[1:]])})" for closer in sorted(closers)]
+    rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
+    return re.compile("|".join(rules), re.ASCII) if rules else None
+
+
+def _tags(text: str, tools: ToolSet) -> Iterator[int]:
+    """Where a tag bears the name of a tool: behind its first bracket."""
+    names = {name.lower() for name in tools}
+    return (tag.end() for tag in _TAG.finditer(text) if tag[1].lower() in names)
+
+
+@cache
+def _literals() -> tuple[frozenset[str], frozenset[str]]:
+    """What parsers act on, in lower case, and what tokenizers take for control tokens."""
+    spoken: set[str] = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *REASONING, *REASONING.values()}
+    exact = set(CHAT_TOKENS)
+    for entry in FORMATS.all:
+        spoken.update(opener.marker for opener in entry.openers)
+        spoken.update((*entry.strays, *entry.ends, *entry.channels, *entry.next_turns, *entry.results))
+        spoken.update((*entry.reasoning, *entry.reasoning.values()))
+        exact.update((*entry.special_tokens, *entry.stops))
+    return frozenset(literal.lower() for literal in spoken) - _ORDINARY, frozenset(exact) - _ORDINARY
+
+
+# ------------------------------------------------------------------- calls without markers
+
+
+def _bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
+    """Where a mark keeps a bare call from being one: behind its first bracket."""
+    if (head := _HEAD.match(text)) is not None and (not tools or head[1] in tools):
+        yield head.end()
+    budget = 4 * len(text) + 10_000
+    for found in _BARE.finditer(text):
+        start = found.start("json") if found["json"] else found.start("list")
+        if found["json"] and found["key"] not in CALL_KEYS and found["key"] not in tools:
+            continue
+        # Of a text that is read over and over, what only looks like a call is marked, too.
+        is_call, size = _is_call(text, start, tools) if budget > 0 else (True, 0)
+        budget -= size
+        if is_call:
+            yield start + 1
+
+
+def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
+    """Whether a call begins at ``start``, and how many characters it took to see that."""
+    source, span = Source(text, final=True), list[str]()
+    source.position = start
+    if _finished(read_list(source, span, Context(tools))).calls:
+        return True, sum(map(len, span))
+    source, piece = Source(text, final=True), list[str]()
+    source.position = start
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        bracket = _finished(take_value(source, piece, _TOKENS))
+        size = attempt * (source.position - start)
+        try:
+            value = decode_json("".join(piece), closed=False).value
+        except FormatError:
+            if not bracket:
+                return False, size
+            continue  # stray quotes: the brackets may balance again further on
+        items = value if isinstance(value, list) else [value]
+        return bool(items) and all(looks_like_call(item) or _is_named(item, tools) for item in items), size
+    return False, size
+
+
+def _is_named(item: Json, tools: ToolSet) -> bool:
+    return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in tools
+
+
+def _finished(reader: Reader[T]) -> T:
+    """What ``reader`` returns, whose text is all there."""
+    try:
+        next(reader)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    raise AssertionError("a reader waited for more of a text that has ended")

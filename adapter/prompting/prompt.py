@@ -1,0 +1,234 @@
+"""System prompts: a dialect's tools, described for a model, and how to write a call in its format.
+
+The words are templates in `prompts/`; what they say about tools comes from the
+definitions that validate the calls, and the worked example is written by the
+format's own encoder, so that what is taught is what is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, get_args
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
+from jinja2 import UndefinedError as _UndefinedError
+
+from adapter.dialects import Dialect, get_dialect
+from adapter.formats import get_format
+from adapter.operations.capabilities import usual_capabilities
+from adapter.prompting import resources
+from adapter.prompting.installed import find_program
+from adapter.prompting.neutral import in_strings, neutralise
+from adapter.reading.format import Format
+from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
+from adapter.tools.schema import branch_of, type_name, types_of
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
+
+Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
+"""compact: one line a tool; args: one line a tool, its arguments as JSON with their types; full: every parameter
+explained; trained: definitions as JSON, as templates put them; small: names and parameters only, for models of some
+hundred million parameters, which copy all else; bare: definitions as JSON without an example, whose values small
+models copy, for calls that the server enforces; native: none, for servers that describe tools themselves."""
+
+
+def system_prompt(
+    dialect: str | Dialect = "blade",
+    format: str = "hermes",
+    style: str = "compact",
+    *,
+    tools: ToolDefinitions | None = None,
+    prompts: str | None = None,
+) -> str:
+    """The system prompt that teaches a plain-text model to call tools.
+
+    ``tools``: describe these instead of the dialect's that need no particular host. ``prompts``: a
+    folder whose templates come before the packaged ones of the same name.
+    Raises UsageError for an unknown name or a template that cannot be used.
+    """
+    if style not in get_args(Style):
+        raise UsageError(f"unknown prompt style {style!r}; the styles are: {', '.join(get_args(Style))}")
+    offered = ToolSet(usual_tools(dialect) if tools is None else tools)
+    if not offered:
+        raise UsageError("a system prompt needs at least one tool")
+    chosen = get_format(format)
+    described = [_describe(_neutral(tool, chosen, offered)) for tool in offered.values()]
+    example = next((tool for tool in described if tool.has_example), described[0])
+    values = {
+        "dialect": get_dialect(dialect).name,
+        "format": chosen.name,
+        "tools": described,
+        "example": {
+            "request": f"use {example.name}",
+            "call": chosen.encode_calls([(example.name, example.example)]),
+            "result": chosen.encode_result(example.name, "...", "call_1"),
+        },
+    }
+    return _render(f"{style}.md", values, prompts).strip() + "\n"
+
+
+def usual_tools(dialect: str | Dialect) -> ToolSet:
+    """What a workspace offers of a dialect whose host is left as it is."""
+    present = usual_capabilities()
+    return ToolSet(
+        tool
+        for tool in get_dialect(dialect).tools.values()
+        if (tool.needs is None or tool.needs in present) and (not tool.program or find_program(tool.program))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What templates may say about a tool."""
+
+    name: str
+    summary: str
+    description: str
+    signature: str
+    """``read_file_range(path, start_line = 1, end_line?: integer)``: strings where no type or default is shown."""
+    arguments: str
+    """JSON with types for values: ``{"path": "string", "start_line": "integer, default 1"}``."""
+    parameters: tuple[DescribedParameter, ...]
+    definition: str
+    """OpenAI's definition as one line of JSON."""
+    example: JsonObject
+    """Arguments; where the tool brings none, with ``<name>`` and the like for values."""
+    has_example: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedParameter:
+    name: str
+    type: str
+    required: bool
+    description: str
+    default: str
+    """As JSON; empty when there is none."""
+
+
+def _neutral(tool: Tool, format: Format, tools: ToolSet) -> Tool:
+    """The tool as a model may be told of it: what a server says of its tools is foreign text, as what they give."""
+
+    def neutral(text: str) -> str:
+        return neutralise(text, format, tools)
+
+    parameters: JsonObject = in_strings(neutral, tool.parameters)
+    return replace(tool, description=neutral(tool.description), parameters=parameters)
+
+
+def _describe(tool: Tool) -> Described:
+    return Described(
+        name=tool.name,
+        summary=tool.description.split("\n")[0].split(". ")[0].rstrip("."),
+        description=tool.description,
+        signature=_signature(tool),
+        arguments=json.dumps(_typed(tool.properties, tool.required), ensure_ascii=False),
+        parameters=tuple(_describe_parameter(name, tool) for name in tool.properties),
+        definition=json.dumps(tool.to_openai(), ensure_ascii=False),
+        example=_sample(tool) if tool.example is None else tool.example,
+        has_example=tool.example is not None,
+    )
+
+
+def _sample(tool: Tool) -> JsonObject:
+    """Arguments that show how a call is written, where nobody said what a good one would be."""
+    names = tool.required or tuple(tool.properties)[:1]
+    return {name: _sample_value(name, tool.properties.get(name, {})) for name in names}
+
+
+def _sample_value(name: str, schema: Json) -> Json:
+    if not isinstance(schema, dict):
+        return f"<{name}>"
+    if "default" in schema:
+        return schema["default"]
+    for key in ("examples", "enum"):
+        if isinstance(schema.get(key), list) and schema[key]:
+            return schema[key][0]
+    types = types_of(schema)
+    if "string" in types or not types:
+        return f"<{name}>"
+    if "array" in types:
+        return [_sample_value(name, branch_of(schema, "array").get("items"))]
+    if "object" in types:
+        return {}
+    return True if "boolean" in types else 1
+
+
+def _signature(tool: Tool) -> str:
+    parameters = [_parameter(name, tool.properties, tool.required) for name in tool.properties]
+    return f"{tool.name}({', '.join(parameters)})"
+
+
+def _describe_parameter(name: str, tool: Tool) -> DescribedParameter:
+    schema = tool.properties[name]
+    return DescribedParameter(
+        name=name,
+        type=_type(schema),
+        required=name in tool.required,
+        description=str(schema.get("description", "")),
+        default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
+    )
+
+
+def _parameter(name: str, properties: Mapping[str, Json], required: tuple[str, ...]) -> str:
+    schema = properties[name]
+    default = schema.get("default")
+    optional = name not in required and default is None
+    kind = _type(schema)
+    # No word where a value goes: small models copy `"path": "string"` as it stands. A default shows its type.
+    is_plain = kind == "string" or (default is not None and kind == type_name(default))
+    text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
+    return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
+
+
+def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
+    """The arguments with their types for values; of lists and objects what is in them."""
+    return {name: _typed_value(schema, name in required) for name, schema in properties.items()}
+
+
+def _typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
+    types = types_of(schema) - {"null"}
+    items = schema.get("items") or {}
+    if types == {"array"} and items:
+        return [_typed_value(items, True)]
+    if types == {"object"} and schema.get("properties"):
+        return _typed(schema["properties"], tuple(schema.get("required") or ()))
+    kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else _type(schema)
+    if is_required:
+        return kind
+    default = schema.get("default")
+    return f"{kind}, optional" if default is None else f"{kind}, default {json.dumps(default, ensure_ascii=False)}"
+
+
+def _type(schema: Mapping[str, Json]) -> str:
+    if "enum" in schema:
+        return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    names = sorted(types_of(schema) - {"null"}) or ["any"]
+    if names == ["array"]:
+        return f"[{_type(branch_of(schema, 'array').get('items') or {})}]"
+    if names == ["object"] and (members := branch_of(schema, "object").get("properties")):
+        required = tuple(branch_of(schema, "object").get("required") or ())
+        return "{" + ", ".join(_parameter(name, members, required) for name in members) + "}"
+    return "|".join(names)
+
+
+def _render(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
+    try:
+        return _environment(own_folder).get_template(name).render(values)
+    except TemplateNotFound as error:
+        raise UsageError(f"no prompt template {error.name!r} in {own_folder or 'prompts/'}") from error
+    except TemplateSyntaxError as error:
+        raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
+    except _UndefinedError as error:
+        raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
+
+
+@lru_cache(maxsize=8)
+def _environment(own_folder: str | None) -> Environment:
+    """Keeps the templates compiled, and looks whether a file has changed."""
+    folders = (*([own_folder] if own_folder else []), resources.folder("prompts"))
+    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,0 +1,1 @@
+"""The shared readers of what stands between markers, one file each."""

@@ -1,0 +1,128 @@
+"""DSML, the elements in which DeepSeek V3.2 and later write calls; the releases differ in a few words.
+
+::
+
+    <｜DSML｜function_calls>                                    V3.2; V4: tool_calls; V4.1: " calls"
+    <｜DSML｜invoke name="NAME">                                V4.1: a space before each word
+    <｜DSML｜parameter name="KEY" string="true">value</｜DSML｜parameter>
+    </｜DSML｜invoke>
+    </｜DSML｜function_calls>
+
+``string="false"`` says that the value is JSON. All spellings are read, whatever
+the told release is. Models also leave out the underscore, double the bars or
+write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from adapter.reading.bodies.element_body import ElementBody, Tags, encode_call
+from adapter.reading.bodies.section import Section
+from adapter.reading.format import Format, Opener
+from adapter.values.events import Json, JsonObject
+
+END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
+
+_BARS = ("｜", "｜｜", "|", "||", "‖")
+_SECTIONS = (
+    "function_calls",
+    "tool_calls",
+    " calls",
+    "functioncalls",
+    "toolcalls",
+    "calls",
+    " function_calls",
+    " tool_calls",
+)
+_OFFICIAL = ("function_calls>", "tool_calls>", " calls>", "invoke", " invoke")
+
+
+def _tags(language: str, words: tuple[str, ...], *, opening: str = "<", end: str = "") -> tuple[str, ...]:
+    return tuple(f"{opening}{bar}{language}{bar}{word}{end}" for bar in _BARS for word in words)
+
+
+@lru_cache
+def _all_tags(language: str) -> Tags:
+    return Tags(
+        call=_tags(language, ("invoke", " invoke")),
+        call_close=_tags(language, ("invoke", " invoke"), opening="</", end=">"),
+        parameter=_tags(language, ("parameter", " parameter")),
+        parameter_close=_tags(language, ("parameter", " parameter"), opening="</", end=">"),
+        section=_tags(language, _SECTIONS, end=">"),
+        section_close=_tags(language, _SECTIONS, opening="</", end=">"),
+        stray_call_close=("</invoke>",),
+    )
+
+
+@lru_cache
+def _openers(language: str) -> tuple[Opener, ...]:
+    tags = _all_tags(language)
+    official = {f"<｜{language}｜{word}" for word in _OFFICIAL}
+    return Section(
+        opens=tags.section,
+        closes=tags.section_close,
+        call_opens=tags.call,
+        read_call=ElementBody(tags),
+        misspelt=[tag for tag in (*tags.section, *tags.call) if tag not in official],
+    ).openers
+
+
+def _first(tags: Sequence[str], word: str) -> tuple[str, ...]:
+    """``tags`` with the spelling of ``word`` in front, which is the one to write."""
+    own = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
+    return (own, *(tag for tag in tags if tag != own))
+
+
+def dsml_format(
+    name: str,
+    aliases: tuple[str, ...],
+    *,
+    section: str,
+    gap: str = "",
+    models: tuple[str, ...],
+    result: str,
+    language: str = "DSML",
+) -> Format:
+    """The format of one release: ``section`` names what holds its calls, ``gap`` stands before the other words.
+
+    ``result``: what a tool's result is written in, with ``{}`` for it and ``{name}`` for the tool.
+    ``language``: the word between the bars.
+    """
+    known = _all_tags(language)
+    tags = Tags(
+        call=_first(known.call, f"{gap}invoke"),
+        call_close=_first(known.call_close, f"{gap}invoke"),
+        parameter=_first(known.parameter, f"{gap}parameter"),
+        parameter_close=_first(known.parameter_close, f"{gap}parameter"),
+        section=_first(known.section, section),
+        section_close=_first(known.section_close, section),
+    )
+
+    def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+        written = "\n".join(encode_call(tags, call, arguments, _is_string) for call, arguments in calls)
+        return f"{tags.section[0]}\n{written}\n{tags.section_close[0]}"
+
+    def encode_result(name: str, content: str, _call_id: str) -> str:
+        before, _, after = result.replace("{name}", name).partition("{}")
+        return f"{before}{content}{after}"
+
+    return Format(
+        name=name,
+        aliases=aliases,
+        openers=_openers(language),
+        encode_calls=encode_calls,
+        encode_result=encode_result,
+        strays=(*known.section_close, *known.call_close, *known.parameter_close, *known.stray_call_close),
+        ends=(END_OF_SENTENCE,),
+        results=(result.partition("{}")[0].partition(" name=")[0],),
+        stops=(END_OF_SENTENCE,),
+        special_tokens=(f"｜{language}｜", "<think>", "</think>"),
+        models=models,
+        template_marks=(tags.section[0], f"{{{{ dsml_token }}}}{section}>"),
+    )
+
+
+def _is_string(value: Json) -> str:
+    return f' string="{"true" if isinstance(value, str) else "false"}"'

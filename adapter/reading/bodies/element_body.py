@@ -1,0 +1,342 @@
+"""Reads calls written as elements with attributes, whose values are not escaped.
+
+::
+
+    <invoke name="NAME">
+    <parameter name="KEY">value, as it is</parameter>
+    </invoke>
+
+The families spell the tags differently (``<｜DSML｜invoke name="NAME">``,
+``<|open|>call tool="NAME"<|sep|>``) and some say in an attribute what a value is.
+In place of parameters there may be one JSON object; `encode_call` writes it
+where a parameter could not be read back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
+from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
+from adapter.reading.json_body import TaggedJson
+from adapter.reading.source import (
+    Markers,
+    Reader,
+    Source,
+    collect,
+    markers_for,
+    skip_space,
+    take_marker,
+    take_until,
+)
+from adapter.tools.definition import Tool
+from adapter.tools.schema import from_text
+from adapter.tools.shapes import Decoded
+from adapter.values.errors import FormatError
+from adapter.values.events import Json, JsonObject
+from adapter.values.repair import decode_json
+
+ATTRIBUTES_LIMIT = 400
+"""Characters of attributes in one tag; more is prose."""
+
+_ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
+_each_attribute = re.compile(_ATTRIBUTE)
+_CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_ELEMENT = re.compile(r"<([\w-]{1,100})>")
+_BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
+
+Describe = Callable[[Json], str]
+"""The attributes, after the key's, by which a parameter's tag tells its value's type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """How one family spells the elements. Of several spellings the first is the one to write.
+
+    An opening tag is the spelling, attributes and ``end``; closing tags are whole, in the order of the opening ones.
+    ``json``: the opening and closing tag of an element that holds all arguments as JSON.
+    ``sections``: what may hold calls, both its opening and its closing tags.
+    ``has_cdata``: strings that are no plain words stand in ``<![CDATA[...]]>``.
+    """
+
+    call: Sequence[str]
+    call_close: Sequence[str]
+    parameter: Sequence[str]
+    parameter_close: Sequence[str]
+    section: Sequence[str]
+    section_close: Sequence[str]
+    end: str = ">"
+    name: str = "name"
+    key: str = "name"
+    json: tuple[str, str] | None = None
+    unescape: Callable[[str], str] = str
+    escape: Callable[[str], str] | None = None
+    has_cdata: bool = False
+    stray_call_close: Sequence[str] = ()
+    """Closing tags of another family that models write for a call's."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        parameters = (*self.parameter, *self.parameter_close)
+        return (*self.call, *self.call_close, *parameters, *self.section, *self.section_close, *(self.json or ()))
+
+
+@dataclass(slots=True)
+class _Call:
+    """The call read so far."""
+
+    name: str
+    tool: Tool | None
+    read_json: TaggedJson
+    """Reads all arguments as one object, up to the call's end."""
+    arguments: JsonObject = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
+    fixes: dict[str, None] = field(default_factory=dict)
+
+    def reading(self, *fixes: str) -> Reading:
+        return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
+
+
+class ElementBody:
+    """Reads a call after its opening tag's spelling has been taken. An instance is a `BodyReader`."""
+
+    def __init__(self, tags: Tags) -> None:
+        self.tags = tags
+        json_open = tags.json[:1] if tags.json else ()
+        self._marker_of = {
+            tag.lower(): kind
+            for kind, spellings in {
+                "call": (*tags.call, *tags.section),
+                "call close": (*tags.call_close, *tags.stray_call_close),
+                "parameter": tags.parameter,
+                "parameter close": tags.parameter_close,
+                "section close": tags.section_close,
+                "json": json_open,
+            }.items()
+            for tag in spellings
+        }
+        self._markers = Markers(*self._marker_of)
+        self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
+        self._value = BareValue(
+            closes=tags.parameter_close,
+            next_opens=tags.parameter,
+            call_opens=(*tags.call, *tags.section),
+            call_closes=(*tags.call_close, *tags.stray_call_close),
+            outer_closes=tags.section_close,
+        )
+
+    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        opening = span[-1]
+        attributes = yield from self._take_attributes(source, span)
+        name = attributes.get(self.tags.name) if attributes else None
+        if not name:
+            return Reading(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
+        call = _Call(name, context.tools.match(name), TaggedJson(opening, self._close_of[opening.lower()], name=name))
+        if span[-1].removesuffix(self.tags.end).endswith("/"):
+            return call.reading()
+        return (yield from self._read_parameters(source, span, context, call))
+
+    def _read_parameters(self, source: Source, span: list[str], context: Context, call: _Call) -> Reader[Reading]:
+        while True:
+            char = yield from skip_space(source, span)
+            if char == "{" and not call.arguments:
+                return (yield from call.read_json(source, span, context))
+            marker = yield from take_marker(source, self._markers)
+            match self._marker_of.get(marker.lower()):
+                case "parameter":
+                    span.append(marker)
+                    error = yield from self._read_parameter(source, span, call)
+                    if error is not None:
+                        return error
+                case "call close":
+                    span.append(marker)
+                    return call.reading()
+                case "section close":
+                    span.append(marker)
+                    return call.reading("missing-close-tag")
+                case "call":
+                    source.unread(marker)
+                    return call.reading("missing-close-tag")
+                case "json":
+                    span.append(marker)
+                    error = yield from self._read_json(source, span, context, call)
+                    if error is not None:
+                        return error
+                case _:
+                    if not char or (source.final and self._markers.may_begin(source.text[source.position :])):
+                        span.append(source.rest())
+                        return Reading(error=CUT_OFF)
+                    if not marker and (key := (yield from self._take_element(source, span, call))):
+                        error = yield from self._read_element(source, span, call, key)
+                        if error is not None:
+                            return error
+                        continue
+                    if not marker and not call.arguments:
+                        return TEXT  # the tag was only mentioned
+                    span.append(marker)
+                    yield from self._skip_junk(source, span)
+                    call.fixes["text-in-tag"] = None
+
+    def _read_parameter(self, source: Source, span: list[str], call: _Call) -> Reader[Reading | None]:
+        """A parameter after its opening tag's spelling: None when it was read, else the error."""
+        attributes = yield from self._take_attributes(source, span)
+        key = attributes.get(self.tags.key) if attributes else None
+        if not attributes or not key:
+            rest = source.text[source.position :]
+            if self._ends_in_attributes(source, span) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
+                span.append(source.rest())
+                return Reading(error=CUT_OFF)
+            return Reading(error=f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
+        call.keys.add(key)
+        value: list[str] = []
+
+        def may_begin(source: Source, tag: str) -> Reader[bool]:
+            return self._is_next(source, tag, call)
+
+        closing = yield from self._value.take(source, value, may_begin)
+        span.extend(value)
+        if closing is None:
+            return Reading(error=CUT_OFF)
+        span.append(closing)
+        text = "".join(value)
+        if not closing:
+            call.fixes["missing-inner-tag"] = None
+            text = without_line_end(text)
+        schema = call.tool.properties.get(key) if call.tool else None
+        if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
+            text, attributes["string"] = data[1], "true"
+        value_read, fixes = _decode(without_cdata(text, call.fixes), attributes, schema)
+        call.fixes.update(dict.fromkeys(fixes))
+        add_value(call.arguments, key, value_read, schema, call.fixes)
+        return None
+
+    def _take_element(self, source: Source, span: list[str], call: _Call) -> Reader[str]:
+        """``<KEY>`` for a parameter of the tool, as Cline's prompts have it, taken; "" and nothing taken else."""
+        taken: list[str] = []
+        yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
+        found = _ELEMENT.fullmatch("".join(taken))
+        if found is None or call.tool is None or found[1] not in call.tool.properties:
+            source.unread("".join(taken))
+            return ""
+        span.extend(taken)
+        return found[1]
+
+    def _read_element(self, source: Source, span: list[str], call: _Call, key: str) -> Reader[Reading | None]:
+        """The value after ``<KEY>``: None when it was read, else the error."""
+        value: list[str] = []
+        closing = yield from collect(source, markers_for(f"</{key}>"), value)
+        span.extend([*value, closing])
+        if not closing:
+            return Reading(error=CUT_OFF)
+        call.fixes["misspelt-inner-tag"] = None
+        call.keys.add(key)
+        schema = call.tool.properties.get(key) if call.tool else None
+        add_text(call.arguments, key, "".join(value), schema, call.fixes)
+        return None
+
+    def _is_next(self, source: Source, _tag: str, call: _Call) -> Reader[bool]:
+        """Whether a parameter's opening tag in a value is the next one, the value's end missing."""
+        ahead: list[str] = []
+        attributes = yield from self._take_attributes(source, ahead)
+        source.unread("".join(ahead))
+        key = attributes.get(self.tags.key) if attributes else None
+        return key is not None and key not in call.keys and call.tool is not None and key in call.tool.properties
+
+    def _read_json(self, source: Source, span: list[str], context: Context, call: _Call) -> Reader[Reading | None]:
+        """The element that holds all arguments as one object: None when it was read, else the error."""
+        assert self.tags.json is not None
+        yield from self._take_attributes(source, span)
+        reading = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
+        if not reading.calls:
+            return reading
+        call.arguments.update(reading.calls[0].arguments)
+        call.fixes.update(dict.fromkeys(reading.fixes))
+        return None
+
+    def _take_attributes(self, source: Source, span: list[str]) -> Reader[dict[str, str] | None]:
+        """The attributes of a tag, taken with its end; None, with nothing taken, when there is no such tag."""
+        taken: list[str] = []
+        text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
+        if text is None or _ATTRIBUTES.fullmatch(text) is None:
+            source.unread("".join(taken))
+            return None
+        span.extend(taken)
+        found = _each_attribute.findall(text)
+        return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
+
+    def _ends_in_attributes(self, source: Source, span: list[str]) -> bool:
+        """Take the rest where the text ends within a tag's attributes."""
+        rest = source.text[source.position :]
+        if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
+            return False
+        span.append(source.rest())
+        return True
+
+    def _skip_junk(self, source: Source, span: list[str]) -> Reader[None]:
+        """Take text between the elements, up to the next tag."""
+        junk: list[str] = []
+        marker = yield from collect(source, self._markers, junk)
+        span.extend(junk)
+        source.unread(marker)
+
+
+def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
+    """A value by what its tag says of it (``string="false"``, ``type="number"``), else by the tool's schema."""
+    is_string = attributes.get("string", attributes.get("type"))
+    if is_string is None:
+        return from_text(text, schema), ()
+    if is_string in ("true", "string"):
+        return text, ()
+    try:
+        value = decode_json(text, closed=False)
+    except FormatError:
+        return from_text(text, schema), ()
+    if text[value.end :].strip():
+        return from_text(text, schema), ()
+    return value.value, value.fixes
+
+
+def encode_call(tags: Tags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n") -> str:
+    """A call as ``tags`` spell it. ``describe``: None for families whose tags say nothing of a value's type."""
+    opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
+    if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
+        body = json.dumps(arguments, ensure_ascii=False)
+        if tags.json:
+            body = f"{tags.json[0]}{body}{tags.json[1]}"
+    else:
+        body = line_end.join(_encode_parameter(tags, key, value, describe) for key, value in arguments.items())
+    return f"{opening}{line_end}{body}{line_end}{tags.call_close[0]}"
+
+
+def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | None) -> str:
+    attributes = f' {tags.key}="{tags.escape(key) if tags.escape else key}"{describe(value) if describe else ""}'
+    text = _bare(value)
+    if tags.has_cdata and isinstance(value, str) and any(char in text for char in "<&\n"):
+        text = f"<![CDATA[{text}]]>"
+    return f"{tags.parameter[0]}{attributes}{tags.end}{text}{tags.parameter_close[0]}"
+
+
+def _is_ambiguous(tags: Tags, key: str, value: Json, describe: Describe | None) -> bool:
+    """Whether a parameter would not be read back, since nothing in it can be escaped."""
+    text = _bare(value).lower()
+    # The words would be read as null where a parameter may be null.
+    is_word_for_null = describe is None and isinstance(value, str) and text.strip() in ("null", "none")
+    forbidden = "\n" if tags.escape else "\n\"<>'&"
+    return (
+        any(tag.lower() in text for tag in tags.all)
+        or is_word_for_null
+        or any(char in key for char in forbidden)
+        or tags.end in key
+        or not key
+        or len(key) > ATTRIBUTES_LIMIT // 4
+    )
+
+
+def _bare(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

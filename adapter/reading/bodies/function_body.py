@@ -1,0 +1,333 @@
+"""Reads calls written as XML functions, after ``<function=`` has been taken.
+
+::
+
+    <function=NAME>
+    <parameter=KEY>
+    value, as it is, over any number of lines
+    </parameter>
+    </function>
+
+Values are not escaped, so a tag closes only where the grammar can go on after
+it: ``</parameter>`` before another parameter or the end of the function, and so
+on. A complete call inside a value is followed as a whole. What is well formed
+closes at once; a missing tag is made up for when what follows proves it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from adapter.reading.bodies.arguments import add_text
+from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
+from adapter.reading.json_body import TaggedJson
+from adapter.reading.source import (
+    Markers,
+    Reader,
+    Source,
+    collect,
+    skip_space,
+    take_cut_marker,
+    take_marker,
+    take_until,
+)
+from adapter.tools.definition import Tool
+from adapter.tools.shapes import Decoded
+from adapter.values.events import JsonObject
+
+NAME_LIMIT = 200
+"""Characters of a name; more is prose with a stray marker in it."""
+
+INLINE_FORMATS = ("mimo",)
+"""Formats in Qwen's tags that have values on the line of their tags."""
+
+_FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
+_TAGS = Markers(*_FUNCTION_TAGS, "<parameter=", "<parameter ", "</parameter>")
+_AFTER_VALUE = Markers("<parameter=", "<parameter ", "</function>", "</tool_call>")
+_PARAMETER_CLOSE = Markers("</parameter>")
+_CALL_BOUNDARY = Markers("<tool_call>", "</tool_call>", "<function=", "<function ")
+_CLOSE = Markers("</tool_call>")
+_FENCE = Markers("```json", "```")
+_OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
+_MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
+
+
+@dataclass(slots=True)
+class _Function:
+    """The call read so far."""
+
+    name: str
+    tool: Tool | None
+    arguments: JsonObject = field(default_factory=dict)
+    fixes: dict[str, None] = field(default_factory=dict)
+    key: str = ""
+    """The parameter that is being read."""
+    nests: bool = True
+    was_nested: bool = False
+    is_inline: bool = False
+    """Values stand on the line of their tags, line breaks at their ends included."""
+
+    def add(self, key: str, text: str) -> None:
+        schema = self.tool.properties.get(key) if self.tool else None
+        add_text(self.arguments, key, self._without_margins(text), schema, self.fixes)
+
+    def _without_margins(self, text: str) -> str:
+        """``text`` without the line breaks that belong to the tags: of a value on lines of its own those around it,
+        of one on the line of its tags none but a single one before the closing tag."""
+        line_end = "\r\n" if text.startswith("\r\n") else "\n"
+        inner = text.removeprefix(line_end)
+        if inner != text:
+            return text if self.is_inline and not inner.endswith(line_end) else inner.removesuffix(line_end)
+        inner = text.removesuffix(line_end)
+        return text if self.is_inline or "\n" in inner else inner
+
+    def may_begin(self, key: str) -> bool:
+        """Whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
+        return key not in (*self.arguments, self.key) and (self.tool is None or key in self.tool.properties)
+
+    def reading(self, *fixes: str) -> Reading:
+        return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
+
+
+def read_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
+    return (yield from _read_following(source, span, context, is_inline=context.told in INLINE_FORMATS))
+
+
+def read_inline_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """As `read_function`, for a format that has values on the line of their tags."""
+    return (yield from _read_following(source, span, context, is_inline=True))
+
+
+def _read_following(source: Source, span: list[str], context: Context, *, is_inline: bool) -> Reader[Reading]:
+    """Read while following the calls in values; where that leads nowhere, again without following any."""
+    start, function = len(span), _Function("", None, nests=not context.plain, is_inline=is_inline)
+    reading = yield from _read(source, span, context, function)
+    is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
+    if (not reading.unfinished and not is_doubtful) or context.plain or (source.was_cut and source.is_empty):
+        return reading
+    context.plain = context.plain or reading.unfinished  # for good, so that not each call is read to the text's end
+    followed = span[start:]
+    del span[start:]
+    source.unread("".join(followed))
+    function = _Function("", None, nests=False, is_inline=is_inline)
+    again = yield from _read(source, span, context, function)
+    if reading.calls and (not again.calls or "missing-inner-tag" in function.fixes):
+        taken = "".join(span[start:])
+        span[start:] = followed
+        source.unread(taken)
+        source.position += sum(map(len, followed))
+        return reading
+    return again
+
+
+def read_bare_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """A call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
+
+    ``<function=NAME>{JSON}</function>`` is complete so: Llama 3.1's custom tool calling writes it.
+    """
+    if not context.at_line_start and not (yield from _begins_block(source)):
+        return TEXT
+    start = len(span)
+    reading = yield from read_function(source, span, context)
+    body = "".join(span[start:]).partition(">")[2]
+    if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
+        return TEXT  # the tag was only mentioned
+    return reading.adding("missing-open-tag") if reading.calls and not body.lstrip().startswith("{") else reading
+
+
+def _begins_block(source: Source) -> Reader[bool]:
+    """Whether ``NAME>`` is followed as in a call, by a new line or JSON, and not as in a sentence."""
+    ahead: list[str] = []
+    name = yield from _take_name(source, ahead)
+    while source.is_empty and not source.final:
+        yield
+    following = source.text[source.position : source.position + 1]
+    source.unread("".join(ahead))
+    return name is not None and following != "" and following in "\r\n{"
+
+
+def _read(source: Source, span: list[str], context: Context, function: _Function) -> Reader[Reading]:
+    """The call, read into ``function``."""
+    opener = span[-1].lower()
+    name = (yield from _take_open_name(source, span, context, function)) or (yield from _take_name(source, span))
+    if not name:
+        return TEXT
+    function.name, function.tool = name, context.tools.get(name)
+    if opener.startswith("<function "):
+        function.fixes["attribute-syntax"] = None
+    while True:
+        char = yield from skip_space(source, span)
+        if char == "`" and not function.arguments:
+            span.append((yield from take_marker(source, _FENCE)))
+            char = yield from skip_space(source, span)
+        if char == "{" and not function.arguments:
+            reading = yield from TaggedJson("<function=", "</function>", name=name)(source, span, context)
+            yield from _take_close(source, span)
+            return reading
+        marker = yield from take_marker(source, _TAGS)
+        match marker.lower():
+            case "<parameter=" | "<parameter ":
+                span.append(marker)
+                if marker.endswith(" "):
+                    function.fixes["attribute-syntax"] = None
+                error = yield from _read_parameter(source, span, function)
+                if error is not None:
+                    return error
+            case "</function>":
+                span.append(marker)
+                yield from _take_close(source, span)
+                return function.reading()
+            case "</tool_call>":
+                span.append(marker)
+                return function.reading("missing-inner-tag")
+            case "</parameter>":
+                span.append(marker)
+                function.fixes["missing-inner-tag"] = None
+            case "<tool_call>" | "<function=" | "<function ":
+                source.unread(marker)
+                return function.reading("missing-inner-tag", "missing-close-tag")
+            case _:
+                if not char:
+                    return Reading(error=CUT_OFF, unfinished=function.was_nested)
+                yield from _skip_junk(source, span)
+                function.fixes["text-in-tag"] = None
+
+
+def _read_parameter(source: Source, span: list[str], function: _Function) -> Reader[Reading | None]:
+    key = yield from _take_name(source, span)
+    if not key:
+        return Reading(error=f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
+    value: list[str] = []
+    function.key = key
+    closed = yield from _take_value(source, value, function)
+    if not closed:
+        span.extend(value)
+        return Reading(error=CUT_OFF, unfinished=function.was_nested)
+    text = "".join(value)
+    span.append(text)
+    if text.endswith("</parameter>"):
+        text = text[: -len("</parameter>")]
+    else:
+        function.fixes["missing-inner-tag"] = None
+        text = _without_close_tag(text, key)
+    function.add(key, text)
+    return None
+
+
+def _without_close_tag(text: str, key: str) -> str:
+    """``text`` without the ``</KEY>`` that some models write for ``</parameter>``."""
+    bare = text.rstrip()
+    return bare[: -len(key) - 3] if bare.endswith(f"</{key}>") and f"<{key}" not in text else text
+
+
+def _take_value(source: Source, value: list[str], function: _Function) -> Reader[bool]:
+    """Take a parameter's value, with its closing tag where it has one. False: the text ended first."""
+    functions = envelopes = 0
+    while True:
+        marker = yield from collect(source, _TAGS, value)
+        kind = marker.lower()
+        if not marker:
+            return False
+        if kind in ("<function=", "<function ", "<tool_call>"):
+            if function.nests and _at_line_start(value):
+                function.was_nested = True
+                functions, envelopes = functions + (kind != "<tool_call>"), envelopes + (kind == "<tool_call>")
+        elif functions or (envelopes and kind == "</tool_call>"):
+            functions, envelopes = functions - (kind == "</function>"), envelopes - (kind == "</tool_call>")
+        elif (yield from _closes(source, marker, value, function)):
+            if kind == "</parameter>":
+                value.append(marker)
+            else:
+                source.unread(marker)
+            return True
+        value.append(marker)
+
+
+def _closes(source: Source, marker: str, value: list[str], function: _Function) -> Reader[bool]:
+    """Whether this tag, already taken, ends the value: only where the grammar can go on after it."""
+    ahead: list[str] = []
+    kind = marker.lower()
+    if kind in ("<parameter=", "<parameter "):
+        key = yield from _take_name(source, ahead)
+        source.unread("".join(ahead))
+        return _at_line_start(value) and key is not None and function.may_begin(key)
+    char = yield from skip_space(source, ahead)
+    if kind == "</parameter>":
+        following = yield from take_marker(source, _AFTER_VALUE)
+        closes = bool(following) or not char
+    elif kind == "</function>":
+        following = yield from take_marker(source, _CALL_BOUNDARY)
+        closes = bool(following) or not char
+        if following.lower() == "</tool_call>":
+            ahead.append(following)
+            yield from skip_space(source, ahead)
+            following = yield from take_marker(source, _PARAMETER_CLOSE)
+            closes = not following
+    else:
+        following = yield from take_marker(source, _CALL_BOUNDARY)
+        closes = bool(following) or not char
+    if kind != "</parameter>" and source.was_cut and source.is_empty:
+        closes = False  # the value may have gone on
+    source.unread("".join(ahead) + following)
+    return closes
+
+
+def _take_name(source: Source, span: list[str]) -> Reader[str | None]:
+    """``NAME>`` or ``name="NAME">``, taken; None when it is neither."""
+    text = yield from take_until(source, ">", NAME_LIMIT, span)
+    if text is None or "\n" in text or "<" in text:
+        return None
+    text = text.strip()
+    if text.lower().startswith("name="):
+        text = text[5:]
+    return text.strip().strip("\"'") or None
+
+
+def _take_open_name(source: Source, span: list[str], context: Context, function: _Function) -> Reader[str]:
+    """A tool's name whose tag was left open before the first parameter, taken; "" and nothing taken else."""
+    while True:
+        found = _OPEN_NAME.match(source.text, source.position)
+        rest = source.text[source.position : source.position + NAME_LIMIT]
+        if found is not None or source.final or len(rest) == NAME_LIMIT or not _MAY_BE_OPEN_NAME.fullmatch(rest):
+            break
+        yield
+    if found is None or context.tools.match(found[1]) is None:
+        return ""
+    span.append(found.group())
+    source.position = found.end()
+    function.fixes["misspelt-inner-tag"] = None
+    return found[1]
+
+
+def _take_close(source: Source, span: list[str]) -> Reader[None]:
+    gap: list[str] = []
+    yield from skip_space(source, gap)
+    marker = yield from take_marker(source, _CLOSE)
+    if marker:
+        span.extend([*gap, marker])
+    else:
+        take_cut_marker(source, "</tool_call>", gap)
+        if source.final and source.is_empty:
+            span.extend(gap)
+        else:
+            source.unread("".join(gap))
+
+
+def _skip_junk(source: Source, span: list[str]) -> Reader[None]:
+    """Take text between the tags, up to the next one."""
+    junk: list[str] = []
+    marker = yield from collect(source, _TAGS, junk)
+    span.extend(junk)
+    source.unread(marker)
+
+
+def _at_line_start(parts: list[str]) -> bool:
+    for part in reversed(parts):
+        line = part[part.rfind("\n") + 1 :]
+        if line.strip():
+            return False
+        if "\n" in part:
+            return True
+    return True

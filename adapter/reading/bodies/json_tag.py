@@ -1,0 +1,50 @@
+"""Formats that write calls as JSON in a pair of tags, and differ in nothing else.
+
+::
+
+    <tool_calls>[{"name": ..., "arguments": {...}}, ...]</tool_calls>      a list of calls
+    <longcat_tool_call>                                                    a call in each pair
+    {"name": ..., "arguments": {...}}
+    </longcat_tool_call>
+
+The tags are read by `json_body`; without JSON after it an opening tag is text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
+from adapter.reading.json_body import TaggedJson
+from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker
+from adapter.values.events import JsonObject
+
+
+def json_tag_reader(opening: str, closing: str) -> BodyReader:
+    """Reads one call, or a list of them, after ``opening``; several are what these tags are for."""
+    read_json = TaggedJson(opening, closing)
+
+    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        char = yield from skip_space(source, span)
+        if not char and (context.at_line_start or source.was_cut):
+            return Reading(error=CUT_OFF)
+        if char not in ("{", "["):
+            empty = yield from take_marker(source, markers_for(closing))
+            span.append(empty)
+            return Reading() if empty else TEXT
+        reading = yield from read_json(source, span, context)
+        return replace(reading, fixes=tuple(fix for fix in reading.fixes if fix != "several-in-one-tag"))
+
+    return read
+
+
+def list_encoder(opening: str, closing: str) -> Callable[[list[tuple[str, JsonObject]]], str]:
+    """Writes all calls as one list between the tags."""
+
+    def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+        body = [{"name": name, "arguments": arguments} for name, arguments in calls]
+        return f"{opening}{json.dumps(body, ensure_ascii=False)}{closing}"
+
+    return encode_calls

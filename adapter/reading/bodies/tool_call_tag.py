@@ -1,0 +1,147 @@
+"""The ``<tool_call>`` envelope, which several families share with different bodies.
+
+::
+
+    <tool_call>                    <tool_call>                         <tool_call>NAME
+    {"name": ..., ...}             <function=NAME> ... </function>     <arg_key>KEY</arg_key> ...
+    </tool_call>                   </tool_call>                        </tool_call>
+
+Which family wrote it shows in how the body begins, so every body is read,
+whatever the told format is.
+"""
+
+from __future__ import annotations
+
+from adapter.reading.bodies import loose_tags
+from adapter.reading.bodies.function_body import read_function
+from adapter.reading.bodies.key_value_body import GLM, KeyValueBody
+from adapter.reading.bodies.python_calls import read_named_call
+from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
+from adapter.reading.json_body import TaggedJson
+from adapter.reading.source import (
+    Markers,
+    Reader,
+    Source,
+    collect,
+    find_ahead,
+    skip_space,
+    take_marker,
+    take_until,
+)
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
+"""Closing tags that models leave behind where no call was opened."""
+
+PROSE_LIMIT = 2_000
+"""Characters within which a body of no known shape must be closed; else the marker was only mentioned."""
+
+ATTRIBUTES_LIMIT = 100
+"""Characters of attributes in an opening tag; more is prose."""
+
+_OWN_BODY = {
+    "hermes": "json",
+    **dict.fromkeys(("qwen3_coder", "step3p5", "mimo"), "function"),
+    **dict.fromkeys(("glm45", "glm47", "poolside_v1", "spark25", "hy_v3"), "pairs"),
+}
+"""What the formats that share this envelope write in it."""
+
+_read_json = TaggedJson(OPEN, CLOSE)
+_read_key_values = KeyValueBody(GLM, own=tuple(name for name, body in _OWN_BODY.items() if body == "pairs"))
+_close = Markers(CLOSE)
+_after_prose = Markers(OPEN, CLOSE, "<function=", "\n\n")
+_function = Markers("<function=")
+_inner = Markers(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```")
+
+
+def read_tool_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The body after ``<tool_call>``, whichever it is."""
+    fixes: list[str] = []
+    while True:
+        char = yield from skip_space(source, span)
+        if not char:
+            # An opener with nothing after it, used as the closer of the call before.
+            return Reading() if context.after_call and not source.was_cut else Reading(error=CUT_OFF)
+        if char in "{[":
+            fixes += _foreign("json", context)
+            return (yield from _read_json(source, span, context)).adding(*fixes)
+        marker = yield from take_marker(source, _inner)
+        span.append(marker)
+        match marker.lower():
+            case "<function=" | "<function ":
+                fixes += _foreign("function", context)
+                reading = yield from read_function(source, span, context)
+                return _check_closed(reading, source, span).adding(*fixes)
+            case "<parameter=":
+                return (yield from _read_misspelt_function(source, span, context))
+            case "</tool_call>":
+                return Reading()  # empty: nothing was called
+            case "":
+                pairs = yield from _read_key_values(source, span, context)
+                if pairs is not None:
+                    return pairs.adding(*fixes, *_foreign("pairs", context))
+                return (yield from _read_unknown(source, span, context))
+            case "<tool_call>":
+                fixes.append("text-in-tag")  # the opener written twice
+            case _:
+                continue  # a code fence within; its end will be found and named
+
+
+def _foreign(body: str, context: Context) -> list[str]:
+    return ["foreign-body"] if _OWN_BODY.get(context.told or "", body) != body else []
+
+
+def with_attributes(read: BodyReader) -> BodyReader:
+    """Reads the rest of an opening tag, which the format writes without attributes, and then its body."""
+
+    def read_after_attributes(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        attributes = yield from take_until(source, ">", ATTRIBUTES_LIMIT, span)
+        if attributes is None or "=" not in attributes or "\n" in attributes or "<" in attributes:
+            return TEXT
+        reading = yield from read(source, span, context)
+        return reading.adding("misspelt-open-tag") if reading.calls else reading
+
+    return read_after_attributes
+
+
+def _read_misspelt_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """``<parameter=NAME>`` where ``<function=NAME>`` belongs, as Qwen3.5 writes now and then."""
+    reading = yield from read_function(source, span, context)
+    if any(context.tools and not context.tools.match(call.name) for call in reading.calls):
+        return Reading(error=f"the text in {OPEN} is not a call: <parameter=...> without <function=NAME> before it")
+    return _check_closed(reading, source, span).adding("misspelt-open-tag")
+
+
+def _check_closed(reading: Reading, source: Source, span: list[str]) -> Reading:
+    if not reading.calls or span[-1].lower() == CLOSE or "missing-close-tag" in reading.fixes:
+        return reading
+    if source.was_cut and source.is_empty:
+        return Reading(error=CUT_OFF)
+    return reading.adding("missing-close-tag")
+
+
+def _read_unknown(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """Neither JSON nor XML: a broken call when it stands alone and is closed, else prose that names the marker."""
+    marker = yield from find_ahead(source, _after_prose, PROSE_LIMIT)
+    if marker.lower() == "<function=" and context.at_line_start:
+        yield from collect(source, _function, span)
+        span.append(marker)
+        reading = yield from read_function(source, span, context)
+        return _check_closed(reading, source, span).adding("text-in-tag") if reading.calls else TEXT
+    if marker.lower() != CLOSE or not context.at_line_start:
+        return TEXT
+    text: list[str] = []
+    span_end = yield from collect(source, _close, text)
+    span.extend([*text, span_end])
+    return Reading(
+        error=f"the text in {OPEN} is not a call: {''.join(text).strip()[:60]!r}. Write one JSON object there: "
+        '{"name": "TOOL", "arguments": {...}}'
+    )
+
+
+OPENERS = (
+    Opener(OPEN, read_tool_call),
+    Opener("<tool_call ", with_attributes(read_tool_call)),
+    Opener("[Calling tool:", read_named_call),
+    *loose_tags.OPENERS,
+)

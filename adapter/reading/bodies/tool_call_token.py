@@ -1,0 +1,30 @@
+"""The token ``<|tool_call|>`` before a JSON list of calls, which Granite 3 and Phi-4-mini share.
+
+::
+
+    <|tool_call|>[{"name": ..., "arguments": {...}}, ...]                      Granite 3
+    <|tool_call|><tool_call>[...]                                              Granite 3.1
+    <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
+
+Where it is not closed the list ends with its brackets.
+"""
+
+from __future__ import annotations
+
+from adapter.reading.format import Context, Reading
+from adapter.reading.json_body import UntaggedJson
+from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker
+
+OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
+
+read_list = UntaggedJson(
+    "arguments", after_marker=True, ends=(OPEN, CLOSE, TAG, TAG_CLOSE, "<|end|>", "<|end_of_text|>")
+)
+_tag = markers_for(TAG)
+
+
+def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The list after the token, with or without the tag between them."""
+    yield from skip_space(source, span)
+    span.append((yield from take_marker(source, _tag)))
+    return (yield from read_list(source, span, context))

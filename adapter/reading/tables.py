@@ -1,0 +1,190 @@
+"""What the segmenter looks for, put together once for a set of formats and tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from adapter.reading.foreign import foreign, openers_with_foreign
+from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
+from adapter.reading.json_body import CALL_KEYS, UntaggedJson
+from adapter.reading.line import FENCE, FENCE_KIND
+from adapter.reading.source import SPACE, Candidates, Either, Markers, Reader, Source, markers_for
+
+REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
+"""Reasoning markers that models write whatever their family."""
+
+END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
+"""Tokens that a server should have stripped."""
+
+NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
+INVENTED_RESULT = ("<tool_response>",)
+"""What a model writes when it goes on by itself: the rest is not its turn any more."""
+
+BARE_STARTS = ("\n{", "\n[")
+"""Where JSON without markers may begin."""
+
+CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
+"""What code fences that may hold a call say of their language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The markers of some formats by what they do, in lower case, and what finds them in a text."""
+
+    told: str | None
+    """The name of the one format that is read, None when any may come."""
+    openers: Mapping[str, Opener]
+    heads: tuple[BodyReader, ...]
+    bare: BodyReader
+    """Reads calls that stand without markers where a line begins."""
+    fenced: BodyReader
+    """Reads what a code fence holds."""
+    strays: frozenset[str]
+    reasoning: Mapping[str, str]
+    answers: Mapping[str, str]
+    ends: frozenset[str]
+    next_turns: frozenset[str]
+    results: frozenset[str]
+    text_markers: Markers | Either
+    """All that matters in an answer."""
+    reasoning_ends: Markers
+    reasoning_markers: Markers | Either
+    """All that matters in reasoning."""
+    opening_markers: Markers | Either
+    anchors: re.Pattern[str]
+    """Characters without which a piece of text holds no marker."""
+    starts: re.Pattern[str]
+    """Those, and what markers begin with."""
+
+    def is_plain(self, piece: str) -> bool:
+        """Whether ``piece``, put after plain text, is plain text whatever follows."""
+        if self.starts.search(piece) is None:
+            return True
+        return self.anchors.search(piece) is None and self.text_markers.held(piece, 0) == len(piece)
+
+
+def reasoning_of(formats: Sequence[Format]) -> dict[str, str]:
+    """The closing marker of reasoning by its opening one, for these formats."""
+    own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
+    return REASONING | own
+
+
+@lru_cache(maxsize=128)
+def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tuple[Format, ...] = ()) -> Tables:
+    """``names``: those of the session's tools, which some formats use as markers.
+
+    ``others``: formats whose calls, but nothing else of them, are read where none of ``formats`` has its own.
+    """
+    if not names:
+        return _tables(formats, others)
+    plain, openers = _tables(formats, others), _all_openers(formats, others, names)
+    own = [marker for marker in openers if marker not in plain.openers]
+    assert isinstance(plain.text_markers, Candidates)
+    plain = replace(plain, text_markers=plain.text_markers.idling(_idle(openers, names)))
+    if not own:
+        return replace(plain, openers=openers)
+    # Only these are new: patterns of all markers take 0.1 s to make, and a megabyte.
+    tags = Markers(*own)
+    return replace(
+        plain,
+        openers=openers,
+        text_markers=(text_markers := Either(tags, plain.text_markers)),
+        reasoning_markers=Either(tags, plain.reasoning_markers),
+        opening_markers=Either(tags, plain.opening_markers),
+        anchors=_any_of(text_markers.anchors),
+        starts=_any_of((*text_markers.anchors, *text_markers.starts)),
+    )
+
+
+def _all_openers(formats: tuple[Format, ...], others: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, Opener]:
+    return openers_with_foreign(_openers(formats, names), _openers(others, names))
+
+
+def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, Opener]:
+    return {
+        opener.marker.lower(): opener
+        for entry in reversed(formats)
+        for opener in reversed((*entry.openers, *(entry.openers_for(names) if entry.openers_for else ())))
+    }
+
+
+@lru_cache(maxsize=128)
+def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
+    openers = _all_openers(formats, others, ())
+    strays = _lowered(marker for entry in formats for marker in entry.strays)
+    channels = _lowered(marker for entry in formats for marker in entry.channels)
+    ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.ends)))
+    next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.next_turns)))
+    results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.results)))
+    reasoning = reasoning_of(formats)
+    answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
+    text_markers = Candidates(
+        (FENCE, *BARE_STARTS), _idle(openers, ()),
+        *openers, *strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends, *next_turns, *results,
+    )  # fmt: skip
+    own_bare = [*_own_bare(formats), *_foreign_bare(formats, others)]
+    return Tables(
+        told=formats[0].name if len(formats) == 1 else None,
+        openers=openers,
+        # Of the told format alone: a head may be any word, which would be held back from every answer.
+        heads=tuple(dict.fromkeys(entry.head for entry in formats if entry.head is not None)),
+        bare=first_of(*own_bare, _read_loose_json),
+        fenced=first_of(*own_bare, _bare_json),
+        strays=strays,
+        reasoning=reasoning,
+        answers=answers,
+        ends=ends,
+        next_turns=next_turns,
+        results=results,
+        text_markers=text_markers,
+        reasoning_ends=markers_for(*reasoning.values(), *channels),
+        reasoning_markers=markers_for(*openers, *reasoning.values(), *channels),
+        opening_markers=markers_for(*openers),
+        anchors=_any_of(text_markers.anchors),
+        starts=_any_of((*text_markers.anchors, *text_markers.starts)),
+    )
+
+
+def _idle(openers: Iterable[str], names: Iterable[str]) -> re.Pattern[str]:
+    """Matches a code fence, or a bracket at a line's beginning, with what follows, where that can begin no call."""
+    keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
+    firsts = {spelling for marker in openers for spelling in (marker[0], marker[0].upper())}
+    begins = re.escape("".join({*firsts, "{", "["}))
+    return re.compile(
+        rf"{FENCE}(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:[{begins}]|\Z))"
+        rf"[\w+#.-]{{0,{FENCE_KIND}}}\n"
+        rf"|\n\{{(?:[{SPACE}]*[^{SPACE}{{\[\"'“]|[{SPACE}]*\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
+        rf"|\n\[[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
+    )
+
+
+def _any_of(characters: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(''.join(characters))}]")
+
+
+def _lowered(markers: Iterable[str]) -> frozenset[str]:
+    return frozenset(marker.lower() for marker in markers)
+
+
+def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
+    """How these formats call without markers. Where no format is told, bare JSON is nobody's own way."""
+    own = list(dict.fromkeys(entry.bare for entry in formats if entry.bare is not None))
+    return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
+
+
+def _foreign_bare(formats: Sequence[Format], others: Sequence[Format]) -> list[BodyReader]:
+    """How the ``others`` call without markers; bare JSON is read in any case."""
+    own = {entry.bare for entry in formats}
+    return [foreign(read) for read in _own_bare(others) if read not in own]
+
+
+_bare_json = UntaggedJson("arguments", after_marker=False)
+
+
+def _read_loose_json(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """JSON calls that lack their format's markers."""
+    reading = yield from _bare_json(source, span, context)
+    return reading.adding("no-markers")

@@ -1,0 +1,444 @@
+"""An OpenAI client whose model gains tool calls: the same calls, the same types, no server between.
+
+The client stays the SDK's own class. Only its transport is ours: a chat request with
+tools is translated on its way out, the answer on its way back, as is every request
+for a response, which few model servers know; everything else passes untouched. So
+streams, helpers, raw responses and retries work as ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adapter.constraints.grounding import Ground
+from adapter.constraints.modes import Constraint
+from adapter.probing.profiles import check, setups
+from adapter.prompting.rendering import TemplateFault
+from adapter.text.secrets import Secrets
+from adapter.transcripts.exchanges import ExchangeLog
+from adapter.upstream.endpoints import Endpoint, recognise
+from adapter.upstream.own_prompts import OwnPrompts
+from adapter.upstream.template_files import TemplateProcess, read_template
+from adapter.upstream.transport import constraint_fields
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
+from adapter.wire import responses
+from adapter.wire.errors import RequestError, refusal, relayed
+from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.own_prompt import Post, PromptFault, Render, sending
+from adapter.wire.request import Options, Request, checked, has_tools, translate
+from adapter.wire.sse import as_json
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+    Client = TypeVar("Client", OpenAI, AsyncOpenAI)
+else:
+    Client = TypeVar("Client")
+
+_log = logging.getLogger("adapter")
+
+
+CHAT, RESPONSES = "/chat/completions", "/responses"
+V1_CHAT = "/v1/chat/completions"
+
+
+def wrap(
+    client: Client,
+    *,
+    format: str | None = None,
+    style: str | None = None,
+    policy: str = "safe",
+    stream_arguments: bool = False,
+    constraint: Constraint | None = None,
+    grounded: bool = False,
+    ground: Ground | None = None,
+    profile: str = "none",
+    record: str | Path | None = None,
+    prompt: str = "auto",
+    template: str | Path | None = None,
+) -> Client:
+    """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
+    server can.
+
+    ``format``: how the model writes calls; None goes by the model's name in each request. ``style``: how the prompt
+    describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
+    call (see `Parser`).
+    ``prompt``: who describes the tools to the model: its own template (``"own"``), we (``"words"``, as a ``style``
+    means, too), or ``"auto"``, its template where the server allows that. ``template``: a file that holds it, for
+    servers that fill none (see `adapter.upstream.template_files`).
+    ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
+    closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraints.modes`). ``grounded``: an
+    enforced call has only values that the conversation mentions, where an argument's name tells what it is;
+    ``ground``: values that you know (see `adapter.constraints.grounding`).
+    ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
+    that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
+    `adapter.wire.recorded`), without credentials.
+    The copy shares the connections of ``client``, which stays as it is.
+    Raises UsageError for an unknown format, style, policy or profile, for a record that cannot be written, and for
+    what is no such client.
+    """
+    from openai import AsyncOpenAI, OpenAI
+
+    if not isinstance(client, OpenAI | AsyncOpenAI):
+        raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {type(client).__name__}")
+    options = Options(
+        format=format,
+        style=style,
+        prompt=prompt,
+        policy=policy,
+        stream_arguments=stream_arguments,
+        constraint=constraint,
+        grounded=grounded,
+        ground=ground,
+        observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
+    )
+    options = checked(options)
+    check(profile)
+    process = TemplateProcess(read_template(Path(template))) if template is not None else None
+    server = _Server(str(client.base_url).rstrip("/"), options, profile, process)
+    if isinstance(client, AsyncOpenAI):
+        http = _library_of(client._client)
+        return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
+    http = _library_of(client._client)
+    return client.copy(http_client=http.Client(transport=_Transport(http, client._client, server)))
+
+
+def _library_of(client: object) -> Any:
+    """httpx2 with openai 3, httpx with openai 2 or where the user brought such a client."""
+    names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
+    return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
+
+
+class _Server:
+    """What is behind the client. Asked before the first request that may need to know, and once for each model."""
+
+    def __init__(self, base_url: str, options: Options, profile: str, template: TemplateProcess | None) -> None:
+        self._base_url, self._options, self._profile = base_url, options, profile
+        self.template = template
+        self._own: OwnPrompts | None = None
+        self._is_known = options.constraint == "off" and profile == "none" and not options.may_be_own
+
+    def options(self, sent: Any) -> Options:
+        if not _is_chat(sent):
+            return self._options
+        if not self._is_known:
+            if kind := recognise(self._base_url):
+                endpoint = Endpoint(self._base_url, kind)
+                if self._options.constraint != "off":
+                    self._options = replace(self._options, enforce=partial(constraint_fields, kind))
+                setup_of, notes = setups(self._profile, endpoint)
+                self._options = replace(self._options, setup_of=setup_of)
+                self._own = OwnPrompts(endpoint, self.template) if self._options.may_be_own else None
+                for note in notes:
+                    _log.info(note)
+            self._is_known = True
+        if self._own is None:
+            return self._options
+        found = self._own.of(_model_of(sent))
+        return replace(self._options, own=found.own, template=found.template)
+
+    async def options_soon(self, sent: Any) -> Options:
+        is_ready = self._is_known and self._own is None
+        return self._options if is_ready else await asyncio.to_thread(self.options, sent)
+
+    def rendered(self, step: Render) -> str:
+        if self.template is None:
+            raise PromptFault("no template was named")
+        try:
+            return self.template.render(step.messages, step.tools, step.variables)
+        except TemplateFault as fault:
+            raise PromptFault(str(fault)) from fault
+
+
+def _model_of(sent: Any) -> str:
+    try:
+        body = json.loads(sent.content)
+    except ValueError:
+        return ""
+    return str(body.get("model") or "") if isinstance(body, dict) else ""
+
+
+def _is_chat(sent: Any) -> bool:
+    return bool(sent.method == "POST" and sent.url.path.endswith((CHAT, RESPONSES)))
+
+
+class _Transport:
+    """Sends through the user's own HTTP client, with its proxies, certificates and connections."""
+
+    def __init__(self, http: Any, client: Any, server: _Server) -> None:
+        self._http, self._client, self._server = http, client, server
+
+    def handle_request(self, sent: Any) -> Any:
+        passage = _Passage(self._http, sent, self._server.options(sent))
+        if passage.refused:
+            return passage.refused
+        response = self._sent(passage)
+        if passage.refused:
+            return passage.refused
+        if passage.request is None or response.status_code != 200:
+            return passage.untouched(response, response.iter_raw())
+        if passage.request.stream:
+            return passage.stream(response, self._pieces(response, passage))
+        while True:
+            body = passage.whole(response, response.read())
+            if not isinstance(body, dict):
+                return body
+            response = self._asked(passage, body)
+            if response.status_code != 200:
+                return passage.untouched(response, response.iter_raw())
+
+    def _sent(self, passage: _Passage) -> Any:
+        """The answer to the first request; to one in words where the model's own prompt cannot be had."""
+        if passage.request is None:
+            return self._client.send(passage.sent, stream=True)
+        try:
+            return self._asked(passage, passage.request.body)
+        except PromptFault as fault:
+            body = passage.in_words(fault)
+            return None if body is None else self._asked(passage, body)
+
+    def _asked(self, passage: _Passage, body: JsonObject) -> Any:
+        steps = sending(V1_CHAT, body)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Render):
+                    step = steps.send(self._server.rendered(step))
+                else:
+                    step = steps.send(_json(self._client.send(passage.posting(step)).content))
+        except StopIteration as stop:
+            return self._client.send(passage.posting(stop.value), stream=True)
+
+    def _pieces(self, response: Any, passage: _Passage) -> Iterator[bytes]:
+        streamed = passage.streamed()
+        while True:
+            try:
+                for piece in response.iter_bytes():
+                    yield streamed.feed(piece)
+                    if streamed.is_done:
+                        break
+            except (self._http.NetworkError, self._http.RemoteProtocolError):
+                pass  # the end of the stream says what that means
+            body = streamed.next_body()
+            if body is None:
+                break
+            response.close()
+            response = self._asked(passage, body)
+            if response.status_code != 200:
+                yield streamed.fail(relayed(response.status_code, response.read()))
+                return
+        yield streamed.close()
+
+    def __enter__(self) -> _Transport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The connections are those of the client that was wrapped: it closes them."""
+
+
+class _AsyncTransport:
+    """As `_Transport`."""
+
+    def __init__(self, http: Any, client: Any, server: _Server) -> None:
+        self._http, self._client, self._server = http, client, server
+
+    async def handle_async_request(self, sent: Any) -> Any:
+        passage = _Passage(self._http, sent, await self._server.options_soon(sent))
+        if passage.refused:
+            return passage.refused
+        response = await self._sent(passage)
+        if passage.refused:
+            return passage.refused
+        if passage.request is None or response.status_code != 200:
+            return passage.untouched(response, response.aiter_raw())
+        if passage.request.stream:
+            return passage.stream(response, self._pieces(response, passage))
+        while True:
+            body = passage.whole(response, await response.aread())
+            if not isinstance(body, dict):
+                return body
+            response = await self._asked(passage, body)
+            if response.status_code != 200:
+                return passage.untouched(response, response.aiter_raw())
+
+    async def _sent(self, passage: _Passage) -> Any:
+        if passage.request is None:
+            return await self._client.send(passage.sent, stream=True)
+        try:
+            return await self._asked(passage, passage.request.body)
+        except PromptFault as fault:
+            body = passage.in_words(fault)
+            return None if body is None else await self._asked(passage, body)
+
+    async def _asked(self, passage: _Passage, body: JsonObject) -> Any:
+        steps = sending(V1_CHAT, body)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Render):
+                    step = steps.send(await asyncio.to_thread(self._server.rendered, step))
+                else:
+                    step = steps.send(_json((await self._client.send(passage.posting(step))).content))
+        except StopIteration as stop:
+            return await self._client.send(passage.posting(stop.value), stream=True)
+
+    async def _pieces(self, response: Any, passage: _Passage) -> AsyncIterator[bytes]:
+        streamed = passage.streamed()
+        while True:
+            try:
+                async for piece in response.aiter_bytes():
+                    yield streamed.feed(piece)
+                    if streamed.is_done:
+                        break
+            except (self._http.NetworkError, self._http.RemoteProtocolError):
+                pass  # the end of the stream says what that means
+            body = streamed.next_body()
+            if body is None:
+                break
+            await response.aclose()
+            response = await self._asked(passage, body)
+            if response.status_code != 200:
+                yield streamed.fail(relayed(response.status_code, await response.aread()))
+                return
+        yield streamed.close()
+
+    async def __aenter__(self) -> _AsyncTransport:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """The connections are those of the client that was wrapped: it closes them."""
+
+
+class _Passage:
+    """One HTTP request on its way out and back: ``request`` is None where nothing is translated."""
+
+    def __init__(self, http: Any, sent: Any, options: Options) -> None:
+        self.request: Request | None = None
+        self.refused: Any = None
+        self.sent = sent
+        self._http = http
+        self._head: JsonObject | None = None  # of an answer to `responses`
+        self._streamed: Streamed | None = None
+        if not _is_chat(sent):
+            return
+        url = sent.url
+        try:
+            body = json.loads(sent.content)
+            if url.path.endswith(RESPONSES):
+                self.request = translate(responses.as_openai(body), options)
+                self._head = responses.answer_head(body, f"resp_{self.request.turn[:24]}", int(time.time()))
+                url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
+            elif has_tools(body):
+                self.request = translate(body, options)
+        except RequestError as error:
+            self.refused = http.Response(error.status, json=refusal(error), request=sent)
+        if self.request is not None:
+            self._completed = Completed(self.request)
+            self.sent = self._asking(url, self.request.body)
+
+    def in_words(self, fault: PromptFault) -> JsonObject | None:
+        """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
+        assert self.request is not None
+        if self.request.as_text is None:
+            error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
+            self.refused = self._http.Response(error.status, json=refusal(error), request=self.sent)
+            return None
+        _log.info("a prompt of the model's own was refused, so it went in words: %s", fault)
+        self.request = self.request.as_text()
+        self._completed = Completed(self.request)
+        return self.request.body
+
+    def streamed(self) -> Streamed:
+        assert self.request is not None
+        writer = None if self._head is None else responses.ResponsesWriter(self._head)
+        self._streamed = Streamed(self.request, int(time.time()), writer)
+        return self._streamed
+
+    def posting(self, post: Post) -> Any:
+        """One request of ours, at the server that the client has."""
+        url = self.sent.url
+        base = url.path.removesuffix(CHAT)
+        path = base + post.path[3:] if post.path.startswith("/v1/") else base.removesuffix("/v1") + post.path
+        return self._asking(url.copy_with(path=path), post.body)
+
+    def _asking(self, url: Any, body: JsonObject) -> Any:
+        """The HTTP request as it came, with another body, at another address."""
+        sent = self.sent
+        headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
+        return self._http.Request(sent.method, url, headers=headers, content=as_json(body), extensions=sent.extensions)
+
+    def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
+        return self._answered(response, response.headers, pieces)
+
+    def stream(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
+        return self._answered(response, _own_headers(response), pieces)
+
+    def whole(self, response: Any, body: bytes) -> Any:
+        """The client's response, or the body of one more request to the server."""
+        answer = self._completed.feed(body)
+        if not isinstance(answer, tuple):
+            return answer
+        status, completion = answer
+        if self._head is not None and status == 200:
+            completion = responses.as_answer(completion, self._head)
+        return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
+
+    def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
+        return self._http.Response(
+            response.status_code,
+            headers=headers,
+            stream=_byte_stream(self._http, response, pieces, self._leave),
+            extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
+        )
+
+    def _leave(self) -> None:
+        if self._streamed is not None:
+            self._streamed.leave()
+
+
+def _json(content: bytes) -> Json:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
+
+
+def _own_headers(response: Any) -> dict[str, str]:
+    """Those that still hold for a translated body."""
+    gone = ("content-length", "content-encoding", "transfer-encoding")
+    return {name: value for name, value in response.headers.items() if name not in gone}
+
+
+def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:
+    """``pieces`` as the HTTP library wants them; closing it closes ``response``, which stops the model."""
+    if isinstance(pieces, AsyncIterator):
+
+        async def aclose(_: object) -> None:
+            leave()
+            await response.aclose()
+
+        members: dict[str, Any] = {"__aiter__": lambda _: pieces, "aclose": aclose}
+        return type("_AsyncStream", (http.AsyncByteStream,), members)()
+
+    def close(_: object) -> None:
+        leave()
+        response.close()
+
+    return type("_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": close})()

@@ -1,0 +1,184 @@
+"""Tools of the user's own: a function, and what describes it to a model.
+
+::
+
+    @tool
+    def get_weather(city: str, days: int = 1) -> str:
+        '''Forecast for a city.
+
+        Args:
+            city: Its name, in English.
+        '''
+
+    tool(Forecast, get_forecast)                    # a pydantic model, and a function that takes one
+    tool(openai_or_mcp_definition, call_it)         # a definition, and a function that takes its parameters
+
+The function may be async. What it returns goes to the model: text as it is,
+everything else as JSON; what it raises becomes an error result.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from adapter.operations import CallFunction, Effect, Operation, Outcome, Returned
+from adapter.tools.definition import Arguments, Tool
+from adapter.tools.schema import is_of, types_of
+from adapter.tools.simple_schema import simple_schema
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
+
+Function: TypeAlias = Callable[..., object]
+Described: TypeAlias = "Function | type[BaseModel] | BaseModel | Mapping[str, Json] | Tool"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A validated call of a function."""
+
+    call: CallFunction
+
+    def operation(self) -> Operation:
+        return self.call
+
+    def render(self, outcome: Outcome) -> tuple[str, Json]:
+        assert isinstance(outcome, Returned)
+        return outcome.text, outcome.data
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+
+@overload
+def tool(
+    described: Described, function: Function | None = None, /, *, name: str = "", effect: Effect = "execute"
+) -> Tool: ...
+@overload
+def tool(*, name: str = "", effect: Effect = "execute") -> Callable[[Function], Tool]: ...
+def tool(
+    described: Described | None = None,
+    function: Function | None = None,
+    /,
+    *,
+    name: str = "",
+    effect: Effect = "execute",
+) -> Tool | Callable[[Function], Tool]:
+    """A tool that runs a function; see the module for its three forms. Also a decorator, with or without brackets.
+
+    ``effect`` says what the function does to the world; by default it is asked
+    for as a command is, ``"read"`` lets it run unasked. ``name``: other than the function's, model's or definition's.
+    Raises UsageError for a function whose parameters cannot be described.
+    """
+    if described is None:
+        return lambda decorated: tool(decorated, name=name, effect=effect)
+    if isinstance(described, BaseModel):  # an MCP client's `Tool`
+        described = described.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(described, Mapping | Tool):
+        made = _from_definition(Tool.from_definition(described), _required(described, function))
+    elif isinstance(described, type) and issubclass(described, BaseModel):
+        made = _from_model(described, _required(described, function))
+    else:
+        made = _from_function(described)
+    made = replace(made, name=name or made.name, effect=effect)
+    return _bound(made)
+
+
+def performed_by(runner: str, made: Tool) -> Tool:
+    """``made``, whose function only asks ``runner`` to do it: ``the MCP server 'git'``."""
+    return _bound(replace(made, runner=runner))
+
+
+def _bound(made: Tool) -> Tool:
+    """The tool with its own name, effect and runner in the operations it makes."""
+    validate, function = made.validate, made.function
+    assert validate is not None
+    assert function is not None
+
+    def checked(arguments: JsonObject) -> Arguments:
+        call = validate(arguments)
+        assert isinstance(call, FunctionCall)
+        return FunctionCall(replace(call.call, name=made.name, effect=made.effect, runner=made.runner))
+
+    return replace(made, validate=checked)
+
+
+def _required(described: object, function: Function | None) -> Function:
+    if function is None:
+        raise UsageError(f"{described!r} describes a tool, but nothing runs it; give the function as second argument")
+    return function
+
+
+def _from_function(function: Function) -> Tool:
+    name = getattr(function, "__name__", "")
+    if not callable(function) or not name.isidentifier():
+        raise UsageError(f"{function!r} is no named function; give a function, a model or a definition")
+    from docstring_parser import parse
+
+    documented = parse(inspect.getdoc(function) or "")
+    texts = {parameter.arg_name: parameter.description or "" for parameter in documented.params}
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise UsageError(f"{name}: {parameter} cannot be given by name; a tool takes named parameters only")
+        if parameter.name not in hints:
+            raise UsageError(f"{name}: the parameter {parameter.name!r} has no type; a model must be told one")
+        fields[parameter.name] = (hints[parameter.name], _field(parameter, texts.get(parameter.name, "")))
+    model = create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+    description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
+
+    def validate(arguments: JsonObject) -> Arguments:
+        values = model.model_validate(arguments)
+        return FunctionCall(CallFunction(name, function, {key: getattr(values, key) for key in fields}))
+
+    return Tool(name, description, simple_schema(model), validate=validate, function=function)
+
+
+def _field(parameter: inspect.Parameter, description: str) -> FieldInfo:
+    default = ... if parameter.default is parameter.empty else parameter.default
+    if isinstance(default, FieldInfo):
+        return default
+    field: FieldInfo = Field(default, description=description) if description else Field(default)
+    return field
+
+
+def _from_model(model: type[BaseModel], function: Function) -> Tool:
+    def validate(arguments: JsonObject) -> Arguments:
+        value = model.model_validate(arguments)
+        return FunctionCall(CallFunction(model.__name__, lambda: function(value), {}))
+
+    description = inspect.cleandoc(model.__doc__ or "")
+    return Tool(model.__name__, description, simple_schema(model), validate=validate, function=function)
+
+
+def _from_definition(defined: Tool, function: Function) -> Tool:
+    def validate(arguments: JsonObject) -> Arguments:
+        problems = [
+            {"type": "missing", "loc": (key,), "input": arguments} for key in defined.required if key not in arguments
+        ]
+        problems += [
+            {"type": "value_error", "loc": (key,), "input": value, "ctx": {"error": ValueError(problem)}}
+            for key, value in arguments.items()
+            if (problem := _problem(value, defined.properties.get(key) or {}))
+        ]
+        if problems:
+            raise ValidationError.from_exception_data(defined.name, problems)  # type: ignore[arg-type]
+        return FunctionCall(CallFunction(defined.name, function, dict(arguments)))
+
+    return replace(defined, validate=validate, function=function)
+
+
+def _problem(value: Json, schema: Mapping[str, Json]) -> str:
+    """What is wrong with the value of a parameter, as far as the schema's type and choices say; "" for nothing."""
+    types = types_of(schema)
+    if types and not is_of(value, types):
+        return f"expected {' or '.join(sorted(types))}, got {value!r}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"expected one of {', '.join(map(repr, schema['enum']))}, got {value!r}"
+    return ""

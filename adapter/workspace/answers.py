@@ -1,0 +1,85 @@
+"""What the model is told of a call: the outcome of an operation, or why there is none, as a tool result."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from adapter.operations import (
+    BatchResults,
+    FilesPatched,
+    Finished,
+    Media,
+    Outcome,
+    Patched,
+    SkillLoaded,
+    Written,
+)
+from adapter.text.truncate import truncate, with_notes
+from adapter.tools.calls import Invocation
+from adapter.tools.definition import Arguments
+from adapter.values.errors import DeniedError, ToolError
+from adapter.values.events import Json, ToolResult
+from adapter.workspace.changes.planned import Plan
+from adapter.workspace.files.media import described
+
+CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
+"""What the model is told above the diff of a change that was edited when it was asked about."""
+
+
+def answered(invocation: Invocation, call: Arguments, outcome: Outcome, told: str = "") -> ToolResult:
+    """What the model and the host are told of a call that was done. ``told``: what stands below its text."""
+    text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
+    notes = (*call.notes(), *outcome.notes)
+    return ToolResult(
+        name=invocation.tool.name,
+        ok=True,
+        content=with_notes(text + told, notes, max_lines=invocation.tool.max_lines),
+        data=data,
+        diff=_diff(outcome),
+        notes=(*invocation.notes, *notes),
+        user_message=_user_message(outcome),
+        images=_images(outcome),
+        ends=isinstance(outcome, Finished),
+    )
+
+
+def failed(name: str, error: ToolError) -> ToolResult:
+    denied = isinstance(error, DeniedError)
+    return ToolResult(name, ok=False, content=truncate(f"tool_error: {error}"), error=str(error), denied=denied)
+
+
+def changed_by_user(planned: Plan) -> str:
+    """What is told of a change that was edited when it was asked about."""
+    return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
+
+
+def _diff(outcome: Outcome) -> str:
+    if isinstance(outcome, BatchResults):
+        return "".join(result.diff for result in outcome.results)
+    return outcome.diff if isinstance(outcome, Written | Patched | FilesPatched) else ""
+
+
+def _media_shown(media: Media) -> tuple[str, Json]:
+    """What stands for a file in the text, and the file itself."""
+    text = f"{media.path}: {described(media.mime, len(media.data), media.data)}, attached."
+    return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
+
+
+def _base64(media: Media) -> str:
+    return b64encode(media.data).decode("ascii")
+
+
+def _images(outcome: Outcome) -> tuple[str, ...]:
+    match outcome:
+        case BatchResults(results=results):
+            return tuple(image for result in results for image in result.images)
+        case Media(kind="image", mime=mime):
+            return (f"data:{mime};base64,{_base64(outcome)}",)
+        case _:
+            return ()
+
+
+def _user_message(outcome: Outcome) -> str:
+    if isinstance(outcome, BatchResults):
+        return "\n\n".join(result.user_message for result in outcome.results if result.user_message)
+    return outcome.text if isinstance(outcome, SkillLoaded) and outcome.delivery == "message" else ""

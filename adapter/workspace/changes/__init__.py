@@ -1,0 +1,1 @@
+"""What becomes of a change: whole or not at all, on record, and undone again."""

@@ -1,0 +1,1 @@
+"""What the file tools do: read, write, patch, move, search and outline."""

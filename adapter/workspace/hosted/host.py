@@ -1,0 +1,163 @@
+"""What a program around the agent can give it: a person to ask, an editor, a model for sub-agents, knowledge.
+
+Each capability is a small protocol. One that is absent (None) is not
+advertised: its tools are left out of the session, and so of the prompt, and a
+call to one answers why and what to do instead. ``"embedded"`` is the
+implementation that comes with the package and needs nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+from adapter.operations import (
+    AgentReport,
+    DocsMode,
+    EditorState,
+    Library,
+    MediaKind,
+    Question,
+    RunAgent,
+    SearchHit,
+    SearchWeb,
+    Skill,
+    TodoList,
+)
+from adapter.operations.capabilities import Capability, is_installed
+from adapter.values.events import JsonObject, ToolResult
+
+Session = TypeVar("Session", contravariant=True)
+"""The workspace whose call started a sub-agent, as its runner knows it."""
+
+Embedded: TypeAlias = Literal["embedded"]
+
+
+class Questions(Protocol):
+    """Somebody who answers."""
+
+    def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
+        """By question the labels chosen, or own words. Raises ToolError when the user does not answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a file, 1-based: from before ``start_column`` to before ``end_column``."""
+
+    path: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+class Editor(Protocol):
+    """The editor of the user, or one in memory. Paths are relative to the workspace root.
+
+    The workspace checks every path and line before it calls, and makes all changes of files itself.
+    """
+
+    def state(self) -> EditorState: ...
+    def open(self, path: str, line: int | None = None) -> None: ...
+    def goto(self, line: int, column: int = 1) -> None: ...
+    def selection(self) -> Span | None:
+        """None when nothing is selected."""
+        ...
+
+    def changed(self, path: str, line: int, column: int) -> None:
+        """The file was changed on disk; the cursor goes behind the change, nothing is selected."""
+        ...
+
+
+class AgentRunner(Protocol[Session]):
+    """Runs sub-agents; several may run at once."""
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """The kinds there are, each with one sentence."""
+        ...
+
+    def run(self, task: RunAgent, workspace: Session) -> AgentReport:
+        """Work on ``task`` for the session that ``workspace`` is. Raises ToolError when it cannot."""
+        ...
+
+
+class SearchProvider(Protocol):
+    def search(self, wanted: SearchWeb) -> Sequence[SearchHit]:
+        """Best first. Raises ToolError when the search fails."""
+        ...
+
+
+class DocsProvider(Protocol):
+    def find(self, name: str) -> Sequence[Library]:
+        """Best first. Raises ToolError when the search fails."""
+        ...
+
+    def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
+        """One page of the documentation. Raises ToolError when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebAccess:
+    """What fetching may do. ``allow_loopback`` lifts the ban on this machine's own addresses, and on
+    other ports than those of the web; it is for tests and for servers that the user runs."""
+
+    allow_loopback: bool = False
+    upgrade: bool = True
+    """Fetch ``http:`` addresses by ``https:``."""
+    max_bytes: int = 5_000_000
+    max_redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class InnerCall:
+    """A call inside a batch or code, and what it gave."""
+
+    name: str
+    arguments: JsonObject
+    result: ToolResult
+
+
+HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport | InnerCall"
+"""What a display may want to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The capabilities of one session. As it stands it works without a person and without a configuration.
+
+    ``state``: the folder that holds what outlives a session (memory); by default
+    ``toolcall-adapter`` in ``$XDG_STATE_HOME`` or ``~/.local/state``.
+    ``skill_folders``: folders of the user's, besides those in the workspace.
+    ``search``: what web search asks; ``"embedded"`` has no web, its tool says that it searches the workspace.
+    ``media``: what the model takes beside text; the files themselves then stand in the results' ``data``.
+    """
+
+    questions: Questions | None = None
+    editor: Editor | Embedded | None = "embedded"
+    agents: AgentRunner[Any] | None = None
+    search: SearchProvider | Embedded | None = None
+    docs: DocsProvider | Embedded | None = "embedded"
+    web: WebAccess | None = WebAccess()
+    events: Callable[[HostEvent], None] | None = None
+    memory: bool = True
+    state: str | None = None
+    skill_folders: tuple[str, ...] = ()
+    media: frozenset[MediaKind] = frozenset()
+
+    def capabilities(self) -> frozenset[Capability]:
+        """What tools may count on; skills come to it when the workspace or a folder has any."""
+        found: dict[Capability, bool] = {
+            "questions": self.questions is not None,
+            "editor": self.editor is not None,
+            "agents": self.agents is not None,
+            "search": self.search is not None,
+            "docs": self.docs is not None,
+            "web": self.web is not None,
+            "code": True,
+            "memory": self.memory,
+        }
+        return frozenset(name for name, is_there in found.items() if is_there and is_installed(name))

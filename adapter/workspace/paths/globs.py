@@ -1,0 +1,135 @@
+"""Glob patterns matched in linear space and polynomial time, whatever the pattern.
+
+``*`` and ``?`` stay within a name, ``**`` as a whole component crosses
+directories, ``[a-z]`` and ``[!a-z]`` are sets, ``{a,b}`` are alternatives. A name is
+matched by an expression that never goes back: ``*a*a*a*b`` would take an
+ordinary one exponential time.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from adapter.values.errors import ToolError
+
+MAX_PATTERN = 500
+"""Characters of a glob."""
+MAX_ALTERNATIVES = 64
+"""Of all braces of a glob, multiplied."""
+
+_TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
+
+
+_Part: TypeAlias = re.Pattern[str] | None
+"""What one component of a path must be; None for ``**``."""
+
+
+class GlobMatcher:
+    """Compiled once, asked for many paths. Raises ToolError for patterns it cannot take."""
+
+    def __init__(self, pattern: str, case_sensitive: bool = False) -> None:
+        _check(pattern)
+        self._fold = not case_sensitive
+        plain = self._folded(pattern.removeprefix("./").lstrip("/"))
+        self._alternatives: list[list[_Part]] = [
+            [None if part == "**" else _compiled(part) for part in alternative.split("/") if part]
+            for alternative in _alternatives(plain)
+        ]
+        self._last = _any_of(parts[-1] if parts else None for parts in self._alternatives)
+
+    def matches(self, path: str) -> bool:
+        """Whether the relative ``path`` with ``/`` matches as a whole."""
+        names = self._folded(path).split("/")
+        if self._last is not None and not self._last.fullmatch(names[-1]):
+            return False  # most paths are told by their names alone
+        return any(_match_path(parts, names) for parts in self._alternatives)
+
+    def may_match(self, name: str) -> bool:
+        """False only when no path that ends with ``name`` matches."""
+        return self._last is None or self._last.fullmatch(self._folded(name)) is not None
+
+    def _folded(self, text: str) -> str:
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
+        return text.casefold() if self._fold else text
+
+
+def _check(pattern: str) -> None:
+    if not pattern.strip("/"):
+        raise ToolError("the glob pattern is empty; give one such as **/*.py")
+    if len(pattern) > MAX_PATTERN:
+        raise ToolError(f"the glob pattern has {len(pattern)} characters; at most {MAX_PATTERN} are possible")
+    if ".." in pattern.split("/"):
+        raise ToolError(f"the glob pattern {pattern!r} contains '..'; give the directory as path instead")
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Every spelling of the ``{a,b}`` groups, innermost first. Unpaired braces stand for themselves."""
+    done: list[str] = []
+    pending = [pattern]
+    while pending:
+        if len(done) + len(pending) > MAX_ALTERNATIVES:
+            raise ToolError(f"the glob pattern has more than {MAX_ALTERNATIVES} alternatives; use fewer braces")
+        text = pending.pop()
+        group = re.search(r"\{([^{}]*,[^{}]*)\}", text)
+        if group is None:
+            done.append(text)
+            continue
+        pending += [text[: group.start()] + choice + text[group.end() :] for choice in group[1].split(",")]
+    return done
+
+
+def _compiled(part: str) -> re.Pattern[str]:
+    """What matches one name. What stands between two ``*`` is taken where it first fits, and for good:
+    what follows fits behind that place if it does behind any. So no ``*`` is ever tried twice."""
+    runs = [""]
+    for match in _TOKEN.finditer(part):
+        token = match[0]
+        if token[0] == "*":
+            runs.append("")
+        elif token == "?":
+            runs[-1] += "."
+        elif token[0] == "[" and len(token) > 2:
+            runs[-1] += _set(token[1:-1])
+        else:
+            runs[-1] += re.escape(token[-1])
+    pattern, *others = runs
+    if others:
+        pattern += "".join(f"(?>.*?{run})" for run in others[:-1]) + ".*" + others[-1]
+    return re.compile(pattern, re.DOTALL)
+
+
+def _set(body: str) -> str:
+    negated = body[0] in "!^"
+    found = re.finditer(r"(.)-(.)|.", body[negated:], re.DOTALL)
+    ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in found]
+    inside = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
+    if not inside:
+        return "." if negated else "(?!)"
+    return f"[^{inside}]" if negated else f"[{inside}]"
+
+
+def _any_of(parts: Iterable[_Part]) -> _Part:
+    """One expression for several, None when one of them takes any name."""
+    patterns: list[str] = []
+    for part in parts:
+        if part is None:
+            return None
+        patterns.append(part.pattern)
+    return re.compile("|".join(patterns), re.DOTALL)
+
+
+def _match_path(parts: Sequence[_Part], names: Sequence[str]) -> bool:
+    """Components against components; ``reached`` holds how many names each prefix of parts can cover."""
+    reached = {0}
+    for part in parts:
+        if not reached:
+            return False
+        if part is None:
+            reached = set(range(min(reached), len(names) + 1))
+        else:
+            reached = {count + 1 for count in reached if count < len(names) and part.fullmatch(names[count])}
+    return len(names) in reached

@@ -1,0 +1,1 @@
+"""Programs: run, confined, watched, and ended with all they started."""

@@ -1,0 +1,89 @@
+"""Bubblewrap: a program sees a file system of its own, in which only what it is given exists.
+
+Everything else is not there rather than forbidden: the rest of the home folder,
+other processes, other users' sockets, the network. ``--new-session`` is not
+used, since the supervisor already gave the program a session without terminal,
+nor ``--die-with-parent``, since the supervisor ends and counts what is left.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from adapter.workspace.processes.toolchains import is_below, outermost
+
+BINARY = "/usr/bin/bwrap"
+"""By this path: where AppArmor restricts user namespaces, it is the one that is allowed to make them."""
+STAT = "/usr/bin/stat"
+CHANGED = "the workspace changed while the command was being started; nothing was run. Try again"
+MAX_HIDDEN = 1_000
+"""Paths that rules keep from one command; each is a mount."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is visible at which path. All paths are absolute; a path in a list may be missing."""
+
+    workspace: str
+    read: tuple[str, ...]
+    private: tuple[tuple[str, str], ...]
+    """Folders of this session (source, path), which stand for others there."""
+    write: tuple[str, ...] = ()
+    frozen: tuple[tuple[str, str], ...] = ()
+    """In the workspace: to be read, not changed. Each with its identity (``device:inode``)."""
+    hidden: tuple[str, ...] = ()
+    """Empty, in the workspace or elsewhere."""
+    network: bool = False
+
+
+def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
+    """The command line that runs ``argv`` in ``directory`` and lets it see ``view``."""
+    read = [path for path in view.read if not _is_shown_by_another(path, view)]
+    sources = {path: ["--ro-bind-try", path, path] for path in read}
+    sources |= {path: ["--symlink", os.readlink(path), path] for path in read if os.path.islink(path)}  # noqa: PTH114, PTH115
+    sources |= {path: ["--bind", source, path] for source, path in view.private}
+    shown = {path for path in sources if not _is_in(path, view.workspace) or view.workspace == "/"}
+    sources[view.workspace] = ["--bind", view.workspace, view.workspace]
+    words = [BINARY, "--unshare-all", *(["--share-net"] if view.network else [])]
+    order = list(outermost(shown | {view.workspace}))
+    below_devices = [path for path in order if _is_in(path, "/dev")]  # a workspace in /dev/shm
+    for path in order:
+        words += sources[path] if path not in below_devices else []
+    words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var/tmp"]
+    for path in below_devices:
+        words += sources[path]
+    for path, _ in view.frozen:
+        words += ["--ro-bind-try", path, path]
+    for path in filter(os.path.lexists, view.hidden):
+        is_directory = os.path.isdir(path)  # noqa: PTH112
+        words += ["--tmpfs", path, "--remount-ro", path] if is_directory else ["--ro-bind", "/dev/null", path]
+    for path in view.write:
+        words += ["--bind", path, path]
+    return [*words, "--chdir", directory, "--", *_checked(view.frozen), *argv]
+
+
+def _checked(frozen: Sequence[tuple[str, str]]) -> list[str]:
+    """What runs the program only when each mount is of what was there: another command may have put a link in
+    its place meanwhile, which leads out of the workspace, and bubblewrap follows it."""
+    if not frozen:
+        return []
+    paths = shlex.join(path for path, _ in frozen)
+    wanted = shlex.quote("\n".join(identity for _, identity in frozen))
+    refusal = shlex.quote(CHANGED)
+    script = f'[ "$({STAT} -c %d:%i -- {paths} 2>&1)" = {wanted} ] || {{ echo {refusal} >&2; exit 126; }}; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh"]
+
+
+def _is_shown_by_another(path: str, view: View) -> bool:
+    """Whether a folder that is read holds ``path``, and no private folder stands in between."""
+    covers = {*view.read, *(private for _, private in view.private)} - {path}
+    nearest = max((cover for cover in covers if is_below(path, cover)), key=len, default=None)
+    return nearest in view.read
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return is_below(path, folder) and PurePosixPath(path) != PurePosixPath(folder)

@@ -1,0 +1,238 @@
+"""The whole way: prompt, server, text, call, workspace, result, server; over real HTTP on loopback."""
+
+import base64
+
+import pytest
+
+from adapter.agent.agent import Agent
+from adapter.conversation.session import Done, Limits
+from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.enforcing import waiting_fields
+from adapter.upstream.transport import ChatClient
+from adapter.values.errors import TransportError, UsageError
+from adapter.values.events import TextDelta, ToolCall, ToolResult
+from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
+from tests.engines import ONLY_ASCII
+from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
+
+EDIT = (
+    'I fix it.\n<tool_call>\n{"name": "apply_edit", "arguments": {"path": "a.txt", '
+    '"old_text": "one", "new_text": "two"}}\n</tool_call>'
+)
+
+
+def in_pieces(text, finish_reason="stop"):
+    """A streamed answer, five characters an event."""
+    pieces = [delta(text[start : start + 5]) for start in range(0, len(text), 5)]
+    return as_stream(delta(role="assistant"), *pieces, delta(finish_reason=finish_reason))
+
+
+@pytest.fixture
+def server(scripted: ScriptedServer) -> ScriptedServer:
+    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(server, root, task="Change one to two in a.txt", approve="yolo", seen=None, **settings):
+    with ChatClient(find_endpoint(server.url), patience_s=1) as chat, Workspace(root, approve=approve) as workspace:
+        agent = Agent(workspace, chat, observe=(seen.append if seen is not None else None), **settings)
+        return agent.run(task)
+
+
+def test_a_model_that_only_writes_text_edits_a_file(server, root):
+    """The call is read out of the stream, run, and its result goes back; the file is really changed."""
+    server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
+    seen: list[object] = []
+    assert run(server, root, seen=seen) == Done("answered", "Done.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert [type(happening) for happening in seen if isinstance(happening, ToolCall | ToolResult)] == [
+        ToolCall,
+        ToolResult,
+    ]
+    second = server.bodies()[1]["messages"]
+    assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
+    assert second[2]["content"] == EDIT
+    assert second[3]["content"].startswith("<tool_response>\n")
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (640).to_bytes(4) + (480).to_bytes(4) + b"\x08\x02\0\0\0"
+LOOK = '<tool_call>\n{"name": "%s", "arguments": {"%s": "a.png"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "read"), [("blade", LOOK % ("read_file", "path")), ("proxyai", LOOK % ("Read", "file_path"))]
+)
+def test_an_image_that_is_read_is_shown_to_a_model_that_sees(server, root, dialect, read):
+    """It follows the result in the same message of the user; the text says what it is."""
+    (root / "a.png").write_bytes(PNG)
+    server.on(CHAT, in_pieces(read), in_pieces("A picture."))
+    with (
+        ChatClient(find_endpoint(server.url)) as chat,
+        Workspace(root, dialect, approve="yolo", host=Host(media=frozenset({"image"}))) as workspace,
+    ):
+        assert Agent(workspace, chat).run("What is in a.png?").content == "A picture."
+    text, image = server.bodies()[1]["messages"][-1]["content"]
+    assert "a.png: image/png, 640x480 pixels, 29 bytes, attached." in text["text"]
+    assert image == {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"},
+    }
+
+
+def test_a_model_that_sees_nothing_hears_what_it_is(server, root):
+    """One line: kind, size in pixels and bytes; the content stays plain text."""
+    (root / "a.png").write_bytes(PNG)
+    server.on(CHAT, in_pieces(LOOK % ("read_file", "path")), in_pieces("I cannot see it."))
+    run(server, root)
+    told = server.bodies()[1]["messages"][-1]["content"]
+    assert "a.png is an image (image/png, 640x480 pixels, 29 bytes), which this model cannot see" in told
+
+
+def test_no_tools_are_sent_upstream(server, root):
+    """Plain text only: servers that drop or misread `tools` cannot interfere."""
+    server.on(CHAT, in_pieces("Hello."))
+    run(server, root)
+    assert not {"tools", "tool_choice", "functions"} & server.bodies()[0].keys()
+
+
+def test_a_call_cut_by_the_length_limit_is_not_run(server, root):
+    """Half a call with finish reason length: nothing happens to the file, the model hears why."""
+    server.on(CHAT, in_pieces(EDIT[:-20], "length"), in_pieces("I give up."))
+    assert run(server, root).content == "I give up."
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert "cut off" in server.bodies()[1]["messages"][-1]["content"]
+
+
+def test_a_call_whose_connection_drops_is_not_run(server, root):
+    """A stream that ends without a finish reason counts as cut, even right after the JSON."""
+    text = EDIT.removesuffix("\n</tool_call>")
+    pieces = [delta(text[start : start + 5]) for start in range(0, len(text), 5)]
+    server.on(CHAT, as_stream(delta(role="assistant"), *pieces, done=False), in_pieces("Sorry."))
+    run(server, root)
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+def test_a_refused_change_is_told_to_the_model(server, root):
+    """Without approval nothing is written, and the conversation goes on."""
+    server.on(CHAT, in_pieces(EDIT), in_pieces("All right."))
+    assert run(server, root, approve=lambda approval: False) == Done("answered", "All right.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert "did not approve" in server.bodies()[1]["messages"][-1]["content"]
+
+
+def test_reasoning_that_the_server_splits_off_is_kept_apart(server, root):
+    """`reasoning_content` deltas are reasoning, not content."""
+    thinking = delta(reasoning_content="Let me see. ")
+    server.on(CHAT, as_stream(delta(role="assistant"), thinking, delta("Hello."), delta(finish_reason="stop")))
+    assert run(server, root).content == "Hello."
+
+
+def test_a_garbage_model_ends_without_harm(server, root):
+    """Noise is an answer: it is shown, nothing is run."""
+    server.on(CHAT, in_pieces("\x00\x1b[31m{{{</tool_call>\ufffd<tool_cal"))
+    assert run(server, root).reason == "answered"
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+def test_a_model_that_repeats_itself_is_stopped(server, root):
+    """The same call over and over ends the conversation before the limit of turns."""
+    look = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
+    server.on(CHAT, in_pieces(look))
+    assert run(server, root, limits=Limits(turns=20)).reason == "repetition"
+    assert len(server.bodies()) < 8
+
+
+def test_a_failing_server_is_the_users_matter(server, root):
+    """The error names the server and is raised, after the observer heard of it."""
+    server.on(CHAT, as_error(400, "this model does not support chat"))
+    seen: list[object] = []
+    with pytest.raises(TransportError, match=r"does not support chat"):
+        run(server, root, seen=seen)
+    assert isinstance(seen[-1], Done)
+    assert seen[-1].reason == "failed"
+
+
+def test_ctrl_c_ends_the_conversation_cleanly(server, root):
+    """KeyboardInterrupt while the answer streams: no call is run, the reason is `interrupted`."""
+    server.on(CHAT, in_pieces(EDIT))
+
+    def interrupt(happening):
+        if isinstance(happening, TextDelta):
+            raise KeyboardInterrupt
+
+    with ChatClient(find_endpoint(server.url)) as chat, Workspace(root, approve="yolo") as workspace:
+        done = Agent(workspace, chat, observe=interrupt).run("Change it")
+    assert done.reason == "interrupted"
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+def test_random_weights_through_real_llama_cpp_do_no_harm(random_engine, root):
+    """A real engine that streams noise: the agent ends, the workspace is as it was."""
+    with ChatClient(random_engine.endpoint) as chat, Workspace(root, approve="yolo") as workspace:
+
+        class Short:
+            def stream(self, messages, *, stop=()):
+                return chat.stream(messages, stop=stop, max_tokens=40)
+
+        done = Agent(workspace, Short(), style="small", limits=Limits(turns=2)).run("Read a.txt")
+    assert done.reason in ("answered", "turns", "unreadable")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+@pytest.fixture
+def llama_cpp(server):
+    return server.on("/props", as_json(200, {"default_generation_settings": {}}))
+
+
+def test_with_the_constraint_arguments_only_a_broken_call_is_enforced(llama_cpp, root):
+    """The first answer is free, the one after a call that came to nothing is not, the next one is free again."""
+    llama_cpp.on(CHAT, in_pieces(EDIT.replace('"arguments"', '"arguments" {')), in_pieces(EDIT), in_pieces("Done."))
+    assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert ["grammar" in body for body in llama_cpp.bodies()] == [False, True, False]
+
+
+def test_with_the_constraint_arguments_a_grammar_waits_where_the_server_has_that(llama_cpp, root):
+    """llama.cpp's own completion, with the prompt of its template; what it says there is read as a chat's."""
+    template, completion = "/apply-template", "/completion"
+    events = [{"content": EDIT[:30], "stop": False}, {"content": EDIT[30:], "stop": True, "stop_type": "eos"}]
+    done = [{"content": "Done.", "stop": True, "stop_type": "eos", "tokens_evaluated": 7, "tokens_predicted": 2}]
+    llama_cpp.on(template, *[as_json(200, {"prompt": "<PROMPT>"})] * 2)
+    llama_cpp.on(completion, as_stream(*events), as_stream(*done))
+    assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    first, _ = llama_cpp.bodies(completion)
+    assert (first["prompt"], first["grammar_lazy"], first["stream"]) == ("<PROMPT>", True, True)
+    assert llama_cpp.bodies() == []
+
+
+def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, root):
+    """Its random model never begins a call: what it writes is text, and counted."""
+    with ChatClient(random_engine.endpoint) as chat, Workspace(root) as workspace:
+        waiting = waiting_fields("llama.cpp", workspace.tools)
+        assert waiting["grammar_lazy"]
+        chunks = [*chat.stream([{"role": "user", "content": "hi"}], max_tokens=9, seed=1, extra=waiting | ONLY_ASCII)]
+    assert "".join(chunk.text for chunk in chunks)
+    assert chunks[-1].finish_reason in ("length", "stop")
+    assert any(chunk.usage and chunk.usage.prompt for chunk in chunks)
+
+
+def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, root):
+    """It is told of the tool by which it replies; what it says there is the answer."""
+    reply = '<tool_call>\n{"name": "reply", "arguments": {"text": "All done."}}\n</tool_call>'
+    llama_cpp.on(CHAT, in_pieces(EDIT), in_pieces(reply))
+    assert run(llama_cpp, root, constraint="prefer") == Done("answered", "All done.")
+    first, second = llama_cpp.bodies()
+    assert "reply" in first["messages"][0]["content"]
+    assert "apply_edit" in first["grammar"] == second["grammar"]
+
+
+def test_a_constraint_takes_a_chat_that_knows_its_server(root):
+    with Workspace(root) as workspace, pytest.raises(UsageError, match="takes a ChatClient, not a object"):
+        Agent(workspace, object(), constraint="prefer")  # type: ignore[arg-type]

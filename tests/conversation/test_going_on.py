@@ -1,0 +1,113 @@
+"""A conversation that goes on after an answer: what the model is shown, and what begins anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.conversation.session import Done, Limits, Query, Run, Session
+from adapter.formats import get_format
+from adapter.formats.parser import parse
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.events import ToolResult
+
+TOOLS = ToolSet([Tool("read_file", effect="read")])
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "%s"}}\n</tool_call>'
+
+
+def new_session(**limits: int) -> Session:
+    return Session("system", get_format("hermes"), TOOLS, Limits(**limits))
+
+
+def read(session: Session, path: str, content: str = "text") -> Query | Done:
+    """A turn that reads ``path``, and its result."""
+    step = session.answered(parse(CALL % path))
+    assert isinstance(step, Run)
+    after = session.ran([ToolResult("read_file", ok=True, content=content, call_id=call.id) for call in step.calls])
+    assert not isinstance(after, Run)
+    return after
+
+
+def test_the_next_message_follows_the_answer():
+    """All that was said before is shown again."""
+    session = new_session()
+    session.start("Read a.py")
+    read(session, "a.py")
+    session.answered(parse("Done."))
+    query = session.send("And b.py")
+    assert [message["role"] for message in query.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert query.messages[-1]["content"] == "And b.py"
+    assert query.number == 3
+
+
+def test_it_begins_with_start():
+    """There is nothing to go on from."""
+    with pytest.raises(UsageError, match="start"):
+        new_session().send("And b.py")
+
+
+def test_the_limits_are_for_each_message():
+    """Turns, repetitions and unreadable calls are counted anew."""
+    session = new_session(turns=2, repetitions=0, refusals=1)
+    session.start("Read a.py")
+    read(session, "a.py")
+    assert session.answered(parse(CALL % "a.py")) == Done("repetition", "")
+    session.send("Once more")
+    assert isinstance(read(session, "a.py"), Query)
+    assert read(session, "b.py") == Done("turns", "")
+
+
+@pytest.mark.parametrize("reason", ["repetition", "unreadable", "interrupted"])
+def test_no_call_is_left_without_a_result(reason):
+    """However the last message ended, the model sees what became of its calls before it reads the next."""
+    session = new_session(repetitions=0, refusals=1, unreadable=1)
+    session.start("Read a.py")
+    if reason == "unreadable":
+        assert session.answered(parse("<tool_call>\n{oops\n</tool_call>")) == Done("unreadable", "")
+    elif reason == "repetition":
+        read(session, "a.py")
+        assert session.answered(parse(CALL % "a.py")) == Done("repetition", "")
+    else:
+        step = session.answered(parse(CALL % "a.py" + "\n" + CALL % "b.py"))
+        assert isinstance(step, Run)
+        first, _ = step.calls
+        assert session.stopped([ToolResult("read_file", ok=True, content="of a", call_id=first.id)]) == Done(
+            "interrupted", ""
+        )
+    asked = session.send("Go on").messages
+    assert asked[-2]["role"] == "assistant"
+    results, _, message = str(asked[-1]["content"]).rpartition("\n\n")
+    assert message == "Go on"
+    assert results.count("<tool_response>") == (2 if reason == "interrupted" else 1)
+    assert "tool_error: " in results
+    assert ("of a" in results) == (reason == "interrupted")
+
+
+def test_what_was_said_last_is_not_left_out():
+    """When the context is full the oldest turns go, not the message that is being worked on."""
+    session = new_session(context_tokens=2_000)
+    session.start("The first task")
+    for number in range(6):
+        read(session, f"{number}.py", "word " * 100)
+    session.answered(parse("Done."))
+    session.send("The second task")
+    session.answered(parse("Done."))
+    session.send("The third task")
+    notes = []
+    for number in range(12):
+        query = read(session, f"b{number}.py", "word " * 100)
+        assert isinstance(query, Query)
+        notes.append(query.note)
+    assert isinstance(query, Query)
+    shown = str(query.messages)
+    assert any("turns left out" in note and "0 turns" not in note for note in notes)
+    assert "The first task" in shown
+    assert "The second task" not in shown
+    assert "The third task" in shown

@@ -1,0 +1,79 @@
+"""Real templates of models, where they are beside this folder: whole conversations, and nothing in a text acts."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from adapter.formats import get_format, guess
+from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.upstream.own_prompts import traits_by
+from adapter.wire.definitions import tool_set
+from adapter.wire.own_messages import own_definitions, own_messages
+from benchmarks.conversations import CONVERSATIONS, MANY, TOKENS, WEATHER, must_show
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = [folder for up in (1, 2) if (folder := ROOT.parents[up - 1] / "shared" / "templates").is_dir()]
+FILES = sorted(FOLDERS[0].glob("*.jinja")) if FOLDERS else []
+REASON = "the templates of real models are not part of the project: put them into ../shared/templates"
+
+pytestmark = pytest.mark.skipif(not FILES, reason=REASON)
+each_template = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+
+
+def filled(source, messages, tools):
+    try:
+        return render(Template(source, TOKENS), messages, tools)
+    except TemplateFault:
+        return None
+
+
+def prompt_of(source, messages, tools):
+    """The prompt that a client's request becomes; skips a template that has no place for tools."""
+    traits = traits_by(lambda messages, tools: filled(source, messages, tools))
+    if traits is None:
+        pytest.skip("no place for tools")
+    format = get_format(guess(None, source) or "hermes")
+    known = tool_set(tools)
+    told = own_messages(messages, traits, format, known)
+    return filled(source, told.messages, own_definitions(tools, known, format))
+
+
+@each_template
+def test_nothing_of_a_conversation_is_lost(file):
+    """All that was said, called and answered is in the prompt, in all conversations that the template takes."""
+    source = file.read_text(encoding="utf-8")
+    for name, (messages, tools) in CONVERSATIONS.items():
+        prompt = prompt_of(source, messages, tools)
+        if prompt is None and (tools is MANY or "r-plus" in file.stem):
+            continue  # some cannot take types in a list, or parameters without a description
+        plain = (prompt or "").replace('\\"', '"').replace("\\n", "\n").replace("\\u00e5", "å")
+        assert [word for word in must_show(name) if word not in plain] == [], name
+
+
+MARKERS = re.compile(r"<[|｜][^<>\s]*[|｜]>|</?[a-z_]+[|｜]>|\[/?[A-Z_]{2,}\]|</?(?:tool_|think|seed:|im_)\w*>|</?s>")
+"""Control tokens in a template's source, and the tags around calls, results and reasoning."""
+
+
+@each_template
+def test_nothing_in_a_text_acts(file):
+    """A text of all markers that the template writes leaves each as often in the prompt as a harmless one."""
+    source = file.read_text(encoding="utf-8")
+    traits = traits_by(lambda messages, tools: filled(source, messages, tools))
+    markers = sorted({*MARKERS.findall(source), *(traits.closers if traits else ())})
+    acting = " ".join(markers)
+
+    def talk(text):
+        function = {"name": "get_weather", "arguments": json.dumps({"city": text})}
+        call = {"id": "callOslo1", "type": "function", "function": function}
+        return [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "callOslo1", "name": "get_weather", "content": text},
+        ]
+
+    marked, plain = prompt_of(source, talk(acting), [WEATHER]), prompt_of(source, talk("harmless"), [WEATHER])
+    if plain is None or marked is None:
+        pytest.skip("the template refuses the conversation")
+    assert [marker for marker in markers if marked.count(marker) != plain.count(marker)] == []

@@ -1,0 +1,192 @@
+"""A loopback model server that fills a chat template, in the ways of llama.cpp, Ollama, vLLM and KoboldCpp."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from adapter.prompting.rendering import Template, TemplateFault, render
+
+CHATML = """\
+{%- if tools %}<|im_start|>system
+{% if messages[0].role == 'system' %}{{ messages[0].content }}
+
+{% endif %}# Tools
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}<|im_end|>
+{% elif messages[0].role == 'system' %}<|im_start|>system
+{{ messages[0].content }}<|im_end|>
+{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'tool' %}<|im_start|>user
+<tool_response>
+{{ message.content }}
+</tool_response><|im_end|>
+{% elif message.role != 'system' or not loop.first %}<|im_start|>{{ message.role }}
+{{ message.content or '' }}
+{%- for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+"""As Qwen's: everything is taken."""
+
+TOOLLESS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+
+
+class TemplateServer:
+    """``says``: the answers, one after the other, the last one stays. ``hides``: it fills templates for nobody.
+
+    ``prompts`` are those that were answered, ``bodies`` the requests to each path.
+    """
+
+    def __init__(self, kind: str, source: str, *says: str, hides: bool = False) -> None:
+        self.kind, self.hides = kind, hides
+        self.template = Template(source, {"bos_token": "<s>", "eos_token": "</s>"})
+        self.prompts: list[str] = []
+        self.bodies: list[tuple[str, Any]] = []
+        self._says = deque(says or ["Hello."])
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def say(self) -> str:
+        return self._says.popleft() if len(self._says) > 1 else self._says[0]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+def _props(server: TemplateServer, _body: Any) -> Any:
+    return {"chat_template": server.template.source, "default_generation_settings": {"n_ctx": 4096}}
+
+
+def _filled(server: TemplateServer, body: Any) -> str:
+    return render(server.template, body["messages"], body.get("tools"))
+
+
+def _apply(server: TemplateServer, body: Any) -> Any:
+    return None if server.hides else {"prompt": _filled(server, body)}
+
+
+def _completion(server: TemplateServer, body: Any) -> Any:
+    server.prompts.append(body["prompt"])
+    text = server.say()
+    if not body.get("stream"):
+        return {"content": text, "stop": True, "stop_type": "eos", "model": "m"}
+    middle = len(text) // 2
+    pieces = [{"content": text[:middle], "stop": False}, {"content": text[middle:], "stop": False}]
+    return _sse([*pieces, {"content": "", "stop": True, "stop_type": "eos", "tokens_evaluated": 5}])
+
+
+def _text_completion(server: TemplateServer, body: Any) -> Any:
+    server.prompts.append(body["prompt"])
+    text = server.say()
+    if not body.get("stream"):
+        return {"model": "m", "choices": [{"index": 0, "text": text, "finish_reason": "stop"}]}
+    return _sse([{"choices": [{"index": 0, "text": text, "finish_reason": None}]},
+                 {"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}])  # fmt: skip
+
+
+def _ollama_chat(server: TemplateServer, body: Any) -> Any:
+    if body.get("_debug_render_only") and not server.hides:
+        return {"model": "m", "_debug_info": {"rendered_template": _filled(server, body)}}
+    return {"model": "m", "message": {"role": "assistant", "content": server.say()}, "done": True}
+
+
+def _generate(server: TemplateServer, body: Any) -> Any:
+    assert body["raw"] is True
+    server.prompts.append(body["prompt"])
+    text = server.say()
+    end = {"model": "m", "response": "", "done": True, "done_reason": "stop", "prompt_eval_count": 5}
+    if not body.get("stream"):
+        return {**end, "response": text}
+    lines = [{"model": "m", "response": text, "done": False}, end]
+    return "application/x-ndjson", "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def _chat(server: TemplateServer, body: Any) -> Any:
+    tools = None if server.hides and body.get("tool_choice") == "none" else body.get("tools")
+    prompt = render(server.template, body["messages"], tools)
+    server.prompts.append(prompt)
+    text, usage = server.say(), {"prompt_tokens": len(prompt), "completion_tokens": 1, "total_tokens": 1}
+    if not body.get("stream"):
+        message = {"role": "assistant", "content": text}
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage, "model": "m"}
+    return _sse([{"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]},
+                 {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}])  # fmt: skip
+
+
+def _tokenize(server: TemplateServer, body: Any) -> Any:
+    return {"tokens": list(map(ord, _filled(server, body)))}
+
+
+def _detokenize(_server: TemplateServer, body: Any) -> Any:
+    return {"prompt": "".join(map(chr, body["tokens"]))}
+
+
+def _sse(events: list[Any]) -> tuple[str, str]:
+    return "text/event-stream", "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+
+
+_MODELS: dict[str, Callable[[TemplateServer, Any], Any]] = {"/v1/models": lambda *_: {"data": [{"id": "m"}]}}
+_PATHS: dict[str, dict[str, Callable[[TemplateServer, Any], Any]]] = {
+    "llama.cpp": {"/props": _props, "/apply-template": _apply, "/completion": _completion,
+                  "/v1/chat/completions": _chat},
+    "ollama": {"/api/version": lambda *_: {"version": "0.33.2"}, "/api/chat": _ollama_chat, "/api/generate": _generate,
+               "/v1/chat/completions": _chat},
+    "vllm": {"/version": lambda *_: {"version": "0.12"}, "/v1/chat/completions": _chat, "/tokenize": _tokenize,
+             "/detokenize": _detokenize},
+    "koboldcpp": {"/api/extra/version": lambda *_: {"result": "KoboldCpp"}, "/v1/completions": _text_completion,
+                  "/v1/chat/completions": _chat},
+}  # fmt: skip
+
+
+def _handler(server: TemplateServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _answer(self, body: Any) -> None:
+            server.bodies.append((self.path, body))
+            find = (_PATHS[server.kind] | _MODELS).get(self.path)
+            status, kind = 200, "application/json"
+            try:
+                said = find(server, body) if find else None
+            except TemplateFault as fault:
+                status, said = 400, {"error": {"message": str(fault), "type": "invalid_request_error", "code": 400}}
+            if said is None:
+                status, said = 404, {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}
+            if isinstance(said, tuple):
+                kind, content = said
+            else:
+                content = json.dumps(said)
+            self.send_response_only(status)
+            self.send_header("Server", server.kind if server.kind == "llama.cpp" else "test")
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content.encode())))
+            self.end_headers()
+            self.wfile.write(content.encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler

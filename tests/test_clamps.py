@@ -1,0 +1,320 @@
+"""No clamp is silent: wherever what a call asks for, or what it finds, is cut to a limit, the result's text says so.
+
+The clamps are found in the code: ``min`` and ``max`` of what an operation or a call asks for, and slices up to a
+limit. `TOLD` says of each how the model hears of it; one that is not there, or no longer in the code, fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from adapter.dialects import Dialect
+from adapter.dialects.promptly import make_dialect
+from adapter.dialects.promptly.entries import ShellTool
+from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
+from adapter.workspace.hosted.http_providers import HttpSearch
+from tests.workspace.hosted.test_web import LOCAL, Server
+
+ADAPTER = Path(__file__).parent.parent / "adapter"
+SEARCHED = ("dialects", "workspace")
+_LIMIT = re.compile(r"(?:MAX|LONGEST)_\w+|\w+_(?:CHARACTERS|WORDS|LINES|BYTES)|SHOWN|ENDS")
+
+
+def clamps() -> Iterator[str]:
+    """``file function: expression`` of each."""
+    for folder in SEARCHED:
+        for path in sorted((ADAPTER / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            for function in ast.walk(tree):
+                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                    for node in _own(function):
+                        if _is_clamp(node):
+                            yield f"{path.relative_to(ADAPTER).as_posix()} {function.name}: {ast.unparse(node)}"
+
+
+def _own(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
+    """What is in a function and in none inside it."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _is_clamp(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="min" | "max"), args=args):
+            return any(_is_asked_for(part) or _is_limit(part) for part in args)
+        case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper)):
+            return any(_is_asked_for(end) or _is_limit(end) for end in (lower, upper) if end is not None)
+        case ast.keyword(arg="limit" | "maxlen", value=value):
+            return _is_limit(value)
+        case _:
+            return False
+
+
+def _is_limit(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.Name) and _LIMIT.fullmatch(each.id) for each in ast.walk(node))
+
+
+def _is_asked_for(node: ast.expr) -> bool:
+    """``operation.limit``, ``self.limit`` of a call's arguments, and the like."""
+    return any(
+        isinstance(each, ast.Attribute) and re.search(r"limit|max_|timeout|depth|context_lines|offset", each.attr)
+        for each in ast.walk(node)
+    )
+
+
+class Case(NamedTuple):
+    """A call that the clamp cuts, and what its text says."""
+
+    dialect: str
+    tool: str
+    arguments: dict[str, Any]
+    said: str
+
+
+LONG = "x" * 3_000
+FILES = {
+    "long.txt": f"short\n{LONG}\n",
+    "many.txt": "".join(f"line {number}\n" for number in range(1, 6_001)),
+    "long.py": f"def found(a={LONG!r}):\n    pass\n",
+    "doc.md": f"# Words\n\nzebra {LONG}\n",
+    "long.sh": "seq 1 600\nprintf '%03000d\\n' 7\nseq 601 700\n",
+    "data": "",
+}
+TREE = [f"tree/d{number}/f" for number in range(600)]
+
+TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 1000 is not possible, 200 was taken")
+NEWEST = Case("maki", "glob", {"pattern": "**/f"}, "only the first 100 are shown")
+LONG_TIME = {"command": "true", "timeout": 700_000}
+BATCH = Case(
+    "maki", "batch", {"tool_calls": [{"tool": "read", "parameters": {"path": "data"}}] * 26}, "runs at most 25 calls"
+)
+CONTEXT = {"path": "long.txt", "start_line": 2, "end_line": 2, "context_lines": 9}
+AROUND = Case("blade", "read_file_range", CONTEXT, "Lines 1-2 (of 2)")
+SLICED = Case("sliced", "Long", {}, "lines left out")
+DOCS = "what is asked for is a page, which says of how many it is"
+
+TOLD: dict[str, Case | str] = {
+    "dialects/blade/finding.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
+        arguments={"limit": 0}, said="limit 0 is not possible, 1 was taken: 1 to 200 are"
+    ),
+    "dialects/blade/finding.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
+    "dialects/maki/reading.py _first: max(self.offset, 1)": Case(
+        "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was taken as 1: lines count from 1"
+    ),
+    "dialects/maki/finding.py operation: limit=MAX_PATHS": NEWEST,
+    "dialects/promptly/entries.py _cut: message[:MAX_MESSAGE - 3]": "ends in ...",
+    "dialects/promptly/built_in.py operation: limit=MAX_ENTRIES": Case(
+        "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
+    ),
+    "dialects/proto.py operation: limit=MAX_ENTRIES": Case(
+        "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; ask for less"
+    ),
+    "dialects/proto.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
+    "dialects/proxyai/changing.py _preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
+    "dialects/proxyai/finding.py _summary: found.files[:self.limit]": Case(
+        "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
+    ),
+    "dialects/proxyai/commands.py operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
+        "proxyai", "Bash", LONG_TIME, "the timeout was cut to 600000 ms"
+    ),
+    "dialects/proxyai/web.py render: text[:DOCS_CHARACTERS]": Case(
+        "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "cut off here"
+    ),
+    "dialects/proxyai/people.py operation: self.title.split()[:TITLE_WORDS]": Case(
+        "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was cut to 4 words"
+    ),
+    "workspace/processes/background.py start: "
+    "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
+    "workspace/hosted/batch.py run_batch: operation.calls[:MAX_BATCH]": BATCH,
+    "workspace/hosted/batch.py run_batch: operation.calls[MAX_BATCH:]": BATCH,
+    "workspace/hosted/code.py run_code: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
+        "maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was cut to 300 s"
+    ),
+    "workspace/changes/documents.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/changes/documents.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/files/search.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/hosted/memory.py _note: names[:MAX_NAMED]": "the message says how many more there are",
+    "workspace/processes/confined.py of_session: functions[:MAX_NAMED]": "the line says how many more there are",
+    "workspace/changes/documents.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
+    "workspace/hosted/session.py _search: hits[:operation.limit]": "as many as were asked for",
+    "workspace/hosted/http_providers.py _clipped: text[:MAX_CONTENT - 3]": Case(
+        "maki", "websearch", {"query": "q"}, "x..."
+    ),
+    "workspace/hosted/http_providers.py search: min(wanted.limit, self.most)": Case(
+        "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were asked for; the service gives at most 5"
+    ),
+    "workspace/hosted/http_providers.py read: text[:MAX_DOCS]": "(cut at 10000 characters; see the next page)",
+    "workspace/hosted/library_docs.py _code: _modules(distribution)[:MAX_FILES]": "the last page says so",
+    "workspace/hosted/library_docs.py _unread: modules[:MAX_FILES]": "it counts what is left out",
+    "workspace/hosted/library_docs.py find: [plain for plain in installed if wanted and wanted in plain][:MAX_FOUND]": "best",  # noqa: E501
+    "workspace/hosted/library_docs.py find: limit=MAX_FOUND": "the nearest names are asked for, not all",
+    "workspace/hosted/library_docs.py find: list(chosen)[:MAX_FOUND]": "likewise",
+    "workspace/hosted/library_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
+    "workspace/hosted/local_search.py _clipped: text[:SHOWN - 3]": Case(
+        "local", "websearch", {"query": "zebra"}, "x..."
+    ),
+    "workspace/hosted/local_search.py look: ranked(sections, wanted.query)[:wanted.limit]": "as many as were asked for",
+    "workspace/hosted/local_search.py _sections: limit=MAX_FILES": Case(
+        "local", "websearch", {"query": "zebra"}, "README* only 500 files were looked through"
+    ),
+    "workspace/hosted/memory.py list: limit=MAX_NOTES": "a memory never holds more: writing another is refused",
+    "workspace/files/outlines.py _clipped: line[:MAX_TEXT - 3]": Case(
+        "proxyai", "IntelliJSearch", {"pattern": "found"}, "x... "
+    ),
+    "workspace/files/outlines.py _guessed: line[:MAX_TEXT]": "a declaration begins its line",
+    "workspace/files/outlines.py result: min(self.operation.limit, MAX_LIMIT)": Case(
+        "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "the limit 501 was cut to 500"
+    ),
+    "workspace/files/reading.py _selected: min(last, first + operation.max_lines - 1)": Case(
+        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; read on with offset=3"
+    ),
+    "workspace/files/reading.py _line_range: max(start - operation.context_lines, 1)": AROUND,
+    "workspace/files/reading.py _line_range: min(end + operation.context_lines, total)": AROUND,
+    "workspace/files/reading.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
+    "workspace/files/reading.py _streamed: max(start - operation.context_lines, 1)": "the result says which lines it gives",  # noqa: E501
+    "workspace/files/reading.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
+    "workspace/files/reading.py _line_bytes: kept[final or MAX_TEXT_BYTES:]": "likewise; more follows, which is said",
+    "workspace/files/search.py _clipped: shown[:MAX_LINE_CHARACTERS]": Case(
+        "blade", "grep_search", {"pattern": "xxx"}, "x..."
+    ),
+    "workspace/files/search.py _search_data: "
+    "max(0, (MAX_HITS if self.operation.order == 'newest' else self._max_hits) - self._kept)": "counted all the same",
+    "workspace/files/search.py result: [hit for found in self.found for hit in found.hits][:self._max_hits]": Case(
+        "maki", "grep", {"pattern": "line"}, "6000 matches in 1 file, the first 100 are shown"
+    ),
+    "workspace/files/search.py _max_hits: min(wanted, MAX_HITS)": Case(
+        "blade", "codebase_search", {"query": "^", "max_results": 6_000}, "only the first 5000 matches are kept"
+    ),
+    "workspace/processes/shell.py run_command: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
+        "maki", "bash", {"command": "true", "timeout": 700}, "the timeout was cut to 600 s"
+    ),
+    "workspace/hosted/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
+        "maki", "skill", {"name": "none"}, "of a folder the first 100 are looked at"
+    ),
+    "workspace/processes/slicing.py _clipped: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
+    "workspace/processes/slicing.py __init__: maxlen=ENDS": SLICED,
+    "workspace/processes/slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),
+    "workspace/processes/slicing.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
+    "workspace/processes/slicing.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
+    "workspace/paths/walk.py __init__: min(depth, self._limits.depth)": Case(
+        "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
+    ),
+    "workspace/hosted/web.py fetch: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
+        "maki", "webfetch", {"url": "PAGE", "timeout": 121}, "the timeout was cut to 120 s"
+    ),
+    "workspace/workspace.py _in_time: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
+    "workspace/workspace.py _in_time: min(operation.timeout_s, clock.remaining)": "likewise",
+}
+"""By clamp, a call whose text says it, or why nothing has to be said, or where it is."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A workspace that is too large for every limit."""
+    folder = tmp_path_factory.mktemp("clamps")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    for path in [*TREE, *(f"wide/{number}" for number in range(1_200)), "/".join(["deep", *("d" * 80), "f"])]:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+    for number in range(501):
+        (folder / "wide" / f"README{number}").write_text("zebra\n")
+    for number in range(101):
+        (folder / f".maki/skills/s{number}").mkdir(parents=True)
+        (folder / f".maki/skills/s{number}/SKILL.md").write_text(f"---\nname: s{number}\n---\nx\n")
+    return folder
+
+
+class LongDocs:
+    def find(self, name):
+        return []
+
+    def read(self, library_id, mode, topic, page):
+        return "x" * 20_000
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server()
+    rows = [{"title": "T", "url": "https://a.com", "content": LONG}]
+    server.pages["/s"] = (200, {"Content-Type": "application/json"}, json.dumps(rows).encode())
+    server.pages["/"] = (200, {"Content-Type": "text/plain"}, b"text")
+    yield server
+    server.close()
+
+
+SLOW = ShellTool.model_validate(
+    {"name": "Long", "executable": "sh", "argumentTemplate": [["long.sh"]], "truncateOutput": True}
+)
+CASES = list({str(case): case for case in TOLD.values() if isinstance(case, Case)}.values())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dialect}-{case.tool}-{case.said}")
+def test_what_a_limit_cuts_is_said_in_the_text(folder, server, case, tmp_path):
+    """C012, C013, C273: where the model reads it, not only where programs do."""
+    if case.tool == "code_execution":
+        pytest.importorskip("pydantic_monty")
+    service = HttpSearch(server.url + "/s?q={query}", most=5)
+    host = Host(
+        search="embedded" if case.dialect == "local" else service, docs=LongDocs(), web=LOCAL, state=str(tmp_path)
+    )
+    special: dict[str, str | Dialect] = {"local": "maki", "sliced": make_dialect([SLOW])}
+    dialect = special.get(case.dialect, case.dialect)
+    arguments = {name: server.url + "/" if value == "PAGE" else value for name, value in case.arguments.items()}
+    with Workspace(folder, dialect, "yolo", host=host, state=tmp_path / "state") as workspace:
+        result = workspace.run(case.tool, arguments)
+    assert case.said in result.content, result.content[-500:]
+
+
+def test_every_clamp_is_known():
+    """A new one is to be told, and then listed here with the call that shows it; one that is gone is to be removed."""
+    assert sorted(set(clamps())) == sorted(TOLD)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "tool", "arguments", "said"),
+    [
+        ("blade", "read_file_range", {"path": "data", "context_lines": -1}, "-1 lines of context are not possible"),
+        ("blade", "codebase_search", {"query": "x", "max_results": 0}, "a limit of 0 matches shows nothing"),
+        ("blade", "list_directory", {"max_depth": 0}, "the depth 0 shows nothing"),
+        ("proto", "grep_search", {"pattern": "x", "limit": 0}, "a limit of 0 matches shows nothing"),
+        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "-1 matches are none; give 1 or more"),
+        ("maki", "websearch", {"query": "x", "num_results": 0}, "0 results are none; ask for 1 or more"),
+        ("maki", "read", {"path": "data", "limit": 0}, "a limit of 0 lines shows nothing"),
+    ],
+)
+def test_what_asks_for_nothing_is_refused(folder, dialect, tool, arguments, said):
+    """Rather than answered as if it had asked for something."""
+    with Workspace(folder, dialect, "yolo", host=Host(search="embedded")) as workspace:
+        result = workspace.run(tool, arguments)
+    assert not result.ok
+    assert said in result.content
+
+
+def test_clamps_are_found_wherever_they_stand(tmp_path, monkeypatch):
+    """By a limit or by what is asked for; in methods and in functions inside others, once each."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "dialects").mkdir()
+    (tmp_path / "workspace" / "x.py").write_text(
+        "def a(operation, text):\n    def b():\n        return text[:MAX_C]\n"
+        "    return min(operation.limit, 5), max(1, 2)\n"
+        "class D:\n    def e(self):\n        return found(limit=MAX_F), min(len('x'), 3), text[:2]\n"
+    )
+    monkeypatch.setattr("tests.test_clamps.ADAPTER", tmp_path)
+    assert sorted(clamps()) == [
+        "workspace/x.py a: min(operation.limit, 5)",
+        "workspace/x.py b: text[:MAX_C]",
+        "workspace/x.py e: limit=MAX_F",
+    ]

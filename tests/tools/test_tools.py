@@ -1,0 +1,107 @@
+"""Tool definitions, and which tool a name spells."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.errors import UsageError
+
+TOOLS = ToolSet([Tool("read_file", aliases=("view", "cat")), Tool("write_file"), Tool("get-by-id"), Tool("tool")])
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("read_file", "read_file"),
+        ("READ_FILE", "read_file"),
+        ("read-file", "read_file"),
+        ("readFile", "read_file"),
+        ("read file", "read_file"),
+        ("read__file", "read_file"),
+        ("ReadFileTool", "read_file"),
+        ("read_file_tool", "read_file"),
+        ("functions.read_file", "read_file"),
+        ("tool:read_file", "read_file"),
+        ("repo_browser/read_file", "read_file"),
+        ("mcp.server.read_file", "read_file"),
+        (" read_file\n", "read_file"),
+        ("read_file<|channel|>commentary", "read_file"),
+        ("view", "read_file"),
+        ("Cat", "read_file"),
+        ("get_by_id", "get-by-id"),
+        ("getById", "get-by-id"),
+        ("tool", "tool"),
+    ],
+)
+def test_another_spelling_is_the_same_tool(name, tool):
+    """Letter case, separators, namespaces, a suffix, glued tokens and aliases do not make another tool."""
+    found = TOOLS.match(name)
+    assert found is not None
+    assert found.name == tool
+
+
+@pytest.mark.parametrize("name", ["read_files", "read", "file", "writefiles", "", "  ", "delete_file", "<|x|>", "."])
+def test_a_similar_name_is_no_tool(name):
+    """A different name is never taken for a tool, however near."""
+    assert TOOLS.match(name) is None
+
+
+def test_a_spelling_of_two_tools_is_neither():
+    """What could be either of two is not decided; the exact name is."""
+    tools = ToolSet([Tool("read_file"), Tool("readFile")])
+    assert tools.match("READ-FILE") is None
+    exact = tools.match("readFile")
+    assert exact is not None
+    assert exact.name == "readFile"
+
+
+def test_the_nearest_are_only_suggested():
+    """A message can name what was perhaps meant."""
+    assert TOOLS.nearest("read_files")[0] == "read_file"
+    assert TOOLS.nearest("zzzz") == []
+
+
+PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"type": "function", "function": {"name": "f", "description": "d", "parameters": PARAMETERS}},
+        {"type": "function", "name": "f", "description": "d", "parameters": PARAMETERS},
+        {"name": "f", "description": "d", "input_schema": PARAMETERS},
+        {"name": "f", "description": "d", "inputSchema": PARAMETERS},
+        Tool("f", "d", PARAMETERS),
+    ],
+)
+def test_definitions_of_every_api(definition):
+    """OpenAI's, Anthropic's and MCP's definitions give the same tool, and OpenAI's comes back out."""
+    tool = Tool.from_definition(definition)
+    assert (tool.name, tool.description, tool.properties, tool.required) == (
+        "f",
+        "d",
+        PARAMETERS["properties"],
+        ("path",),
+    )
+    assert Tool.from_definition(tool.to_openai()).parameters == PARAMETERS
+
+
+@pytest.mark.parametrize("definition", [{}, {"function": {}}, {"name": 5}, {"function": "f"}])
+def test_a_definition_needs_a_name(definition):
+    """A definition without a name is the developer's mistake."""
+    with pytest.raises(UsageError, match="needs a name"):
+        Tool.from_definition(definition)
+
+
+def test_a_tool_without_parameters_takes_none():
+    """Missing parameters are an object without properties."""
+    tool = Tool.from_definition({"name": "f"})
+    assert (tool.properties, tool.required) == ({}, ())
+
+
+def test_a_tool_set_is_a_mapping_in_order():
+    """The tools come in the order in which they were defined."""
+    assert list(TOOLS) == ["read_file", "write_file", "get-by-id", "tool"]
+    assert len(TOOLS) == 4
+    assert TOOLS["write_file"].name == "write_file"

@@ -1,0 +1,254 @@
+"""Whatever fails or dies in the middle of a change: all old or all new, said, and nothing left behind."""
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adapter.operations import WriteText
+from adapter.workspace.files.desk import open_desk
+from adapter.workspace.paths.faults import FULL
+from adapter.workspace.plans import plan
+from tests.workspace.changes.crashing import (
+    CALLS,
+    ERRORS,
+    SCENARIOS,
+    SINGLE,
+    Failing,
+    Killing,
+    content_of,
+    intercepted,
+    kill_one_file,
+    killed,
+    lay_out,
+    perform,
+    write_forever,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+IN_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A place in memory: there are thousands of runs, and a kill, unlike a power failure, does not ask for a disk."""
+    folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def fresh(folder, name):
+    directory = folder / str(name)
+    directory.mkdir()
+    lay_out(directory)
+    return directory
+
+
+def outcomes(folder, scenario):
+    """The tree before the scenario and after it."""
+    directory = fresh(folder, "whole")
+    old = content_of(directory)
+    assert perform(directory, scenario, lambda _: None) is None
+    return old, content_of(directory)
+
+
+def reopened(directory):
+    """The tree after the next start, how many changes are recorded, and what was said."""
+    with open_desk(directory) as desk:
+        return content_of(directory), len(desk.history.changes()), desk.history.recovered
+
+
+def descriptors():
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
+# -------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_failing_call_leaves_the_old_or_the_new(quick, scenario):
+    """The n-th call of each kind fails, for n = 1.. until none does: no half change, no descriptor kept, it is said."""
+    old, new = outcomes(quick, scenario)
+    injected = 0
+    for call in CALLS:
+        number = 0
+        while True:
+            number += 1
+            directory = fresh(quick, f"{call}{number}")
+            code = ERRORS[(number + len(call)) % len(ERRORS)]
+            failing = Failing({number}, code, call)
+            before = descriptors()
+            error = perform(directory, scenario, failing)
+            assert descriptors() == before, (call, number)
+            left, changes, _ = reopened(directory)
+            assert left == (new if error is None else old), (call, number, error)
+            is_for_good = scenario.startswith("delete") and code in FULL  # nothing is kept when the disk is full
+            assert changes == (error is None) or (is_for_good and error is None), (call, number)
+            shutil.rmtree(directory)
+            if failing.count < number:
+                assert error is None
+                break
+            injected += 1
+    assert injected > 20
+
+
+@pytest.mark.parametrize("scenario", ["files", "delete", "copy"])
+def test_two_failures_are_one_change_too(quick, scenario):
+    """The roll-back fails as well: it is said, and made good when the workspace is opened again."""
+    old, new = outcomes(quick, scenario)
+    choice = random.Random(4)
+    for number in range(100):
+        directory = fresh(quick, number)
+        failing = {choice.randrange(1, 160), choice.randrange(1, 160), choice.randrange(1, 160)}
+        error = perform(directory, scenario, Failing(failing, 5))
+        assert reopened(directory)[0] == (new if error is None else old), (failing, error)
+
+
+# --------------------------------------------------------------------------- kills
+
+
+def kill_before_calls(folder, scenario, step=1):
+    """Kill before every ``step``-th system call: how many kills hit, and the versions found afterwards.
+
+    Also what `benchmarks/kill_writes.py` runs, with all calls.
+    """
+    old, new = outcomes(folder, scenario)
+    number, versions = 1, {"old": 0, "new": 0}
+    while True:
+        directory = fresh(folder, number)
+        was_killed = killed(partial(perform, directory, scenario, Killing({number}, 5)))
+        left, changes, said = reopened(directory)
+        assert left in (old, new), (number, said)
+        assert changes == (left == new), (number, said)
+        shutil.rmtree(directory)
+        if not was_killed:
+            shutil.rmtree(folder / "whole")
+            return versions
+        versions["new" if left == new else "old"] += 1
+        number += step
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_kill_before_a_system_call(quick, scenario):
+    """After the next start: one version, and nothing else in the tree."""
+    versions = kill_before_calls(quick, scenario, step=3 if scenario == "files" else 6)
+    assert versions["old"] > 0
+    assert versions["new"] > 0
+
+
+def test_the_records_may_be_on_another_file_system(quick, tmp_path, monkeypatch):
+    """Renames do not reach it: what was there before is copied."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for scenario in ("files", "delete"):
+        kill_before_calls(quick, scenario, step=13)
+        directory = fresh(quick, scenario)
+        old = content_of(directory)
+        perform(directory, scenario, lambda _: None)
+        with open_desk(directory) as desk:
+            desk.history.undo()
+        assert content_of(directory) == old
+
+
+def test_a_kill_during_the_repair_is_repaired(quick):
+    """Recovery can be cut off, too, at any call."""
+    old, new = outcomes(quick, "files")
+
+    def repair(directory, number):
+        with intercepted(Killing({number}, 5)), open_desk(directory):
+            pass
+
+    cut_off = 0
+    for first in range(60, 400, 41):
+        for second in range(3, 150, 29):
+            directory = fresh(quick, f"{first}-{second}")
+            killed(partial(perform, directory, "files", Killing({first}, 5)))
+            cut_off += killed(partial(repair, directory, second))
+            assert reopened(directory)[0] in (old, new), (first, second)
+    assert cut_off > 5
+
+
+def test_programs_that_start_at_once_repair_once(quick):
+    """Under a lock: each finds one version, and goes on to change it."""
+    versions = outcomes(quick, "files")
+
+    def start(directory, name):
+        with open_desk(directory) as desk:
+            assert (directory / "a.txt").read_text() in ("a1\na2\na3\n", "a1\nA2\na3\n")
+            plan(desk, WriteText(name, "here\n")).commit()
+
+    for number in (150, 200, 250):
+        directory = fresh(quick, number)
+        assert killed(partial(perform, directory, "files", Killing({number}, 5)))
+        children = []
+        for name in "uvwxyz":
+            child = os.fork()
+            if child == 0:
+                try:
+                    start(directory, name)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            children.append(child)
+        assert [os.waitpid(child, 0)[1] for child in children] == [0] * 6
+        now = content_of(directory)
+        assert [now.pop(name) for name in "uvwxyz"] == ["100644 b'here\\n'"] * 6
+        assert now in versions
+
+
+def test_kills_at_random_moments_with_the_rename_window_widened(quick):
+    """A real process, a real SIGKILL: five files are of one version each time, and nothing is left behind."""
+    results = kill_at_random_moments(quick, kills=40, seed=1)
+    assert results["torn"] == results["left behind"] == 0
+    assert results["repaired"] > 0
+
+
+def kill_at_random_moments(folder, kills, seed):
+    """Also what `benchmarks/kill_writes.py` runs."""
+    choice = random.Random(seed)
+    directory = folder / "killed"
+    for name in ("only/0", "only/1"):
+        (directory / name).mkdir(parents=True)
+    for name in ("f0", "f1", "f2", "f3", "only/0/f4"):
+        (directory / name).write_text(f"0 {name[-2:]}\n", encoding="utf-8")
+    results = {"kills": kills, "repaired": 0, "torn": 0, "left behind": 0, "versions": 0}
+    for _ in range(kills):
+        child = os.fork()
+        if child == 0:
+            try:
+                write_forever(directory, pause_s=0.002)
+            finally:
+                os._exit(1)
+        time.sleep(choice.uniform(0.0, 0.2))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status)
+        with open_desk(directory) as desk:
+            results["repaired"] += bool(desk.history.recovered)
+        files = [path for path in directory.rglob("*") if path.is_file()]
+        versions = {path.read_text(encoding="utf-8").split()[0] for path in files}
+        results["torn"] += len(versions) != 1
+        results["left behind"] += sorted(path.name for path in files) != ["f0", "f1", "f2", "f3", "f4"]
+        results["versions"] = int(versions.pop())
+    return results
+
+
+@pytest.mark.parametrize("change", SINGLE)
+def test_a_kill_tears_no_single_file(quick, change):
+    """At any moment the file is the old or the new one; what is left beside it goes with the next change."""
+    results = kill_one_file(quick / "one", change, kills=12)
+    assert results.changes > 0
+    assert (results.torn, results.stay) == (0, 0)
+    assert results.strays <= 2
+
+
+def test_a_write_in_place_is_torn(quick):
+    """The same kills find that a file which is written in place is half there."""
+    assert kill_one_file(quick / "one", "naive", kills=200).torn

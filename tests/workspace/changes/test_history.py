@@ -1,0 +1,318 @@
+"""Several files as one change, previews, batches, undoing, and files that changed behind the model's back."""
+
+import os
+
+import pytest
+
+from adapter.operations import Delete, FileEdit, FilesPatched, Move, Patch, PatchFiles
+from adapter.values.errors import EditError, ToolError
+from adapter.values.events import ToolCall
+from adapter.values.turn import Turn
+from adapter.workspace import Workspace
+from tests.workspace.changes.crashing import SCENARIOS, content_of, lay_out
+
+
+@pytest.fixture
+def stocked(directory):
+    lay_out(directory)
+    return directory
+
+
+def turn(*calls):
+    made = tuple(ToolCall(f"id{index}", name, arguments, raw="") for index, (name, arguments) in enumerate(calls))
+    return Turn("", "", made, (), made)
+
+
+EDIT = ("apply_edit", {"path": "a.txt", "old_text": "a2", "new_text": "A2"})
+WRITE = ("write_file", {"path": "new/f.txt", "content": "x\n"})
+DELETE = ("delete_file", {"path": "src", "recursive": True})
+MISS = ("apply_edit", {"path": "a.txt", "old_text": "absent", "new_text": "x"})
+
+
+# ------------------------------------------------------------------- several files
+
+
+def test_several_files_are_changed_as_one(workspace, stocked):
+    """Updated, added, deleted and moved; the mode goes along, and the diff shows all of it."""
+    outcome = workspace.do(SCENARIOS["files"])
+    assert isinstance(outcome, FilesPatched)
+    assert outcome.done == (
+        "updated a.txt",
+        "updated src/b.txt",
+        "added new/deep/c.txt",
+        "deleted src/gone.txt",
+        "moved src/d.txt to moved/d.txt",
+    )
+    assert (stocked / "a.txt").read_text() == "a1\nA2\na3\n"
+    assert (stocked / "a.txt").stat().st_mode & 0o777 == 0o640
+    assert not (stocked / "src" / "gone.txt").exists()
+    assert (stocked / "moved" / "d.txt").read_text() == "d\n"
+    for line in ("-a2\n+A2\n", "+++ b/new/deep/c.txt\n", "rename from src/d.txt\nrename to moved/d.txt\n"):
+        assert line in outcome.diff
+
+
+def test_every_edit_that_cannot_be_made_is_named_and_none_is(workspace, stocked):
+    """One answer, all that is wrong with it."""
+    before = content_of(stocked)
+    edits = (
+        FileEdit("a.txt", patches=(Patch("a2", "A2"),)),
+        FileEdit("src/b.txt", patches=(Patch("nothing like it", "x"),)),
+        FileEdit("a.txt", "add", content=""),
+        FileEdit("src/gon.txt", "delete"),
+        FileEdit("src/d.txt", moved_to="src/gone.txt"),
+    )
+    with pytest.raises(EditError) as caught:
+        workspace.do(PatchFiles(edits))
+    assert len(caught.value.failures) == 4
+    for said in (
+        "src/b.txt: ",
+        "there already",
+        "did you mean 'src/gone.txt'",
+        "exists already",
+        "No file was changed",
+    ):
+        assert said in str(caught.value)
+    assert content_of(stocked) == before
+
+
+def test_a_file_named_twice_is_as_the_first_edit_left_it(workspace, stocked):
+    """Also moved and then edited, or deleted and made anew."""
+    edits = (
+        FileEdit("a.txt", patches=(Patch("a2", "A2"),), moved_to="b.txt"),
+        FileEdit("b.txt", patches=(Patch("A2", "B2"),)),
+        FileEdit("src/gone.txt", "delete"),
+        FileEdit("src/gone.txt", "add", content="back\n"),
+    )
+    workspace.do(PatchFiles(edits))
+    assert (stocked / "b.txt").read_text() == "a1\nB2\na3\n"
+    assert (stocked / "b.txt").stat().st_mode & 0o777 == 0o640
+    assert not (stocked / "a.txt").exists()
+    assert (stocked / "src" / "gone.txt").read_text() == "back\n"
+    workspace.undo()
+    assert (stocked / "a.txt").read_text() == "a1\na2\na3\n"
+
+
+def test_deletes_among_edits_need_approval(stocked):
+    """The gravest of the edits decides."""
+    with Workspace(stocked, approve="auto-edit") as workspace:
+        workspace.do(PatchFiles((FileEdit("a.txt", patches=(Patch("a2", "A2"),)),)))
+        with pytest.raises(ToolError, match="approval"):
+            workspace.do(PatchFiles((FileEdit("a.txt", "delete"),)))
+
+
+# ------------------------------------------------------------------------- preview
+
+
+@pytest.mark.parametrize("call", [EDIT, WRITE, DELETE, ("move_file", {"source": "src", "destination": "x/y"})])
+def test_a_preview_says_what_the_run_does_and_does_nothing(workspace, stocked, call):
+    """The same summary and diff."""
+    before = content_of(stocked)
+    preview = workspace.preview(*call)
+    assert preview.ok
+    assert content_of(stocked) == before
+    assert workspace.run(*call).diff == preview.diff
+    assert workspace.changes()[0].summary == preview.content
+
+
+def test_a_preview_of_what_would_fail_fails(workspace, stocked):
+    """With the same message."""
+    assert workspace.preview(*MISS).content == workspace.run(*MISS).content
+
+
+# --------------------------------------------------------------------------- batch
+
+
+def test_a_batch_is_done_whole(workspace, stocked):
+    """One result per call, and a later call sees what an earlier one did."""
+    results = workspace.run_calls(turn(EDIT, WRITE, ("read_file", {"path": "a.txt"})), atomic=True)
+    assert [result.ok for result in results] == [True, True, True]
+    assert "A2" in results[2].content
+    assert [result.call_id for result in results] == ["id0", "id1", "id2"]
+
+
+@pytest.mark.parametrize("bad", [MISS, ("nope", {}), ("run_command", {"command": "touch ran", "cwd": "."})])
+def test_a_batch_with_a_call_that_fails_changes_nothing(workspace, stocked, bad):
+    """Each result says so; commands, which cannot be taken back, are not run."""
+    before = content_of(stocked)
+    stamp = (stocked / "a.txt").stat().st_mtime_ns
+    results = workspace.run_calls(turn(EDIT, WRITE, DELETE, bad), atomic=True)
+    assert not any(result.ok for result in results)
+    assert "no call of this answer took effect" in results[0].content
+    assert content_of(stocked) == before
+    assert (stocked / "a.txt").stat().st_mtime_ns == stamp
+    assert workspace.changes() == ()
+    assert workspace.run("write_file", {"path": "a.txt", "content": "mine\n"}).ok
+
+
+def test_a_batch_that_is_killed_is_taken_back(stocked):
+    """The changes that were whole by themselves go as well."""
+    before = content_of(stocked)
+    child = os.fork()
+    if child == 0:
+        workspace = Workspace(stocked, approve=lambda approval: approval.effect != "delete" or os._exit(9))
+        workspace.run_calls(turn(EDIT, WRITE, DELETE), atomic=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 9 << 8
+    assert content_of(stocked) != before
+    with Workspace(stocked) as workspace:
+        assert "taken back" in workspace.recovered[0]
+        assert content_of(stocked) == before
+
+
+# ---------------------------------------------------------------------------- undo
+
+
+def test_every_kind_of_change_is_undone(workspace, stocked):
+    """Newest first, down to where the session began, times and modes included."""
+    os.utime(stocked / "a.txt", ns=(1, 10**18))
+    trees = []
+    order = [SCENARIOS[name] for name in ("patch", "write", "copy", "directory", "create", "delete file")]
+    order += [Move("new", "later/new"), Delete("src", recursive=True)]
+    for operation in order:
+        trees.append(content_of(stocked))
+        workspace.do(operation)
+    workspace.run("delete_file", {"path": "lib", "recursive": True})
+    workspace.undo()
+    assert len(workspace.changes()) == len(order)
+    while trees:
+        assert workspace.undo().change.number
+        assert content_of(stocked) == trees.pop()
+    assert (stocked / "a.txt").stat().st_mtime_ns == 10**18
+    with pytest.raises(ToolError, match="nothing to undo"):
+        workspace.undo()
+
+
+def test_an_undo_keeps_what_somebody_else_changed_in_the_file(workspace, stocked):
+    """Three-way: only the tool's lines go back."""
+    path = stocked / "long.txt"
+    path.write_text("".join(f"line {number}\n" for number in range(40)))
+    workspace.run("apply_edit", {"path": "long.txt", "old_text": "line 5\n", "new_text": "five\nand more\n"})
+    path.write_text(path.read_text().replace("line 30", "thirty"))
+    undone = workspace.undo()
+    assert "line 32 changed" in undone.notes[0]
+    assert "+line 5" in undone.diff
+    assert path.read_text() == "".join(f"line {n}\n" for n in range(40)).replace("line 30", "thirty")
+
+
+def test_an_undo_that_would_lose_a_change_is_refused(workspace, stocked):
+    """What changed is named; nothing is done, and other files of the change stay, too."""
+    workspace.do(SCENARIOS["files"])
+    (stocked / "a.txt").write_text("a1\nA2 and mine\na3\n")
+    (stocked / "new" / "deep" / "c.txt").write_text("mine\n")
+    before = content_of(stocked)
+    with pytest.raises(
+        ToolError, match=r"a.txt was changed since where the change was made \(line 2 changed\)"
+    ) as caught:
+        workspace.undo()
+    assert "new/deep/c.txt was made and has been changed since" in str(caught.value)
+    assert content_of(stocked) == before
+    assert len(workspace.changes()) == 1
+
+
+def test_what_was_kept_is_checked_before_it_is_brought_back(workspace, stocked):
+    """The old file is kept as it is, and is changed by a program that has it open."""
+    with (stocked / "a.txt").open("r+") as old:
+        workspace.run(*EDIT)
+        old.write("changed\n")
+    with pytest.raises(ToolError, match="by something that had it open"):
+        workspace.undo()
+
+
+def test_a_batch_that_cannot_be_taken_back_says_so(stocked):
+    """Somebody changed a file between two calls."""
+
+    def meddle(approval):
+        if approval.effect == "delete":
+            (stocked / "a.txt").write_text("mine\n")
+        return approval.effect != "delete"
+
+    with Workspace(stocked, approve=meddle) as workspace:
+        results = workspace.run_calls(turn(EDIT, DELETE), atomic=True)
+    assert "could not be taken back: edit a.txt" in results[0].content
+    assert (stocked / "a.txt").read_text() == "mine\n"
+
+
+def test_what_others_put_beside_stays(workspace, stocked):
+    """A directory made for a file is removed only when it is empty."""
+    workspace.run(*WRITE)
+    (stocked / "new" / "mine").write_text("mine")
+    workspace.undo()
+    assert [path.name for path in (stocked / "new").iterdir()] == ["mine"]
+
+
+def test_sessions_undo_their_own(stocked):
+    """Another program's change is not this one's to take back."""
+    with Workspace(stocked, approve="yolo") as one, Workspace(stocked, approve="yolo") as other:
+        one.run(*EDIT)
+        other.run(*WRITE)
+        assert one.undo().change.summary == "edit a.txt"
+        assert (stocked / "new" / "f.txt").exists()
+
+
+def test_the_oldest_changes_are_forgotten(workspace, stocked, monkeypatch):
+    """What is kept is bounded, by number and by bytes; a change that is too large says so."""
+    monkeypatch.setattr("adapter.workspace.changes.store.MAX_CHANGES", 3)
+    for number in range(5):
+        workspace.run("write_file", {"path": f"f{number}", "content": "x"})
+    assert [change.paths for change in workspace.changes()] == [("f4",), ("f3",), ("f2",)]
+    monkeypatch.setattr("adapter.workspace.changes.transactions.MAX_KEPT_BYTES", 3)
+    result = workspace.run("delete_file", {"path": "a.txt"})
+    assert "too large to be kept" in result.notes[0]
+    with pytest.raises(ToolError, match="not kept"):
+        workspace.undo()
+
+
+def test_records_lie_outside_and_out_of_reach(tmp_path, monkeypatch):
+    """Nothing of them is in the workspace; where the workspace holds them, no tool sees or touches them."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".local" / "state"))
+    with Workspace(tmp_path, approve="yolo") as workspace:
+        workspace.run("write_file", {"path": "f.txt", "content": "x"})
+        listing = workspace.run("list_directory", {"path": ".local/state"}).content
+        assert "toolcall-adapter" not in listing
+        assert "f.txt" in workspace.run("list_directory", {"path": "."}).content
+        assert "record.json" not in workspace.run("find_files_glob", {"pattern": "**/*"}).content
+        for path in (".local/state/toolcall-adapter", ".local/state/TOOLCALL-adapter", ".local"):
+            assert "records of changes" in str(workspace.run("delete_file", {"path": path, "recursive": True}).error)
+        assert not workspace.run("read_file", {"path": ".local/state/toolcall-adapter"}).ok
+        assert workspace.undo()
+
+
+def test_without_a_place_for_records_changes_are_made_and_said(directory, monkeypatch, tmp_path):
+    """A file stands where the directory should be."""
+    (tmp_path / "state").write_text("")
+    with Workspace(directory, approve="yolo", state=tmp_path / "state") as workspace:
+        assert "until the program ends" in workspace.run(*WRITE).notes[0]
+        workspace.undo()
+    assert list(directory.iterdir()) == []
+
+
+# --------------------------------------------------------------------------- stale
+
+
+def test_overwriting_a_file_that_changed_since_it_was_read_is_refused(run, refusal, stocked):
+    """What changed is named; reading it again is the way."""
+    run("read_file", path="a.txt")
+    (stocked / "a.txt").write_text("a1\na2\nmine\n")
+    message = refusal("write_file", path="a.txt", content="all new\n")
+    assert "line 3 changed" in message
+    assert "read it again" in message
+    assert (stocked / "a.txt").read_text() == "a1\na2\nmine\n"
+    run("read_file", path="a.txt")
+    run("write_file", path="a.txt", content="all new\n")
+    run("write_file", path="a.txt", content="again\n")
+
+
+def test_edits_of_a_changed_file_go_where_they_fit_exactly(run, refusal, stocked):
+    """A loose match in a text that the model does not know is none."""
+    run("read_file", path="a.txt")
+    (stocked / "a.txt").write_text("a1\n    a2 = call(x)\na3\nmore\n")
+    assert "changed by something else" in refusal("apply_edit", path="a.txt", old_text="a2  =  call(x)", new_text="b")
+    run("apply_edit", path="a.txt", old_text="a2 = call(x)", new_text="b")
+    assert (stocked / "a.txt").read_text() == "a1\n    b\na3\nmore\n"
+
+
+def test_overwriting_a_file_that_was_never_read_is_said(workspace, stocked):
+    """Allowed, as the tool's document promises; the note tells who looks on."""
+    result = workspace.run("write_file", {"path": "a.txt", "content": "new\n"})
+    assert result.ok
+    assert "without having been read" in result.notes[0]
