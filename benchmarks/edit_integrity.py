@@ -6,7 +6,8 @@ whose old texts begin and end anywhere, with the line ends of the file or, as mo
 The oracle knows the bytes before, between and behind the places and nothing of the editor: these
 must be the same afterwards, and in the places stand the lines of the new text, with any line ends
 and indentation (where a line is deleted but for its blanks and its end, these may go, too).
-A patch that is refused must be one whose text is not unique. Input N of a seed is always the same.
+A patch that is refused must be one whose text is not unique, or whose new text stands there already.
+Input N of a seed is always the same.
 Exits with 1 when a byte is wrong.
 """
 
@@ -59,7 +60,8 @@ class Trial:
     kept: tuple[bytes, ...]
     written: tuple[str, ...]
     """The new texts in the order of the file."""
-    is_unique: bool
+    is_sure: bool
+    """Each old text stands in the file once, and not within what it is to become."""
 
 
 @dataclass(slots=True)
@@ -81,7 +83,7 @@ def make(seed: int, index: int) -> Trial:
     encoded = (lambda part: part.encode()) if not broken else _with_bytes(chance)
     for start, end in spans:
         old = text[start:end]
-        given = old if chance.random() < 0.5 else re.sub("\r\n|\r", "\n", old)
+        given = old if chance.random() < 0.5 else _lf(old)
         new = _new_text(chance, words, old)
         patches.append(Patch(given, new))
         written.append(new)
@@ -90,10 +92,20 @@ def make(seed: int, index: int) -> Trial:
     kept.append(encoded(text[at:]))
     places = [text[start:end].encode() for start, end in spans]
     data = b"".join(part for pair in zip(kept, [*places, b""], strict=True) for part in pair)
-    lf = re.sub("\r\n|\r", "\n", text)
-    unique = all(_count(re.sub("\r\n|\r", "\n", patch.old_text), lf) == 1 for patch in patches)
+    lf = _lf(text)
+    sure = all(_count(_lf(patch.old_text), lf) == 1 and not _is_made(patch, lf) for patch in patches)
     chance.shuffle(patches)
-    return Trial(data, tuple(patches), tuple(kept), tuple(written), unique)
+    return Trial(data, tuple(patches), tuple(kept), tuple(written), sure)
+
+
+def _lf(text: str) -> str:
+    return re.sub("\r\n|\r", "\n", text)
+
+
+def _is_made(patch: Patch, text: str) -> bool:
+    """Whether the new text, which holds the old one, stands in ``text``: nobody knows if it is meant again."""
+    old, new = _lf(patch.old_text), patch.new_text
+    return old in new and new in text
 
 
 def _count(part: str, text: str) -> int:
@@ -156,8 +168,8 @@ def check(trial: Trial, tally: Tally) -> str:
         encoding = decode(trial.data, "f").encoding
         _, result = patch_bytes(trial.data, PatchText("f", trial.patches), "f")
     except EditError as error:
-        tally.refused["not unique" if not trial.is_unique else "though unique"] += 1
-        return f"refused: {error}" if trial.is_unique and trial.data.isascii() and "no change" not in str(error) else ""
+        tally.refused["not sure" if not trial.is_sure else "though sure"] += 1
+        return f"refused: {error}" if trial.is_sure and trial.data.isascii() and "no change" not in str(error) else ""
     except ToolError:
         tally.refused["no text that can be written back"] += 1
         return ""

@@ -103,7 +103,7 @@ def test_a_program_joins_and_is_used(folder, server):
     done = run(use, folder, server)
     assert "CountWords" in server.bodies()[0]["messages"][0]["content"]
     assert "run " in done.stderr
-    assert "wc -w ./notes.txt" in done.stderr
+    assert "wc -w notes.txt" in done.stderr
     assert "I may not count." in done.stdout
 
 

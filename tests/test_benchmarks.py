@@ -80,10 +80,11 @@ def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
 def test_a_server_reuses_what_it_wrote(random_gguf):
     """Over four turns on a real llama.cpp: calls shown as they were written are not read again, nor are the tools."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    ours, encoded, first, anew = (
-        prompt_cache.measure(random_gguf, 4, way, prompt_cache.DENSE) for way in prompt_cache.WAYS
-    )
+    rows = {way.name: prompt_cache.measure(random_gguf, 4, way, prompt_cache.DENSE) for way in prompt_cache.WAYS}
+    ours, encoded = rows["ours"], rows["ours, calls encoded"]
+    first, anew = rows["plain, tools first"], rows["plain, tools anew"]
     assert ours.calls == anew.calls == 4
     assert ours.later < encoded.later
     assert ours.later < first.later
     assert ours.later < anew.later / 3
+    assert rows["own prompt"].later < rows["own prompt, calls encoded"].later

@@ -62,7 +62,7 @@ def _without_last_end(view: str, reading: Reading) -> tuple[Reading, int] | None
     """The old text as the last lines of a document that has no line end there: a twin of other places."""
     old = reading.old.removesuffix("\n")
     start = len(view) - len(old)
-    if old == reading.old or not view.endswith(old) or view[start - 1 : start] not in ("", "\n"):
+    if old == reading.old or view.endswith("\n") or not view.endswith(old) or view[start - 1 : start] not in ("", "\n"):
         return None
     return replace(reading, old=old, new=reading.new.removesuffix("\n")), start
 

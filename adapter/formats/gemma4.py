@@ -33,7 +33,7 @@ FORMAT = Format(
         "gemma_4",
     ),
     openers=(Opener(OPEN, _read_call, keeps_space=True),),
-    head=_read_call.read_bare,
+    stripped=_read_call.read_bare,
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={"<|channel>thought": "<channel|>"},

@@ -150,7 +150,7 @@ class Segmenter:
     def _report_progress(self, piece: str, start: int) -> None:
         """``piece`` came, and a call whose body begins at ``start`` is not closed."""
         if self._progress is None:
-            if not self._is_marked and not self._calls_bare:
+            if self._context.may_be_text or (not self._is_marked and not self._calls_bare):
                 return  # another family's way to call, which may still turn out to be text
             streams = self._streams_arguments and self._is_marked and not self._held  # those come first
             head = self._body_head

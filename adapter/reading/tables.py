@@ -129,8 +129,8 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     return Tables(
         told=formats[0].name if len(formats) == 1 else None,
         openers=openers,
-        # Of the told format alone: a head may be any word, which would be held back from every answer.
-        heads=tuple(dict.fromkeys(entry.head for entry in formats if entry.head is not None)),
+        # Heads are of the told format alone: one may be any word, which would be held back from every answer.
+        heads=(*dict.fromkeys(entry.head for entry in formats if entry.head is not None), *_stripped(formats, others)),
         bare=first_of(*own_bare, _read_loose_json),
         fenced=first_of(*own_bare, _bare_json),
         strays=strays,
@@ -173,6 +173,22 @@ def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
     """How these formats call without markers. Where no format is told, bare JSON is nobody's own way."""
     own = list(dict.fromkeys(entry.bare for entry in formats if entry.bare is not None))
     return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
+
+
+def _stripped(formats: Sequence[Format], others: Sequence[Format]) -> list[BodyReader]:
+    own = list(dict.fromkeys(entry.stripped for entry in formats if entry.stripped is not None))
+    return own + [_undecided(entry.stripped) for entry in others if entry.stripped and entry.stripped not in own]
+
+
+def _undecided(read: BodyReader) -> BodyReader:
+    """Reads a call of another family that is known to be one only when it is whole."""
+    read_foreign = foreign(read)
+
+    def read_undecided(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        context.may_be_text = True
+        return (yield from read_foreign(source, span, context))
+
+    return read_undecided
 
 
 def _foreign_bare(formats: Sequence[Format], others: Sequence[Format]) -> list[BodyReader]:

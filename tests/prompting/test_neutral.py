@@ -55,7 +55,8 @@ def test_every_marker_and_token_is_broken():
     tables = tables_for(formats, tuple(KNOWN))
     # What begins a result is ordinary XML or plain words in some families; a result cannot be closed first.
     begin_results = {"<result>", "<response>", "] result:\n", *(text for text in tables.results if text[0] == "\n")}
-    needs_more = {">>>", ">>>all\n", "action:", "<tools>", "here are my reasoning steps:\n", *begin_results}
+    needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
+    needs_more |= {"action:", "action: ```json"}
     acting = {*tables.openers, *tables.ends, *tables.next_turns, *tables.results, *tables.reasoning}
     tokens = {token for entry in formats for token in (*entry.special_tokens, *entry.stops)} - {"\nObservation:"}
     for literal in {*acting, *tables.reasoning.values(), *tokens, *CHAT_TOKENS} - needs_more:
