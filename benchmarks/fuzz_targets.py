@@ -30,8 +30,8 @@ from adapter.formats.parser import parse
 from adapter.operations import Patch
 from adapter.prompting.neutral import neutralise, restore
 from adapter.tools.definition import ToolSet
+from adapter.values.decoding import decode_json, decode_values
 from adapter.values.errors import AdapterError, ToolError
-from adapter.values.repair import decode_json, decode_values
 from adapter.workspace.paths.gate import Root
 from benchmarks import stopping
 from benchmarks.fuzz_parse import SOUP, samples

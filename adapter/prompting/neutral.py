@@ -28,9 +28,9 @@ from adapter.reading.source import SPACE, Reader, Source, T, alternatives, marke
 from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN, REASONING
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import looks_like_call
+from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.repair import decode_json
 
 MARK = "¤"
 NO_TOOLS = ToolSet()

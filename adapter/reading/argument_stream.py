@@ -16,7 +16,7 @@ from adapter.tools.definition import Tool
 from adapter.tools.schema import fits
 from adapter.tools.shapes import ABOUT_KEYS, NAME_KEYS, Normalise
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import decode_strict
+from adapter.values.strict_json import decode_strict
 
 WAIT_LIMIT = 1000
 """Characters that are waited for: the call's head, or a value that is not text."""

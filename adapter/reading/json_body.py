@@ -35,10 +35,11 @@ from adapter.tools.shapes import (
     calls_in,
     looks_like_call,
 )
+from adapter.values.decoding import decode_json, decode_values
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.repair import Decoded as Value
-from adapter.values.repair import UnterminatedError, decode_json, decode_strict, decode_values
+from adapter.values.strict_json import Decoded as Value
+from adapter.values.strict_json import UnterminatedError, decode_strict
 
 MAX_ATTEMPTS = 8
 """Readings tried on one malformed body: each costs its length, so their number is bounded."""
@@ -52,7 +53,7 @@ _STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for qu
 _MATTERS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in _QUOTES}
 _SPACE = re.compile(r"\s*")
 _BESIDE = ",;}]`"  # what models put after a value, still inside the tag
-_MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE)
+_MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 _VALUE_TOKENS = Markers(*_QUOTES, *_BRACKETS)
 

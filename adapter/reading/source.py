@@ -46,17 +46,22 @@ class Markers:
         }
         self._anchored = anchored
         self._prefixes = {literal[:end] for literal in self.literals for end in range(1, len(literal))}
-        starts = sorted({start for prefix in self._prefixes for start in (prefix[0], prefix[0].upper())})
-        self.starts = tuple(starts)
-        self._start = re.compile(f"[{re.escape(''.join(starts))}]") if starts else None
+        self.starts = tuple(sorted({start for prefix in self._prefixes for start in (prefix[0], prefix[0].upper())}))
         self.longest = max(map(len, self.literals), default=0)
-        characters = re.escape("".join({*starts, *self._offsets}))
-        self.matters = re.compile(f"[^{characters}]*+[{characters}]") if anchored else _NOTHING
-        """Matches at the beginning of every text that holds a marker, or a part of one."""
         self.overlap = any(literal in self._prefixes for literal in self.literals)
         """Whether one may begin another; with this False `Source.may_go_on` need not look."""
 
     # Compiled when first needed: of the sets that a parser has ready, an answer mostly needs one.
+
+    @cached_property
+    def matters(self) -> re.Pattern[str]:
+        """Matches at the beginning of every text that holds a marker, or a part of one."""
+        characters = re.escape("".join({*self.starts, *self._offsets}))
+        return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
+
+    @cached_property
+    def _start(self) -> re.Pattern[str]:
+        return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -92,7 +97,7 @@ class Markers:
     def held(self, text: str, start: int) -> int:
         """Where the end of ``text`` begins that may still become a marker; its length if none may."""
         place = max(start, len(text) - self.longest + 1)
-        while self._start is not None and (found := self._start.search(text, place)) is not None:
+        while (found := self._start.search(text, place)) is not None:
             place = found.start()
             if self.may_begin(text[place:]):
                 return place
@@ -172,7 +177,6 @@ class Either:
 
 
 _NEVER = "(?!)"
-_NOTHING = re.compile(_NEVER)
 _FIRST_WINDOW = 512
 """Characters that the first step of a search in two sets looks at."""
 

@@ -12,7 +12,7 @@ from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Decoded, Normalise
 from adapter.values.events import Event, InvalidToolCall, Markup, ToolCall
 from adapter.values.fixes import FIXES
-from adapter.values.repair import is_encodable, replace_surrogates
+from adapter.values.strict_json import is_encodable, replace_surrogates
 
 _TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
 _placeholder = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 
+from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import decode_json, decode_strict
+from adapter.values.strict_json import decode_strict
 
 _TYPE_NAMES: dict[type, str] = {
     str: "string",

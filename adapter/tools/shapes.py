@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import decode_json
 
 Normalise: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
 """Matches a name and arguments to the session's tools, as far as that is certain; adds fixes."""

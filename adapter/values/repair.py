@@ -1,184 +1,18 @@
-"""JSON as models write it: strict first, then a tolerant reading that names each fix.
+"""A tolerant reading of JSON that names each fix.
 
-Valid JSON is never touched. A text that ends inside a string is never completed:
-half a file must not become a file. When two readings are possible the text is
-refused, not guessed at. Cost is linear in the text for any input.
+A text that ends inside a string is never completed: half a file must not become a file. When two readings are
+possible the text is refused, not guessed at. Cost is linear in the text for any input.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from dataclasses import dataclass
 
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
+from adapter.values.strict_json import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, finite
 
-MAX_DEPTH = 64
-"""Levels of nesting; real arguments use under ten, and the reader recurses."""
-
-MAX_DIGITS = 400
-"""Digits of an integer; converting more costs quadratic time in CPython."""
-
-
-LONG = 4096
-"""Characters from which on a faster decoder is worth its import."""
-
-
-class UnterminatedError(FormatError):
-    """The text ends inside a value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A value, the offset just after it, and the fixes that reading it took."""
-
-    value: Json
-    end: int
-    fixes: tuple[str, ...] = ()
-
-
-def decode_strict(text: str, start: int = 0, before: str = "") -> Decoded | None:
-    """The JSON value at ``start`` exactly as the standard reads it, or None when it is not valid JSON.
-
-    ``before``: what usually stands after the value, a hint that makes reading a long one faster.
-    """
-    start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
-    found = _whole_value(text, start, text.find(before, start)) if before else None
-    try:
-        value, end = found or _STRICT.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    if not _is_shallow(value, text.count("[", start, end) + text.count("{", start, end)):
-        return None
-    if text.find("\\u", start, end) >= 0 and not is_encodable(json.dumps(value, ensure_ascii=False)):
-        return Decoded(replace_surrogates(value), end, ("lone-surrogate",))
-    return Decoded(value, end)
-
-
-def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
-    """The value that fills ``text[start:end]``; None when it is short, or when that is not certain.
-
-    jiter, which pydantic brings, reads a long string three times as fast as `json` and reads nothing differently
-    that it does not refuse.
-    """
-    if end - start < LONG:
-        return None
-    from pydantic_core import from_json
-
-    try:
-        value = from_json(text[start:end], allow_inf_nan=False)
-    except (ValueError, TypeError):
-        return None
-    return (value, end) if _has_usual_numbers(value) else None
-
-
-def _has_usual_numbers(value: Json) -> bool:
-    """Whether no number in ``value`` is one that the strict reading might refuse for its size."""
-    match value:
-        case dict():
-            return all(map(_has_usual_numbers, value.values()))
-        case list():
-            return all(map(_has_usual_numbers, value))
-        case float():
-            return math.isfinite(value)
-        case int():
-            return value.bit_length() <= 64
-        case _:
-            return True
-
-
-def decode_json(text: str, start: int = 0, *, closed: bool = True) -> Decoded:
-    """The JSON value at ``start``, mended where that is certain.
-
-    ``closed``: the value's end is known from outside (a closing marker), so that
-    missing closing brackets may be added. Raises FormatError with the reason and
-    the place; UnterminatedError when the text ends inside a string.
-    """
-    decoded = decode_strict(text, start)
-    if decoded is not None:
-        return decoded
-    reader = _TolerantReader(text, start, closed)
-    value = reader.value(0)
-    if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
-        # A cut text whose strings are read out of step looks just like this.
-        raise UnterminatedError("brackets are missing after a stray quote")
-    if not is_encodable(json.dumps(value, ensure_ascii=False)):
-        value = replace_surrogates(value)
-        reader.fix("lone-surrogate")
-    return Decoded(value, reader.position, tuple(reader.fixes))
-
-
-def decode_values(text: str, *, closed: bool = True) -> tuple[list[Decoded], tuple[str, ...]]:
-    """All JSON values in ``text``, one after the other, and the fixes between them.
-
-    Code fences around them, commas or semicolons between them and closing
-    brackets that close nothing are passed over. Raises FormatError when there is
-    anything else, or no value at all.
-    """
-    values: list[Decoded] = []
-    fixes: dict[str, None] = {}
-    position = 0
-    while True:
-        gap = _BETWEEN.match(text, position)
-        assert gap is not None  # the pattern matches the empty string
-        if "```" in gap.group():
-            fixes["code-fence"] = None
-        if values and ("}" in gap.group() or "]" in gap.group()):
-            fixes["extra-bracket"] = None
-        position = gap.end()
-        if position >= len(text):
-            break
-        if text[position] not in "{[":
-            raise FormatError(f"expected a JSON object, got {_excerpt(text, position)}")
-        values.append(decode_json(text, position, closed=closed))
-        position = values[-1].end
-    if not values:
-        raise FormatError("expected a JSON object, got nothing")
-    return values, tuple(fixes)
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _bounded_int(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError(f"an integer of {len(digits)} digits")
-    return int(digits)
-
-
-def _finite(spelling: str) -> float:
-    value = float(spelling)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError("too large")
-    return value
-
-
-def _is_shallow(value: Json, brackets: int) -> bool:
-    """Whether ``value``, written with so many opening brackets, is nested at most MAX_DEPTH levels deep.
-
-    Without this bound it would depend on the caller's stack whether a text can be read.
-    """
-    if brackets <= MAX_DEPTH:
-        return True
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if isinstance(container, dict) else container)
-            if isinstance(item, dict | list)
-        ]
-        if not level:
-            return True
-    return False
-
-
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int, parse_float=_finite)
-_SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
-_BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 _SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
 _PLAIN_KEY = re.compile(r'"([\w$.-]{1,80})"')
@@ -219,7 +53,7 @@ _AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
-class _TolerantReader:
+class TolerantReader:
     """One pass over the text, recursing once per level of nesting."""
 
     def __init__(self, text: str, start: int, closed: bool) -> None:
@@ -232,7 +66,7 @@ class _TolerantReader:
         self.fixes[name] = None
 
     def fail(self, expected: str) -> FormatError:
-        return FormatError(f"expected {expected}, got {_excerpt(self.text, self.position)}")
+        return FormatError(f"expected {expected}, got {excerpt(self.text, self.position)}")
 
     def peek(self) -> str:
         """The next character that is not space, comment or stray escape; "" at the end."""
@@ -441,39 +275,9 @@ class _TolerantReader:
         try:
             if bare.lower().startswith("0x"):
                 return int(spelling, 16)
-            return int(spelling) if bare.replace("_", "").isdigit() else _finite(spelling)
+            return int(spelling) if bare.replace("_", "").isdigit() else finite(spelling)
         except ValueError as error:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")
-
-
-def _excerpt(text: str, position: int) -> str:
-    """What stands at ``position``, for a message."""
-    if position >= len(text):
-        return "the end of the text"
-    piece = text[position : position + 30]
-    return f"{piece!r} at character {position + 1}"
-
-
-def is_encodable(text: str) -> bool:
-    """Whether ``text`` can be written as UTF-8: a lone surrogate cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def replace_surrogates(value: Json) -> Json:
-    """``value`` with surrogate pairs joined and lone surrogates replaced, so that it can be written."""
-    match value:
-        case str():
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        case list():
-            return [replace_surrogates(item) for item in value]
-        case dict():
-            return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
-        case _:
-            return value

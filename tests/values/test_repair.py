@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapter.values.decoding import decode_json, decode_values
 from adapter.values.errors import FormatError
-from adapter.values.repair import (
+from adapter.values.strict_json import (
     MAX_DEPTH,
     MAX_DIGITS,
     UnterminatedError,
-    decode_json,
     decode_strict,
-    decode_values,
     is_encodable,
     replace_surrogates,
 )

@@ -36,9 +36,9 @@ from adapter.reading.source import (
 from adapter.tools.definition import Tool
 from adapter.tools.schema import from_text
 from adapter.tools.shapes import Decoded
+from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import decode_json
 
 ATTRIBUTES_LIMIT = 400
 """Characters of attributes in one tag; more is prose."""

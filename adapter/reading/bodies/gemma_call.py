@@ -23,7 +23,7 @@ from adapter.reading.source import Reader, Source, collect, find_ahead, markers_
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import (
+from adapter.values.strict_json import (
     MAX_DEPTH,
     MAX_DIGITS,
     UnterminatedError,

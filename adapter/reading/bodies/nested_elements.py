@@ -26,7 +26,7 @@ from adapter.reading.source import Markers, Reader, Source, collect, skip_space,
 from adapter.tools.schema import branch_of, from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import MAX_DEPTH, decode_strict
+from adapter.values.strict_json import MAX_DEPTH, decode_strict
 
 TAG_LIMIT = 300
 """Characters of a tag; more is text after a stray token."""

@@ -32,7 +32,7 @@ from adapter.reading.source import (
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.repair import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates
+from adapter.values.strict_json import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates
 
 OPENING_LIMIT = 200
 """Characters from a list's bracket to the parenthesis of its first call; more is no list of calls."""
