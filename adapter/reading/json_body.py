@@ -161,6 +161,9 @@ class TaggedJson:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
                 reading = self._decode(span, start, complete or self._is_close(marker), context)
+                if self._swallows_a_call(span, start, reading):
+                    source.unread(marker)
+                    return self._fall_back(source, span, start, context)
                 if complete or not reading.unfinished or not self._is_close(marker):
                     return self._ended_by(marker, reading, source, span)
                 span.append(marker)
@@ -169,6 +172,9 @@ class TaggedJson:
             if not marker:
                 break
             reading = self._decode(span, start, self._is_close(marker), context)
+            if self._swallows_a_call(span, start, reading):
+                source.unread(marker)
+                break
             if reading.error is None or (self._is_close(marker) and not reading.unfinished):
                 return self._ended_by(marker, reading, source, span)
             span.append(marker)
@@ -217,6 +223,13 @@ class TaggedJson:
             return misspelt[0]
         source.unread("".join(misspelt))
         return ""
+
+    def _swallows_a_call(self, span: Sequence[str], start: int, reading: Reading) -> bool:
+        """Whether a string that a stray quote left open goes on over the end of this call and the beginning of another."""
+        if not reading.calls or "unescaped-quote" not in reading.fixes:
+            return False
+        after_close = "".join(span[start:]).lower().split(self.closing.lower())[1:]
+        return any(text.lstrip().startswith(self.opening.lower()) for text in after_close)
 
     def _is_close(self, marker: str) -> bool:
         return marker.lower() == self.closing.lower()
