@@ -225,7 +225,7 @@ class TaggedJson:
         return ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, reading: Reading) -> bool:
-        """Whether a string that a stray quote left open goes on over the end of this call and the beginning of another."""
+        """Whether a string that a stray quote left open goes on over this call's end and the beginning of another."""
         if not reading.calls or "unescaped-quote" not in reading.fixes:
             return False
         after_close = "".join(span[start:]).lower().split(self.closing.lower())[1:]
