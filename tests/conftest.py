@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import hypothesis
@@ -81,8 +82,12 @@ def url(shared: tuple[ScriptedServer, str]) -> str:
     return shared[1]
 
 
+_numbers = count()
+
+
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of changes go to a place of the test's own, on the file system of its files; no user's settings count."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+    own = tmp_path_factory.getbasetemp() / f"own-{next(_numbers)}"  # made by who writes there: few tests do
+    monkeypatch.setenv("XDG_STATE_HOME", str(own / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "config"))

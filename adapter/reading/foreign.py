@@ -8,6 +8,9 @@ from dataclasses import replace
 from adapter.reading.format import BodyReader, Context, Opener, Reading
 from adapter.reading.source import Reader, Source
 
+MAX_GIVEN_BACK = 100_000
+"""Characters that foreign readers may take and give back in one answer: without a bound cost grew with the square."""
+
 
 def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]) -> dict[str, Opener]:
     """``own`` openers by their markers, and those of ``others``; at a marker of both the own reader comes first."""
@@ -39,12 +42,15 @@ def _own_or_foreign(own: BodyReader, other: BodyReader) -> BodyReader:
         reading = yield from own(source, span, context)
         if not (reading.is_text or reading.error is not None) or (source.was_cut and source.is_empty):
             return reading
+        if context.given_back > MAX_GIVEN_BACK:
+            return reading
         taken = span[start:]
         _give_back(source, span, start)
         context.plain = plain
         again = yield from other(source, span, context)
         if again.calls:
             return again
+        context.given_back += sum(map(len, span[start:]))
         _give_back(source, span, start)
         context.plain = plain
         span.extend(taken)

@@ -50,6 +50,8 @@ class Context:
 
     may_be_text: bool = False
     """Set by a reader that may give all it takes back as text: nothing is certain then before its end."""
+    given_back: int = 0
+    """Characters that were read as another family's call, were none, and were read again."""
 
     def begin_json(self, start: int, name: str | None, arguments_key: str) -> None:
         if self.json_call is None and not self.may_be_text:

@@ -207,14 +207,16 @@ def test_a_name_that_holds_another_is_streamed_as_itself(name):
 def test_a_number_is_handed_on_when_it_has_ended(name):
     """``0`` may become ``0.5``."""
     encoded = FORMATS[name].encode_calls([("do_everything", {"ratio": 77, "text": "a"})])
-    for number, at in itertools.product(["0.5", "-0.25", "1e3", "12", "1.0", "0"], range(len(encoded))):
+    begin = encoded.index("77")
+    for number in ("0.5", "-0.25", "1e3", "12", "1.0", "0"):
         text = encoded.replace("77", number)
         plain = merge(stream(text, name))
-        events = in_pieces([text[:at], text[at:]], name, stream_arguments=True)
-        assert [event.arguments for event in events if isinstance(event, ToolCall)] == [
-            {"ratio": json.loads(number), "text": "a"}
-        ]
-        assert stream_fault(events, plain) is None
+        for at in range(begin - 2, begin + len(number) + 3):
+            events = in_pieces([text[:at], text[at:]], name, stream_arguments=True)
+            assert [event.arguments for event in events if isinstance(event, ToolCall)] == [
+                {"ratio": json.loads(number), "text": "a"}
+            ]
+            assert stream_fault(events, plain) is None
 
 
 LATER_NAMES = {

@@ -43,8 +43,8 @@ Claim: TypeAlias = Sequence[str]
 MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 """Where a split may separate what belongs together."""
 
-MAX_SPLITS = 120
-"""Two-way splits tried on one text; a shorter text is split at every place."""
+MAX_SPLITS = 24
+"""Two-way splits tried on one text; `benchmarks/fuzz_parse.py` tries every place."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
 """Fixes of JSON that reads as something else until the damage comes."""
@@ -133,11 +133,11 @@ def ways_to_split(text: str) -> Iterable[list[str]]:
     """Characters, two pieces, random pieces; for a long text a seeded sample, mostly around markers."""
     yield list(text)
     places = list(range(1, len(text)))
-    chance = random.Random(len(text))
+    chance = random.Random(text)
     if len(places) > MAX_SPLITS:
         near = [at for at in places if text[at - 1] in MARKER_CHARACTERS or text[at] in MARKER_CHARACTERS]
-        near = near if len(near) <= MAX_SPLITS - 20 else chance.sample(near, MAX_SPLITS - 20)
-        places = sorted({*near, *chance.sample(places, 20)})
+        near = near if len(near) <= MAX_SPLITS - 8 else chance.sample(near, MAX_SPLITS - 8)
+        places = sorted({*near, *chance.sample(places, 8)})
     for at in places:
         yield [text[:at], text[at:]]
     for longest in (3, 9, 40):
