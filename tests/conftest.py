@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from itertools import count
@@ -31,7 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure() -> None:
-    """A shell that starts the tests in the background has Ctrl-C ignored, and so would every process they start."""
+    """What the processes that tests start would inherit from the shell.
+
+    One that starts the tests in the background has Ctrl-C ignored; one that keeps no bytecode has hundreds of
+    programs compile the same modules.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

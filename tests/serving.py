@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from tests.command_line import started
 
 
 @contextmanager
 def serving(upstream: str, *options: str) -> Iterator[str]:
     """The base URL of a server in front of ``upstream``. What it says on its way is shown when it fails to start."""
-    command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", *options]
-    # In a group of its own: Ctrl-C at the terminal is for whoever started it.
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
-        assert process.stderr is not None
-        try:
-            line = process.stderr.readline()
-            match = re.match(r"serving (\S+), from ", line)
-            assert match, line + process.stderr.read()
-            yield match[1]
-        finally:
-            process.terminate()
-            rest = process.stderr.read()
+    with started("serve", "--upstream", upstream, "--port", "0", *options) as run:
+        line = run.first_line()
+        match = re.match(r"serving (\S+), from ", line)
+        assert match, line
+        yield match[1]
+        run.process.terminate()
+        run.process.join()
+        rest = run.stderr.read_text(encoding="utf-8")
     assert "Traceback" not in rest, rest
 
 

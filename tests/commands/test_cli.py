@@ -1,7 +1,6 @@
 """The command line as a person and a pipe meet it: real processes, real exit codes."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -12,22 +11,10 @@ import pytest
 
 from adapter.operations.approval import MODES
 from adapter.workspace.processes.sandbox import missing
+from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
-
-
-def adapter(*words, cwd=None, text="", env=None):
-    return subprocess.run(
-        [sys.executable, "-m", "adapter", *map(str, words)],
-        cwd=cwd,
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        env={**os.environ, "NO_COLOR": "1", **(env or {})},
-    )
 
 
 def parsed(text, *words):

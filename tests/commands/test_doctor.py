@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from importlib import metadata
 
 from adapter.commands import doctor_report as doctor
@@ -13,17 +10,12 @@ from adapter.commands.doctor_report import examine
 from adapter.workspace.paths import openat2
 from adapter.workspace.processes import landlock
 from adapter.workspace.processes.sandbox import Sandbox, missing
+from tests.command_line import adapter
 from tests.scripted_server import ScriptedServer
 
 
 def run(*words, **env):
-    return subprocess.run(
-        [sys.executable, "-m", "adapter", "doctor", *words],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, **env},
-    )
+    return adapter("doctor", *words, env=env)
 
 
 def test_it_prints_for_people_and_for_programs(tmp_path):

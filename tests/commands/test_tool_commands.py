@@ -3,72 +3,62 @@
 import json
 import os
 import pty
-import subprocess
-import sys
 
 import pytest
 
+from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 
 @pytest.fixture
-def adapter(tmp_path):
+def run(tmp_path):
     """Runs the command line in a folder and with a home of its own."""
     for name in ("here", "home"):
         (tmp_path / name).mkdir()
 
-    def adapter(*words, code=0, **options):
-        done = subprocess.run(
-            [sys.executable, "-m", "adapter", *map(str, words)],
-            cwd=tmp_path / "here",
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-            env={**os.environ, "NO_COLOR": "1", "HOME": str(tmp_path / "home")},
-            **({"input": ""} | options),
-        )
+    def run(*words, code=0, **options):
+        done = adapter(*words, cwd=tmp_path / "here", **options, env={"HOME": str(tmp_path / "home")})
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done
 
-    return adapter
+    return run
 
 
 @pytest.fixture
-def here(tmp_path, adapter):
+def here(tmp_path, run):
     return tmp_path / "here"
 
 
 ADD = ("tool", "add", "--id", "Greet", "--name", "Say hello", "--command", "echo")
 
 
-def test_a_tool_from_adding_to_removing(adapter, here, tmp_path):
+def test_a_tool_from_adding_to_removing(run, here, tmp_path):
     """C127 to C131: every command finds what the one before it did."""
     user_file = tmp_path / "home/.config/promptly/tools.json"
-    adapter(*ADD)
+    run(*ADD)
     assert json.loads(user_file.read_text())["shellCommands"] == [
         {"name": "Greet", "description": "Say hello", "executable": "echo", "argumentTemplate": []}
     ]
-    lines = adapter("tool", "list").stdout.splitlines()
+    lines = run("tool", "list").stdout.splitlines()
     assert lines[0].split() == ["ID", "SOURCE", "PROGRAM", "DESCRIPTION"]
     assert ["Greet", "user", "echo", "Say", "hello"] in [line.split() for line in lines]
     assert ["WriteToFile", "built-in", "-"] in [line.split()[:3] for line in lines]
     assert ["TouchFile", "default", "touch"] in [line.split()[:3] for line in lines]
-    viewed = adapter("tool", "view", "Greet")
+    viewed = run("tool", "view", "Greet")
     assert json.loads(viewed.stdout) == {"name": "Greet", "description": "Say hello", "executable": "echo"}
     assert "source: user" in viewed.stderr
-    assert "content" in json.loads(adapter("tool", "view", "WriteToFile").stdout)["parameters"]["properties"]
-    adapter("tool", "remove", "Greet", "--force")
+    assert "content" in json.loads(run("tool", "view", "WriteToFile").stdout)["parameters"]["properties"]
+    run("tool", "remove", "Greet", "--force")
     assert json.loads(user_file.read_text()) == {"shellCommands": []}
-    assert "did you mean" in adapter("tool", "view", "TouchFiles", code=3).stderr
+    assert "did you mean" in run("tool", "view", "TouchFiles", code=3).stderr
 
 
-def test_every_option_of_add_is_written(adapter, here):
+def test_every_option_of_add_is_written(run, here):
     """Also to the file that is named."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}}
     flags = ("--echo-output", "--truncate-output", "--exclusive-argument-template", "--opt-in")
-    adapter(
+    run(
         *(*ADD, *flags, "--argument-template", "-n,{{n}},{(path)}", "--argument-template", "{(path)}"),
         *("--parameters", json.dumps(schema), "--config-file", "mine.json"),
     )
@@ -85,11 +75,11 @@ def test_every_option_of_add_is_written(adapter, here):
         "optIn": True,
     }
     (here / "schema.json").write_text(json.dumps(schema))
-    adapter(*ADD, "--config-file", "other.json", "--parameters-file", "schema.json")
+    run(*ADD, "--config-file", "other.json", "--parameters-file", "schema.json")
     assert json.loads((here / "other.json").read_text())["shellCommands"][0]["parameters"] == schema
-    listed = adapter("tool", "list", "--tools", "mine", code=0)
+    listed = run("tool", "list", "--tools", "mine", code=0)
     assert "not offered: Greet (add --include-tools Greet)" in listed.stderr
-    assert "Greet" in adapter("tool", "list", "--tools", "mine", "--include-tools", "Gr").stdout
+    assert "Greet" in run("tool", "list", "--tools", "mine", "--include-tools", "Gr").stdout
 
 
 @pytest.mark.parametrize(
@@ -111,24 +101,24 @@ def test_every_option_of_add_is_written(adapter, here):
         (["run", "hi", "--dialect", "promptly", "--tools", "missing"], 2, "no tools file missing.json"),
     ],
 )
-def test_what_cannot_be_done_says_why(adapter, here, words, code, says):
+def test_what_cannot_be_done_says_why(run, here, words, code, says):
     """An exit code of its own, the next step, and the files as they were."""
-    adapter(*ADD, "--config-file", "tools.json")
+    run(*ADD, "--config-file", "tools.json")
     before = (here / "tools.json").read_bytes()
-    done = adapter(*words, code=code)
+    done = run(*words, code=code)
     assert says in " ".join(done.stderr.split())
     assert (here / "tools.json").read_bytes() == before
     assert [path.name for path in here.iterdir()] == ["tools.json"]
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
-def test_removing_asks_at_a_terminal(adapter, here, answer, code):
+def test_removing_asks_at_a_terminal(run, here, answer, code):
     """Yes removes; anything else does not."""
-    adapter(*ADD, "--config-file", "tools.json")
+    run(*ADD, "--config-file", "tools.json")
     ours, theirs = pty.openpty()
     try:
         os.write(ours, f"{answer}\n".encode())
-        done = adapter("tool", "remove", "Greet", code=code, input=None, stdin=theirs)
+        done = run("tool", "remove", "Greet", code=code, terminal=os.ttyname(theirs))
     finally:
         os.close(ours)
         os.close(theirs)
@@ -136,30 +126,30 @@ def test_removing_asks_at_a_terminal(adapter, here, answer, code):
     assert ("Greet" in (here / "tools.json").read_text()) == bool(code)
 
 
-def test_install_writes_the_shipped_file_once(adapter, tmp_path):
+def test_install_writes_the_shipped_file_once(run, tmp_path):
     """C130: and with --tools under another name."""
     file = tmp_path / "home/.config/promptly/tools.json"
-    assert adapter("tool", "install").stdout == f"{file}\n"
-    assert "nothing was changed" in adapter("tool", "install", code=2).stderr
-    adapter("tool", "install", "--tools", "mine")
+    assert run("tool", "install").stdout == f"{file}\n"
+    assert "nothing was changed" in run("tool", "install", code=2).stderr
+    run("tool", "install", "--tools", "mine")
     assert file.with_name("mine.json").read_bytes() == file.read_bytes()
 
 
-def test_prompt_and_parse_take_the_chosen_tools(adapter, here):
+def test_prompt_and_parse_take_the_chosen_tools(run, here):
     """`--tools`, `--include-tools` and `--exclude-tools` mean the same everywhere."""
     for name in ("Greet", "GreetLoud"):
-        adapter("tool", "add", "--id", name, "--name", "x", "--command", "echo", "--config-file", "mine.json")
+        run("tool", "add", "--id", name, "--name", "x", "--command", "echo", "--config-file", "mine.json")
     choice = ("--dialect", "promptly", "--tools", "mine", "--include-tools", "Greet", "--exclude-tools", "Loud")
-    prompt = adapter("prompt", *choice).stdout
+    prompt = run("prompt", *choice).stdout
     assert "- Greet()" in prompt
     assert "GreetLoud" not in prompt
     assert "WriteToFile" not in prompt
-    parsed = adapter("parse", "-", "--json", *choice, input='<tool_call>{"name": "greet", "arguments": {}}</tool_call>')
+    parsed = run("parse", "-", "--json", *choice, text='<tool_call>{"name": "greet", "arguments": {}}</tool_call>')
     assert json.loads(parsed.stdout)["calls"][0]["name"] == "Greet"
-    assert "ListFiles" in adapter("prompt", "--dialect", "promptly").stdout
+    assert "ListFiles" in run("prompt", "--dialect", "promptly").stdout
 
 
-def test_a_model_runs_a_users_tool(adapter, here, scripted):
+def test_a_model_runs_a_users_tool(run, here, scripted):
     """C120, C126, C134, C140: chosen by the model, run without a shell, its output echoed to the person."""
     (here / "sub").mkdir()
     model = scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
@@ -167,12 +157,12 @@ def test_a_model_runs_a_users_tool(adapter, here, scripted):
     for text in (call, "Done."):
         model.on(CHAT, as_stream(delta(role="assistant"), delta(text), delta(finish_reason="stop")))
     properties = {"path": {"type": "string"}, "text": {"type": "string"}}
-    adapter(
+    run(
         *("tool", "add", "--id", "Show", "--name", "Show it", "--command", "echo", "--echo-output"),
         *("--argument-template", "{(path)},{{text}}", "--config-file", "tools.json"),
         *("--parameters", json.dumps({"type": "object", "properties": properties})),
     )
     words = ("run", "Show sub", "--dialect", "promptly", "--base-url", model.url, "--approve")
-    done = adapter(*words, "yolo")
+    done = run(*words, "yolo")
     assert done.stdout == "Done.\n"
     assert done.stderr.count("./sub $(id)\n") == 2  # as it came, and as the result

@@ -6,8 +6,6 @@ import contextlib
 import http.client
 import json
 import os
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from itertools import pairwise
@@ -20,6 +18,7 @@ from adapter.operations.approval import Decision
 from adapter.text.secrets import Secrets
 from adapter.transcripts.transcript import Recorder
 from adapter.workspace import Workspace
+from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_error, as_json, as_stream, delta
 from tests.serving import serving
 
@@ -131,14 +130,7 @@ def test_patterns_take_linear_time():
 
 
 def run(*words, cwd, **env):
-    return subprocess.run(
-        [sys.executable, "-m", "adapter", *map(str, words)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, **ENVIRONMENT, "PATH": os.environ["PATH"], **env},
-    )
+    return adapter(*words, cwd=cwd, env={**ENVIRONMENT, "PATH": os.environ["PATH"], **env})
 
 
 def answer(*texts):

@@ -1,0 +1,113 @@
+"""Runs the command line in a process of its own without paying each time for its imports.
+
+A server that has imported them is forked for each run, so that a run has its own folder, environment,
+streams and exit code, and costs milliseconds. What start-up itself does is tested with fresh interpreters.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+_PRELOADED = [
+    "__main__",
+    "adapter.agent",
+    "adapter.commands.cli",
+    "adapter.commands.runner",
+    "adapter.dialects",
+    "adapter.mcp.server",
+    "adapter.server.app",
+    "adapter.transcripts.replay",
+    "adapter.workspace.workspace",
+    "openai",
+    "rich.console",
+    "tests.command_line",
+    "uvicorn",
+]
+_context: ForkServerContext = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(_PRELOADED)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A command that was started. Its streams are files."""
+
+    process: BaseProcess
+    stdout: Path
+    stderr: Path
+
+    def first_line(self, seconds: float = 60) -> str:
+        """The first line on standard error, or all of it where the command ends before one is whole."""
+        until = time.monotonic() + seconds
+        while (ends := self.process.exitcode is not None) or time.monotonic() < until:
+            text = self.stderr.read_text(encoding="utf-8") if self.stderr.exists() else ""
+            if "\n" in text or ends:
+                return text if ends else text.partition("\n")[0] + "\n"
+            time.sleep(0.005)
+        raise TimeoutError(self.stderr.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def started(
+    *words: object,
+    cwd: str | os.PathLike[str] | None = None,
+    text: str = "",
+    env: Mapping[str, str] | None = None,
+    terminal: str | None = None,
+) -> Iterator[Running]:
+    """``adapter WORDS...``, which is ended after the block if it still runs.
+
+    ``text``, or a terminal's device, is its standard input; ``env`` is added to this process's environment. It is in a
+    group of its own: Ctrl-C at the terminal is for whoever started the tests.
+    """
+    environment = {**os.environ, "NO_COLOR": "1", **(env or {})}
+    with tempfile.TemporaryDirectory() as folder:
+        stdin, stdout, stderr = (Path(folder) / name for name in ("stdin", "stdout", "stderr"))
+        stdin.write_text(text, encoding="utf-8", newline="")
+        streams = (terminal or str(stdin), str(stdout), str(stderr))
+        process = _context.Process(
+            target=_run, args=([str(word) for word in words], str(cwd or Path.cwd()), environment, streams)
+        )
+        process.start()
+        try:
+            yield Running(process, stdout, stderr)
+        finally:
+            process.terminate()
+            process.join()
+
+
+def adapter(*words: object, timeout: float = 100, **where: object) -> subprocess.CompletedProcess[str]:
+    """``adapter WORDS...`` up to its end, at most ``timeout`` seconds. ``where``: see `started`."""
+    with started(*words, **where) as run:  # type: ignore[arg-type]
+        run.process.join(timeout)
+        code = run.process.exitcode
+        texts = [file.read_text(encoding="utf-8") if file.exists() else "" for file in (run.stdout, run.stderr)]
+    if code is None:
+        raise subprocess.TimeoutExpired([str(word) for word in words], timeout, *texts)
+    return subprocess.CompletedProcess(words, code, *texts)
+
+
+def _run(words: list[str], cwd: str, environment: dict[str, str], streams: tuple[str, str, str]) -> None:
+    os.setpgid(0, 0)
+    for number, stream in enumerate(streams):
+        opened = os.open(stream, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY | os.O_NOCTTY, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process runs
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["adapter", *words]
+    from adapter.commands.cli import main
+
+    main()
