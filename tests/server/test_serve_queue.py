@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -88,24 +88,21 @@ def shared() -> Iterator[tuple[Slow, str]]:
 def test_requests_wait_for_their_turn(shared):
     """First come, first served, whatever they ask for; lists of models do not wait."""
     model, url = shared
-    kinds: dict[str, Any] = {
-        "a": {"tools": TOOLS},
-        "b": {"tools": TOOLS},
-        "c": {},
-        "d": {"tools": TOOLS, "stream": False},
-    }
     with ThreadPoolExecutor() as threads:
-        answers: list[Future[str]] = []
-        for name, fields in kinds.items():
-            answers.append(threads.submit(Client(url, name, **fields).text))
-            time.sleep(0.3)  # until it stands in the queue
+        answers = {"a": threads.submit(Client(url, "a", tools=TOOLS).text)}
+        assert model.next() == "a"
+        for name, fields in (("b", {"tools": TOOLS}), ("c", {})):
+            response = Client(url, name, **fields).response()
+            assert response.readline()  # a sign of life: it stands in the queue
+            answers[name] = threads.submit(lambda response=response: response.read().decode())
+        answers["d"] = threads.submit(Client(url, "d", tools=TOOLS, stream=False).text)
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
         connection.request("GET", "/v1/models", headers={"Connection": "close"})
         listed = connection.getresponse()
         listed.read()
         assert listed.status == 404
-        for name, answer in zip(kinds, answers, strict=True):
-            assert model.next() == name
+        for name, answer in answers.items():
+            assert name == "a" or model.next() == name
             assert model.asked.empty()
             model.may_end[name].set()
             assert f"To {name}." in answer.result(30)
