@@ -6,13 +6,16 @@ streams and exit code, and costs milliseconds. What start-up itself does is test
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
+import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
@@ -75,10 +78,7 @@ def started(
         stdin, stdout, stderr = (Path(folder) / name for name in ("stdin", "stdout", "stderr"))
         stdin.write_text(text, encoding="utf-8", newline="")
         streams = (terminal or str(stdin), str(stdout), str(stderr))
-        process = _context.Process(
-            target=_run, args=([str(word) for word in words], str(cwd or Path.cwd()), environment, streams)
-        )
-        process.start()
+        process = forked(words, cwd or Path.cwd(), environment, streams)
         try:
             yield Running(process, stdout, stderr)
         finally:
@@ -97,16 +97,42 @@ def adapter(*words: object, timeout: float = 100, **where: object) -> subprocess
     return subprocess.CompletedProcess(words, code, *texts)
 
 
-def _run(words: list[str], cwd: str, environment: dict[str, str], streams: tuple[str, str, str]) -> None:
-    os.setpgid(0, 0)
+def forked(
+    words: Iterable[object],
+    cwd: str | os.PathLike[str],
+    environment: Mapping[str, str],
+    streams: Sequence[str],
+    *,
+    at_terminal: bool = False,
+) -> BaseProcess:
+    """The command, or the Python file that ``words`` begin with, at work with files or devices as its three streams.
+
+    ``at_terminal``: the last of ``streams`` is a terminal, which sends the process its signals.
+    """
+    arguments = ([str(word) for word in words], str(cwd), dict(environment), list(streams), at_terminal)
+    process = _context.Process(target=_run, args=arguments)
+    process.start()
+    return process
+
+
+def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[str], at_terminal: bool) -> None:
+    os.setsid()
     for number, stream in enumerate(streams):
-        opened = os.open(stream, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY | os.O_NOCTTY, 0o600)
+        opened = os.open(stream, (os.O_RDWR | os.O_CREAT if number else os.O_RDONLY) | os.O_NOCTTY, 0o600)
         os.dup2(opened, number)
         os.close(opened)
+    if at_terminal:
+        fcntl.ioctl(2, termios.TIOCSCTTY, 0)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process runs
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=stream.isatty())
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
+    if words[0].endswith(".py"):
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
+        return
     sys.argv = ["adapter", *words]
     from adapter.commands.cli import main
 

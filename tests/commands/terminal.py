@@ -6,9 +6,7 @@ import fcntl
 import os
 import pty
 import select
-import signal
 import struct
-import sys
 import termios
 import time
 from collections.abc import Callable, Sequence
@@ -16,13 +14,15 @@ from pathlib import Path
 
 import pyte
 
+from tests.command_line import forked
+
 LINES = 200
 """Enough for nothing to scroll away."""
 PATIENCE_S = 60.0
 
 
 class Terminal:
-    """`adapter` (or, with ``program``, a Python file) at a terminal.
+    """`adapter`, or a Python file, at a terminal.
 
     ``columns`` wide; ``environ`` besides the tests'. ``stdout`` and ``stdin`` may be files in its place.
     """
@@ -36,23 +36,17 @@ class Terminal:
         environ: dict[str, str] | None = None,
         stdin: str | None = None,
         stdout: str | None = None,
-        program: Sequence[object] = ("-m", "adapter"),
     ) -> None:
         self.shown = b""
         self._screen = pyte.Screen(columns, LINES)
         self._stream = pyte.ByteStream(self._screen)
         given = {"TERM": "xterm", "LINES": "", "COLUMNS": "", "NO_COLOR": "", "FORCE_COLOR": ""} | (environ or {})
         settings = {name: value for name, value in {**os.environ, **given}.items() if value or name not in given}
-        argv = [sys.executable, *map(str, (*program, *words))]
-        self._process, self._terminal = pty.fork()
-        if self._process == 0:
-            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
-            os.chdir(folder)
-            if stdin is not None:
-                os.dup2(os.open(stdin, os.O_RDONLY), 0)
-            if stdout is not None:
-                os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT), 1)
-            os.execve(sys.executable, argv, settings)
+        self._terminal, self._other_end = pty.openpty()
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+        device = os.ttyname(self._other_end)
+        streams = (stdin or device, stdout or device, device)
+        self._process = forked(words, folder, settings, streams, at_terminal=True)
 
     def wait_for(self, text: str, times: int = 1) -> None:
         """Until ``text`` is on the screen."""
@@ -67,9 +61,10 @@ class Terminal:
     def end(self) -> int:
         """The exit code, once everything was shown."""
         self._read(lambda: False, "it does not end", until_end=True)
-        _, status = os.waitpid(self._process, 0)
         os.close(self._terminal)
-        return os.waitstatus_to_exitcode(status)
+        os.close(self._other_end)
+        assert self._process.exitcode is not None
+        return self._process.exitcode
 
     @property
     def text(self) -> str:
@@ -84,15 +79,14 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while not is_enough():
             if time.monotonic() > deadline:
-                os.kill(self._process, signal.SIGKILL)
+                self._process.kill()
                 raise AssertionError(f"{failure}; the screen is:\n{self.text}")
-            if not select.select([self._terminal], [], [], 0.2)[0]:
-                continue
-            try:
+            has_ended = self._process.exitcode is not None
+            if select.select([self._terminal], [], [], 0 if has_ended else 0.02)[0]:
                 piece = os.read(self._terminal, 4096)
-            except OSError:  # the other end is closed
-                if until_end:
-                    return
-                raise AssertionError(f"{failure}; it ended with the screen:\n{self.text}") from None
-            self.shown += piece
-            self._stream.feed(piece)
+                self.shown += piece
+                self._stream.feed(piece)
+            elif has_ended and until_end:
+                return
+            elif has_ended:
+                raise AssertionError(f"{failure}; it ended with the screen:\n{self.text}")

@@ -317,7 +317,7 @@ def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
         "except ToolError as error:\n"
         "    console.note(f'GOT {error}')\n"
     )
-    terminal = Terminal([], tmp_path, program=[tmp_path / "ask.py"])
+    terminal = Terminal([tmp_path / "ask.py"], tmp_path)
     for number, line in enumerate(typed.splitlines(keepends=True), start=1):
         terminal.type(line, after="or your own words:", times=number)
     assert terminal.end() == 0
