@@ -7,6 +7,7 @@ streams and exit code, and costs milliseconds. What start-up itself does is test
 from __future__ import annotations
 
 import fcntl
+import io
 import multiprocessing
 import os
 import runpy
@@ -94,7 +95,7 @@ def adapter(*words: object, timeout: float = 100, **where: object) -> subprocess
         texts = [file.read_text(encoding="utf-8") if file.exists() else "" for file in (run.stdout, run.stderr)]
     if code is None:
         raise subprocess.TimeoutExpired([str(word) for word in words], timeout, *texts)
-    return subprocess.CompletedProcess(words, code, *texts)
+    return subprocess.CompletedProcess([str(word) for word in words], code, *texts)
 
 
 def forked(
@@ -124,8 +125,9 @@ def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[
     if at_terminal:
         fcntl.ioctl(2, termios.TIOCSCTTY, 0)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process runs
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=stream.isatty())
+    for output in (sys.stdout, sys.stderr):
+        assert isinstance(output, io.TextIOWrapper)
+        output.reconfigure(line_buffering=output.isatty())
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
