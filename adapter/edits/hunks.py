@@ -59,8 +59,8 @@ def _located(search: Search, hunk: Hunk, names: PatchNames) -> list[Spot] | str:
     hinted = hunk if below is None else replace(hunk, start_line=below + 1)
     if hunk.at_end and hinted.start_line is None:
         hinted = replace(hinted, end_line=document.line_count)
-    if document.lines[-1] and hunk.old_text.strip("\n"):
-        # The last line of this file has no end, and the hunk may be about it.
+    if document.lines[-1] and hunk.old_text.strip("\n") and not hunk.old_text.endswith("\n\n"):
+        # The last line of this file has no end, and the hunk, which ends with a line that has text, may be about it.
         new = hunk.new_text.removesuffix("\n") if hunk.exact else hunk.new_text
         hinted = replace(hinted, old_text=hunk.old_text.removesuffix("\n"), new_text=new)
     spots = locate(search, hinted, names, "refuse")

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter import EditError, patch_text
@@ -31,6 +31,7 @@ def becomes(text, patch):
 
 
 @given(TEXTS, TEXTS, ENDS, st.booleans(), st.booleans())
+@example("a = 1\n\n\n\na = 1\n", "\n\n\na = 1\n", "\n", True, True)  # its last line of context is blank
 def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_before, cut_after):
     """With every line end and with or without one at the end of the file."""
     before = before.removesuffix("\n") if cut_before else before
