@@ -122,6 +122,7 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["parse", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["prompt", "--dialect", "blaed"], 2, "did you mean 'blade'"),
         (["replay", "/does/not/exist"], 2, "no transcript at"),
+        (["replay", "--approve", "yolo"], 2, "give --run-commands, too"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
