@@ -143,6 +143,8 @@ def _remote(description: str = "Ask.", gives: str = "", effect: Effect = "read")
 
 def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     """Do in ``ws`` what ``case`` says; what a model would be shown."""
+    if "path" in case:
+        os.environ["PATH"] = case["path"].replace("{PATH}", os.environ["PATH"])
     if "replays" in case:
         return _replayed(case["replays"], surface, ws)
     if "shows" in case:

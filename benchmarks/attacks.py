@@ -24,8 +24,9 @@ tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answ
 elsewhere, called remote: its description, and what it gives), ``says`` (of a model server: a status and its answers, in
 which ``{SENT}`` is the header with the key; judged is the transcript), ``request`` (raw HTTP for `adapter serve`),
 ``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may`` (paths
-that it may change), ``never`` (text in no output), ``most`` (characters of output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a
-dialect whose document says so.
+that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most`` (characters of
+output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect
+whose document says so.
 """
 
 from __future__ import annotations

@@ -291,6 +291,7 @@ class Workspace:
             hidden=kept_from(("read",)),
             frozen=kept_from(("write", "delete")),
             own=root.hidden,
+            session=root.path.removesuffix("".join(f"/{part}" for part in above)) or "/",
         )
 
     def _offered(self) -> ToolSet:

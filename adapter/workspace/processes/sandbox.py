@@ -39,6 +39,7 @@ from adapter.workspace.processes.toolchains import (
     is_below,
     passes_through,
     public_folders,
+    search_path,
     secret_paths,
     system_folders,
     tool_folders,
@@ -54,6 +55,8 @@ MAX_REPOSITORIES = 1_000
 """Entries of the workspace that are looked at for a repository of their own."""
 PROBE_TIMEOUT_S = 10.0
 """For the trial of a sandbox."""
+NOT_FOUND = 127
+"""With what a shell ends for a command that it did not find."""
 _REFUSED = re.compile(
     "Permission denied|Read-only file system|Operation not permitted|No such file or directory|name resolution"
     "|resolve host|[Nn]etwork is unreachable|EAI_AGAIN|ENOTFOUND|EACCES|EROFS|EPERM"
@@ -169,9 +172,10 @@ class Confinement:
         hidden: IsDenied | None = None,
         frozen: IsDenied | None = None,
         own: str | None = None,
+        session: str | None = None,
     ) -> None:
         """``hidden``, ``frozen``: what commands are not to see, or not to change, as far as the level can keep it.
-        ``own``: a folder of ours in the workspace.
+        ``own``: a folder of ours in the workspace. ``session``: the session's workspace, where this is a part of it.
 
         Raises UsageError when the level that ``settings`` ask for is not available.
         """
@@ -179,6 +183,7 @@ class Confinement:
         self._level = level or (None if settings.level == "auto" else choose(settings.level))
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
+        self.search_path, self._left_out = search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._given = {"read": self._real(settings.read), "write": self._real(settings.write)}
 
@@ -227,13 +232,16 @@ class Confinement:
     def job(self, argv: Sequence[str], cwd: Sequence[str]) -> Job:
         """``argv`` as it will be run in the directory ``cwd`` of the workspace. Raises ToolError."""
         if self.level == "none":
-            return Job(argv)
+            return Job(argv, {"PATH": self.search_path})
         if self.level == "bwrap":
             return self._in_bubblewrap(argv, cwd)
         return self._under_landlock(argv)
 
     def notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
         """What a model should know about the sandbox: only when a command failed, as it seems because of it."""
+        if exit_code == NOT_FOUND and self._left_out:
+            shown = ", ".join(visible(folder or ".") for folder in self._left_out)
+            return (f"programs are not sought in {shown} of PATH, which is in the workspace: give their path",)
         if self.level == "none" or not exit_code or not _REFUSED.search(output):
             return ()
         network = "" if self.settings.network else " and has no network"
@@ -277,7 +285,7 @@ class Confinement:
         families = INTERNET if self.settings.network else LOCAL
         return Job(
             wrapped(view, argv, "/".join((self._workspace, *cwd))),
-            {"HOME": self._home, "TMPDIR": "/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
+            {"PATH": self.search_path, "HOME": self._home, "TMPDIR": "/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
             is_wrapped=True,
             filter=socket_filter(families),
         )
@@ -287,7 +295,7 @@ class Confinement:
         home = f"{private}/home"
         return Job(
             argv,
-            {"HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
+            {"PATH": self.search_path, "HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
             landlock=landlock.ruleset(
                 (*public_folders(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._outside("write")),
@@ -390,5 +398,5 @@ def identity_below(folder: str, path: str) -> str | None:
     return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
-UNCONFINED = Confinement(Sandbox("none"), "/")
+UNCONFINED = Confinement(Sandbox("none"), "")
 """For programs that nobody confines."""
