@@ -75,6 +75,8 @@ class Console:
         """Ask the person at the terminal. Without one the answer is no."""
         self._screen.forget_typed()
         self._screen.note(f"?? {approval.summary}", "bold")
+        if approval.caution:
+            self._screen.note(f"   {approval.caution}", "yellow")
         if approval.label:
             self.note(f"   the model says: {' '.join(approval.label.split())[:200]}")
         if approval.sandbox:

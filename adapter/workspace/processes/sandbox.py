@@ -28,6 +28,7 @@ from adapter.operations.approval import NO_SANDBOX
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace.paths.place import OPEN_DIRECTORY
+from adapter.workspace.paths.repositories import git_folder, is_repository, named_by_git
 from adapter.workspace.processes import bubblewrap, landlock
 from adapter.workspace.processes.bubblewrap import MAX_HIDDEN, View, wrapped
 from adapter.workspace.processes.command import Command, Job
@@ -285,7 +286,7 @@ class Confinement:
         families = INTERNET if self.settings.network else LOCAL
         return Job(
             wrapped(view, argv, "/".join((self._workspace, *cwd))),
-            {"PATH": self.search_path, "HOME": self._home, "TMPDIR": "/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
+            self._variables(self._home, "/tmp"),
             is_wrapped=True,
             filter=socket_filter(families),
         )
@@ -295,7 +296,7 @@ class Confinement:
         home = f"{private}/home"
         return Job(
             argv,
-            {"PATH": self.search_path, "HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
+            self._variables(home, f"{private}/tmp"),
             landlock=landlock.ruleset(
                 (*public_folders(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._outside("write")),
@@ -304,6 +305,10 @@ class Confinement:
             ),
             filter=socket_filter(INTERNET if self.settings.network else ()),
         )
+
+    def _variables(self, home: str, temporary: str) -> dict[str, str | None]:
+        private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}
+        return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
     def _folders(self) -> str:
         """A temporary and a home folder for the programs of this session."""
@@ -351,11 +356,16 @@ class Confinement:
         return self._hidden is not None or self._frozen is not None
 
     def _repositories(self) -> list[str]:
-        """The `.git` of the workspace and of the folders in it."""
-        with os.scandir(self._workspace) as entries:
+        """Git's own data in the workspace and in the folders in it, also what is not called `.git`; as it is now."""
+        top = self._workspace
+        with os.scandir(top) as entries:
             folders = [entry.path for entry in islice(entries, MAX_REPOSITORIES) if entry.is_dir(follow_symlinks=False)]
-        found = (f"{folder}/.git" for folder in (self._workspace, *folders))
-        return [path for path in found if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
+        found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
+        for folder in (top, *folders):
+            data = [folder] if folder != top and is_repository(folder) else [f"{folder}/.git", git_folder(folder) or ""]
+            found += [path for path in data if is_below(path, top) and path != top]
+        found += [f"{top}/{path}" for path in named_by_git(top)]
+        return [path for path in dict.fromkeys(found) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
     def _seek(self, frozen: list[str], hidden: list[str]) -> None:
         """Add the paths in the workspace that rules are about. Raises ToolError."""
