@@ -69,7 +69,10 @@ SECONDS = 15.0
 the naive tools get one by the clock, so that what hangs does not hold up all."""
 MAX_GROWTH = 250 << 20
 """Bytes of memory that a case may add: the 200 MB promised, and what a process costs."""
-HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _read(file: str) -> str:
     """The beginning of a regular file; "" where there is none."""
     with suppress(OSError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as opened:
+        with os.fdopen(descriptor, "rb") as opened:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return opened.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")
     return ""
