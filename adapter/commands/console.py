@@ -141,6 +141,17 @@ class Console:
         self._shown_diff = diff
         return None if edited == draft.after else edited
 
+    def confirm(self, what: str, question: str) -> bool:
+        """Whether the person at the terminal says yes. Without one the answer is no."""
+        self._screen.forget_typed()
+        self._screen.note(f"?? {condensed(visible(what, keep=chr(10)))}", "bold")
+        if not self._screen.can_ask:
+            return False
+        try:
+            return read_answer(self._screen.ask(f"   {question} [y]es / [n]o: "), can_edit=False)[0] == "y"
+        except EOFError:
+            return False
+
     def ask_question(self, question: Question) -> tuple[str, ...]:
         """The labels chosen, or the person's own words. Raises ToolError when there is no answer."""
         self._screen.note(f"?? {question.text}", "bold")

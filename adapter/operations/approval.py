@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pathspec import GitIgnoreSpec
 
-from adapter.operations import Effect, Operation
+from adapter.operations import CallFunction, Effect, Operation
 from adapter.operations.command_words import covers, is_unknowable, may_be, possible_commands, simple_command
 from adapter.operations.run_later import GIT_DATA, reason_for
 from adapter.values.errors import UsageError
@@ -79,11 +79,20 @@ class Approval:
         """Why a change is asked about where edits are not; "" when it is one of many."""
         if self.is_git:
             return GIT_DATA
+        if isinstance(self.operation, CallFunction):
+            return self.operation.notice
         return reason_for(self.paths) if self.effect in ("write", "delete") else ""
+
+    @property
+    def is_asked_once(self) -> bool:
+        """Whether a yes holds for the tool until the session ends: of a foreign one that says that it only reads."""
+        return isinstance(self.operation, CallFunction) and bool(self.operation.notice) and self.effect != "execute"
 
     @property
     def key(self) -> tuple[str, ...]:
         """What an answer is remembered for: this tool on this very object."""
+        if self.is_asked_once:
+            return (self.tool, self.effect)  # what is asked once is asked about the tool
         if self.command is not None:
             return (self.tool, "command", self.cwd, self.command)
         return (self.tool, self.effect, *(self.paths or (self.subject or self.summary,)))
@@ -228,6 +237,8 @@ class Policy:
         if approval.effect == "read" and self._is_limited(approval.tool):
             return "deny"
         verdict = MODES[self.mode].get(approval.effect, "allow")
+        if verdict == "allow" and self.mode != "yolo" and approval.is_asked_once:
+            return "ask"
         if verdict == "allow" and self.mode == "auto-edit" and approval.caution:
             return "ask"
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict

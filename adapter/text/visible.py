@@ -25,6 +25,11 @@ _COUNTRY = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for n
 _EMOJI = rf"[0-9#*]\ufe0f\u20e3|\U0001f3f4(?:{_COUNTRY})\U000e007f|{_PICTURE}(?:\u200d{_PICTURE}){{0,5}}"
 _RAW_BYTES = range(0xDC80, 0xDD00)
 """How Python spells the bytes of a file name that is not UTF-8 (PEP 383)."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""What a backslash begins in JSON: a pair of surrogates, in group 1 a lone one, or anything else."""
 _BLANKS = re.compile(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
@@ -55,6 +60,19 @@ def condensed(text: str) -> str:
 def encodable(text: str) -> str:
     """``text`` as it can always be written as UTF-8: surrogate pairs are joined, lone surrogates become U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def writable(text: str) -> str:
+    """``text`` as it can always be written as UTF-8: surrogate pairs are joined, lone surrogates are spelled out."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _SURROGATE.sub(lambda match: _spelled(ord(match[0])), joined)
+
+
+def writable_json(text: str) -> str:
+    """JSON whose strings can be read by those who take no lone surrogates: their escapes are spelled out."""
+    return _ESCAPE.sub(lambda match: f"\\{match[0]}" if match[1] else match[0], text)
 
 
 @cache

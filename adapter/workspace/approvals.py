@@ -144,7 +144,7 @@ class Approvals:
             if self.policy.verdict(approval)[0] == "allow":
                 return None  # remembered while this was waiting for its turn
             decision = decided(self.ask(approval))
-            if decision.allowed and decision.remember:
+            if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
         if not decision.allowed:
             reason, instead = "", "do not try it again, ask the user what to do instead"

@@ -30,7 +30,7 @@ from adapter.tools.shapes import as_object
 from adapter.values.errors import FormatError, ToolError, UsageError
 from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.values.turn import HasCalls
-from adapter.workspace.answers import answered, changed_by_user, failed
+from adapter.workspace.answers import answered, changed_by_user, failed, writable_result
 from adapter.workspace.approvals import Approvals, as_decided, policy_of
 from adapter.workspace.batches import run_as_one
 from adapter.workspace.changes.encodings import encoding_named
@@ -179,9 +179,10 @@ class Workspace:
         """`run`, for code that has only the time of ``clock``: nothing is begun when it is up."""
         try:
             with in_memory(name):
-                return self._perform(self._resolved_call(name, arguments), clock)
+                return writable_result(self._perform(self._resolved_call(name, arguments), clock))
         except ToolError as error:
-            return replace(failed(name, error), data=self._failure(name, arguments, error), sandbox=error.sandbox)
+            result = replace(failed(name, error), data=self._failure(name, arguments, error), sandbox=error.sandbox)
+            return writable_result(result)
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """One result per call of ``turn``, in the same order, with the call's id.

@@ -56,11 +56,11 @@ def test_emoji_of_several_characters_stay(emoji):
 )
 def test_what_only_looks_like_emoji_does_not_hide(text):
     """A selector behind a letter, a second one, a joiner with nothing to join, a flag with a message in it."""
-    assert not HIDDEN_IN(visible(text)) - OF_EMOJI
+    assert not hidden_in(visible(text)) - OF_EMOJI
     assert visible(text) != text
 
 
-def HIDDEN_IN(text: str) -> set[str]:  # noqa: N802
+def hidden_in(text: str) -> set[str]:
     return set(text) & set(HIDDEN) - {"\n", "\t"}
 
 
@@ -81,9 +81,9 @@ def test_hostile_diffs_and_commands_hide_nothing(capsys):
         console.ask(change)
         console.ask(command)
         shown = capsys.readouterr().err
-        assert not HIDDEN_IN(shown), number
+        assert not hidden_in(shown), number
         flat = "".join(shown.split())
-        for character in HIDDEN_IN(after):
+        for character in hidden_in(after):
             assert visible(character) in flat, ascii(character)
 
 

@@ -246,7 +246,10 @@ class Confinement:
         if self.level == "none" or not exit_code or not _REFUSED.search(output):
             return ()
         network = "" if self.settings.network else " and has no network"
-        return (f"it ran in a sandbox: it sees little but the workspace, changes only that, `.git` not{network}",)
+        is_git_kept = self.level == "bwrap" and not self._may_write(f"{self._workspace}/.git")
+        git = ", `.git` not" if is_git_kept else ""
+        also = "".join(f" and {visible(path)}" for path in self._outside("write"))
+        return (f"it ran in a sandbox: it sees little but the workspace, changes only that{also}{git}{network}",)
 
     def close(self) -> None:
         if self._private is not None:

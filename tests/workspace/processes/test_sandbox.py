@@ -451,6 +451,32 @@ def test_denied_paths_are_kept_from_commands(directory, home):
     assert (directory / "locked" / "c").read_text() == SECRET
 
 
+@pytest.mark.parametrize("writes", [(), (".git",), ("../beside",)], ids=["", "git", "beside"])
+@pytest.mark.parametrize("network", [False, True])
+def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writes, network, tmp_path):
+    """Each claim of the note, and of the line for people, is tried by a command."""
+    workspace = Path(root.path)
+    (workspace / ".git").mkdir()
+    (workspace.parent / "beside").mkdir(exist_ok=True)
+    write = tuple(str((workspace / name).resolve()) for name in writes)
+    confinement = Confinement(Sandbox(level, network, write=write), root.path)
+
+    def can(command: str) -> bool:
+        return run_command(root, RunCommand(command), confinement).exit_code == 0
+
+    run = run_command(root, RunCommand("echo Permission denied; exit 1"), confinement)
+    (note,) = run.notes
+    assert can("echo x > .git/x") is ("`.git` not" not in note)
+    assert can("echo x > .git/x") is ("`.git`, and modes" in confinement.text or ".git" in writes)
+    assert can("echo x > free")
+    assert can(f"echo x > {workspace.parent}/beside/x") is ("beside" in note)
+    assert not can(f"echo x > {tmp_path}/secret/key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connect = f"import socket; socket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 5)"
+        assert can(f'{sys.executable} -c "{connect}"') is ("no network" not in note)
+    confinement.close()
+
+
 @pytest.mark.parametrize(
     ("git", "config", "command", "kept"),
     [
