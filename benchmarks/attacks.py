@@ -537,27 +537,12 @@ def judge_request(case: Case, port: int, hits: Path, base: Path) -> str:
 # ------------------------------------------------------------------- all of them
 
 
-def confine() -> None:
-    """Start this program again in a sandbox in which only a new folder can be written, unless it is in one."""
-    if naive.is_confined():
-        return
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        raise SystemExit("the attacks run in a sandbox alone: install bubblewrap")
-    with tempfile.TemporaryDirectory(prefix=naive.FOLDER_PREFIX) as folder:
-        box = [
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder),
-            *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL"),
-            *("--die-with-parent", "--new-session", "--setenv", "TMPDIR", folder, "--chdir", str(FOLDER.parents[1])),
-        ]
-        command = [bwrap, *box, sys.executable, "-m", "benchmarks.attacks", *sys.argv[1:]]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="")
-    if "--write" in sys.argv and done.returncode == 0:
+def _write_table(printed: str) -> None:
+    """Put the rows that a run has printed into docs/attacks.md, where that was asked for."""
+    if "--write" in sys.argv:
         text = TABLE.read_text(encoding="utf-8")
-        rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+        rows = [line for line in printed.splitlines() if line.startswith("|")]
         TABLE.write_text(text[: text.index("| group |")] + "\n".join(rows) + "\n", encoding="utf-8")
-    raise SystemExit(done.returncode)
 
 
 def run_all(
@@ -665,7 +650,7 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="put the table into docs/attacks.md if nothing was lost")
     options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
     chosen = options.parse_args()
-    confine()
+    naive.confine("benchmarks.attacks", _write_table)
     own = run_all(chosen.groups, every=chosen.every, quick=chosen.quick)
     other = (
         {group: Tally() for group in own}

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adapter.operations import Effect
-from adapter.text.visible import writable_json
+from adapter.text.visible import encodable_json
 from adapter.tools.definition import Tool
 from adapter.values.errors import UsageError
 from adapter.values.version import __version__
@@ -62,7 +62,7 @@ def _read_any_text() -> None:
     def pass_on() -> None:
         with os.fdopen(source, "rb") as lines, os.fdopen(writer, "wb", 0) as out, suppress(BrokenPipeError):
             for line in lines:
-                out.write(writable_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line)
+                out.write(encodable_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line)
 
     threading.Thread(target=pass_on, name="stdin", daemon=True).start()
 

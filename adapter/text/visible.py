@@ -25,7 +25,6 @@ _COUNTRY = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for n
 _EMOJI = rf"[0-9#*]\ufe0f\u20e3|\U0001f3f4(?:{_COUNTRY})\U000e007f|{_PICTURE}(?:\u200d{_PICTURE}){{0,5}}"
 _RAW_BYTES = range(0xDC80, 0xDD00)
 """How Python spells the bytes of a file name that is not UTF-8 (PEP 383)."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -62,17 +61,9 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def writable(text: str) -> str:
-    """``text`` as it can always be written as UTF-8: surrogate pairs are joined, lone surrogates are spelled out."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return _SURROGATE.sub(lambda match: _spelled(ord(match[0])), joined)
-
-
-def writable_json(text: str) -> str:
-    """JSON whose strings can be read by those who take no lone surrogates: their escapes are spelled out."""
-    return _ESCAPE.sub(lambda match: f"\\{match[0]}" if match[1] else match[0], text)
+def encodable_json(text: str) -> str:
+    """JSON for those who take no lone surrogates: their escapes become that of U+FFFD, as in `encodable`."""
+    return _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
 
 
 @cache

@@ -16,7 +16,7 @@ from adapter.operations import (
     Written,
 )
 from adapter.text.truncate import truncate, with_notes
-from adapter.text.visible import writable
+from adapter.text.visible import encodable
 from adapter.tools.calls import Invocation
 from adapter.tools.definition import Arguments
 from adapter.values.errors import DeniedError, ToolError
@@ -47,12 +47,12 @@ def answered(invocation: Invocation, call: Arguments, outcome: Outcome, told: st
 
 def writable_result(result: ToolResult) -> ToolResult:
     """``result`` as it can be written anywhere: what is no text (a lone surrogate, from a call, a file's name or a
-    function) is spelled out. The one place for this: every result of a workspace comes through here."""
+    function) is replaced by U+FFFD. The one place for this: every result of a workspace comes through here."""
 
     def changed(value: Json) -> Json:
         match value:
             case str():
-                return writable(value)
+                return encodable(value)
             case list() | tuple():
                 return [changed(item) for item in value]
             case dict():
@@ -61,7 +61,7 @@ def writable_result(result: ToolResult) -> ToolResult:
 
     fields = ("name", "content", "error", "data", "diff", "user_message")
     found = {name: changed(value) for name in fields if (value := getattr(result, name))}
-    notes = tuple(map(writable, result.notes))
+    notes = tuple(map(encodable, result.notes))
     if notes == result.notes and all(getattr(result, name) == value for name, value in found.items()):
         return result
     return replace(result, notes=notes, **found)

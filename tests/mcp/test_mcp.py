@@ -610,7 +610,7 @@ def test_a_request_with_a_lone_surrogate_is_answered(tmp_path):
             said[answer["id"]] = answer
         process.stdin.close()
         process.wait(30)
-    assert "udc80" in said[2]["result"]["content"][0]["text"]
+    assert "a\ufffd" in said[2]["result"]["content"][0]["text"]
     assert said[2]["result"]["isError"]
     assert "alpha" in said[3]["result"]["content"][0]["text"]
 
