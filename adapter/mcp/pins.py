@@ -20,6 +20,7 @@ from adapter.text.diffs import unified_diff
 MAX_KEPT = 20_000
 """Characters of a definition that are kept to be shown; of a longer one only the hash is."""
 MAX_FILE_BYTES = 64 << 20
+"""Of the definitions of one server; a larger file is not read, and counts as none."""
 
 
 class Pins:

@@ -590,7 +590,7 @@ def test_an_unknown_tool_and_wrong_arguments_are_results(tmp_path):
 def test_a_request_with_a_lone_surrogate_is_answered(tmp_path):
     """As a result, in which it can be seen; so is the next."""
     (tmp_path / "a.txt").write_text("alpha\n")
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
          "clientInfo": {"name": "x", "version": "1"}}},
         {"method": "notifications/initialized"},
@@ -604,7 +604,7 @@ def test_a_request_with_a_lone_surrogate_is_answered(tmp_path):
         for each in asked:
             process.stdin.write(json.dumps({"jsonrpc": "2.0", **each}) + "\n")
         process.stdin.flush()
-        said = {}
+        said: dict[int, Any] = {}
         while len(said) < 3:
             answer = json.loads(process.stdout.readline())
             said[answer["id"]] = answer

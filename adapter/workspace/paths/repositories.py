@@ -21,6 +21,7 @@ from itertools import islice
 MAX_ENTRIES = 5_000
 """Of a folder that is moved or copied; a larger one counts as holding a repository."""
 MAX_CONFIG_BYTES = 64 << 10
+"""At the beginning of a configuration of git's that are looked at."""
 
 _RUNS = re.compile(
     r"^[ \t]*(?:path|hookspath|fsmonitor|sshcommand|gitproxy|clean|smudge|process|textconv|command|driver|helper|editor"
