@@ -409,7 +409,7 @@ def test_a_tools_file_of_the_folder_is_used_once_it_is_trusted(model, tmp_path):
     (tmp_path / "w").mkdir()
     words = ("run", "Greet", "-w", tmp_path / "w", "--base-url", model.url, "--dialect", "promptly")
 
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
+    def run(*more):
         model.on(CHAT, answer("Done."))
         return adapter(*words, *more, cwd=tmp_path)
 
