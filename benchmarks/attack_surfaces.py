@@ -20,6 +20,8 @@ from adapter.operations import Effect
 from adapter.operations.approval import Rule
 from adapter.tools.definition import Tool
 from adapter.tools.functions import tool
+from adapter.transcripts.replay import replay_file, run_again
+from adapter.transcripts.transcript import Transcript
 from adapter.upstream.transport import Chunk
 from adapter.values.errors import AdapterError
 from adapter.values.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
@@ -141,6 +143,10 @@ def _remote(description: str = "Ask.", gives: str = "", effect: Effect = "read")
 
 def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     """Do in ``ws`` what ``case`` says; what a model would be shown."""
+    if "path" in case:
+        os.environ["PATH"] = case["path"].replace("{PATH}", os.environ["PATH"])
+    if "replays" in case:
+        return _replayed(case["replays"], surface, ws)
     if "shows" in case:
         return _on_the_console(case["shows"], surface)
     if "says" in case:
@@ -165,6 +171,22 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
                 verdict = "ok" if result.ok else "refused"
                 results.append(f"{verdict}: {result.content}\n{result.data or ''}\n{result.user_message}")
             return results
+
+
+def _replayed(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
+    """What a transcript with these answers, and this in its header, has come to."""
+    if surface == "naive":
+        return naive.agent(case["answers"], "task")
+    header = {"task": "task", "system": "", "dialect": "blade", "format": "hermes", "tools": ["run_command"]}
+    lines: list[dict[str, Any]] = [{"kind": "header", **header, "approve": "yolo", **case.get("header", {})}]
+    for number, text in enumerate([*case["answers"], "Done."], 1):
+        lines += [{"kind": "request", "number": number, "messages": []}, {"kind": "chunk", "text": text}]
+        lines += case.get("lines", []) if number == 1 else []
+    file = ws.parent / "state" / "talk.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    outcome = replay_file(file)
+    again = run_again(Transcript.from_text(file.read_text("utf-8"))).to_text() if case.get("again", True) else ""
+    return [outcome.difference, again]
 
 
 def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:

@@ -23,9 +23,10 @@ A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, 
 tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a tool from
 elsewhere, called remote: its description, and what it gives), ``says`` (of a model server: a status and its answers, in
 which ``{SENT}`` is the header with the key; judged is the transcript), ``request`` (raw HTTP for `adapter serve`),
-``shows`` (text for a terminal), ``may`` (paths that it may change), ``never`` (text in no output), ``most`` (characters
-of output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a
-dialect whose document says so.
+``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may`` (paths
+that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most`` (characters of
+output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect
+whose document says so.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ SECONDS = 15.0
 the naive tools get one by the clock, so that what hangs does not hold up all."""
 MAX_GROWTH = 250 << 20
 """Bytes of memory that a case may add: the 200 MB promised, and what a process costs."""
-HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
 
 
 @dataclass(frozen=True)
@@ -533,27 +537,12 @@ def judge_request(case: Case, port: int, hits: Path, base: Path) -> str:
 # ------------------------------------------------------------------- all of them
 
 
-def confine() -> None:
-    """Start this program again in a sandbox in which only a new folder can be written, unless it is in one."""
-    if naive.is_confined():
-        return
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        raise SystemExit("the attacks run in a sandbox alone: install bubblewrap")
-    with tempfile.TemporaryDirectory(prefix=naive.FOLDER_PREFIX) as folder:
-        box = [
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder),
-            *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL"),
-            *("--die-with-parent", "--new-session", "--setenv", "TMPDIR", folder, "--chdir", str(FOLDER.parents[1])),
-        ]
-        command = [bwrap, *box, sys.executable, "-m", "benchmarks.attacks", *sys.argv[1:]]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="")
-    if "--write" in sys.argv and done.returncode == 0:
+def _write_table(printed: str) -> None:
+    """Put the rows that a run has printed into docs/attacks.md, where that was asked for."""
+    if "--write" in sys.argv:
         text = TABLE.read_text(encoding="utf-8")
-        rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+        rows = [line for line in printed.splitlines() if line.startswith("|")]
         TABLE.write_text(text[: text.index("| group |")] + "\n".join(rows) + "\n", encoding="utf-8")
-    raise SystemExit(done.returncode)
 
 
 def run_all(
@@ -661,7 +650,7 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="put the table into docs/attacks.md if nothing was lost")
     options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
     chosen = options.parse_args()
-    confine()
+    naive.confine("benchmarks.attacks", _write_table)
     own = run_all(chosen.groups, every=chosen.every, quick=chosen.quick)
     other = (
         {group: Tally() for group in own}

@@ -2,8 +2,9 @@
 
 Single files first: SIGKILL at random moments while one file is written, edited by one
 large edit, patched in 20 places, copied or moved, again and again; the last row writes in place,
-as a comparison. ``strays``: most files of ours found beside one target (the new content
-and the second name of the old one), and those still there after the next change.
+as a comparison, in a bubblewrap sandbox (without ``--folder``) or not at all. ``strays``: most
+files of ours found beside one target (the new content and the second name of the old one), and
+those still there after the next change.
 
 Then a SIGKILL before every single system call of every kind of change, and
 SIGKILL at random moments while five files at a time are edited and one of them
@@ -19,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import stopping
+from benchmarks.naive import confine, is_confined
 from tests.workspace.changes.crashing import SCENARIOS, SINGLE, kill_one_file
 from tests.workspace.changes.test_crashes import kill_at_random_moments, kill_before_calls
 
@@ -30,12 +32,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where to work; an empty directory of its own when left out")
     options = parser.parse_args()
+    if options.folder is None:
+        confine("benchmarks.kill_writes")
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
         print("| one file, random kills | kills | changes made | interrupted | torn | strays | stay |")
         print("|---|--:|--:|--:|--:|--:|--:|")
-        for name in (*SINGLE, "naive"):
+        for name in (*SINGLE, *(["naive"] if is_confined() else [])):
             found = kill_one_file(folder / f"one {name}", name, options.single, options.seed)
             numbers = (found.kills, found.changes, found.interrupted, found.torn, found.strays, found.stay)
             print(f"| {name} | {' | '.join(map(str, numbers))} |", flush=True)

@@ -1,6 +1,6 @@
 """The tools as one writes them in an afternoon. The attacks are run against these, too: they show that the checks can
 fail. They destroy what they are told to destroy: every function here refuses to work where it could do harm, that is
-outside of the suite's read-only sandbox. Nothing else uses this module."""
+outside of a read-only sandbox, which `confine` starts for whoever has a peer that does harm."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
 import urllib.error
 import urllib.request
 import zlib
@@ -51,6 +53,32 @@ def check_confined() -> None:
         raise SystemExit(
             "the attacks run in a read-only sandbox alone: python -m benchmarks.attacks (needs bubblewrap)"
         )
+
+
+def confine(module: str, then: Callable[[str], object] | None = None) -> None:
+    """Start ``module`` again with the same arguments, in a sandbox in which only a new folder can be written, and end
+    with its exit code; return where this is that sandbox. ``then`` gets what it printed, if it went well.
+
+    Raises SystemExit where there is no bubblewrap: what can do harm does not run then.
+    """
+    if is_confined():
+        return
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SystemExit(f"{module} runs in a sandbox alone: install bubblewrap")
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
+        box = [
+            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder),
+            *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL"),
+            *("--die-with-parent", "--new-session", "--setenv", "TMPDIR", folder, "--chdir", home),
+        ]
+        command = [bwrap, *box, sys.executable, "-m", module, *sys.argv[1:]]
+        done = subprocess.run(command, stdout=subprocess.PIPE if then else None, text=True, check=False)
+    print(done.stdout or "", end="")
+    if then and done.returncode == 0:
+        then(done.stdout)
+    raise SystemExit(done.returncode)
 
 
 def path_of(path: str) -> str:

@@ -11,7 +11,8 @@ that no result, message, diff or copy may show; and it must stay as it was, to t
 times of its directories. For comparison the last rows do the same with `naive`, which
 checks by realpath and then opens by name, as is usual: there the checks fail.
 
-Exits with 1 when anything came in from outside, or went there.
+All of it runs in a bubblewrap sandbox in which only a new folder can be written, or not at all: what loses a race does
+harm. Exits with 1 when anything came in from outside, or went there.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.hosted.host import Host
 from adapter.workspace.hosted.memory import project_folder
 from benchmarks import stopping
+from benchmarks.naive import check_confined, confine
 from benchmarks.random_calls import World, random_call
 
 CANARY = "CANARY-7f3c"
@@ -235,6 +237,7 @@ CHANGES: dict[str, Run] = {
 
 def naive(root: str, operation: Operation) -> object:
     """The usual way: where does the path lead, is that below the root, then open it by its name."""
+    check_confined()
 
     def checked(path: str) -> str:
         real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - as it is usually written
@@ -494,6 +497,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each operation")
     parser.add_argument("--only", nargs="*", help="names of rows, or their beginnings")
     options = parser.parse_args()
+    confine("benchmarks.swap_race")
     if not CAN_EXCHANGE:
         print("this system has no renameat2", file=sys.stderr)
         return 2

@@ -22,12 +22,17 @@ from adapter.conversation.session import Done, Query, Run
 from adapter.operations import Question
 from adapter.operations.approval import NO_SANDBOX, Approval, Decision, Draft
 from adapter.text.diffs import unified_diff
+from adapter.text.visible import condensed, visible
 from adapter.upstream.transport import Chunk
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 
 MAX_SHOWN_LINES = 12
 """Lines of a result that are shown; the model gets all of it."""
+LONG_COMMAND = 1_000
+"""Characters of a command from which on its end is shown once more, below all of it."""
+END_SHOWN = 200
+"""Characters of that end."""
 
 
 class Console:
@@ -74,7 +79,11 @@ class Console:
     def ask(self, approval: Approval) -> Decision:
         """Ask the person at the terminal. Without one the answer is no."""
         self._screen.forget_typed()
-        self._screen.note(f"?? {approval.summary}", "bold")
+        self._screen.note(f"?? {condensed(visible(approval.summary, keep=chr(10)))}", "bold")
+        if len(approval.summary) > LONG_COMMAND and approval.command is not None:
+            self._screen.note(f"   {_ending(approval.command)}", "yellow")
+        if approval.caution:
+            self._screen.note(f"   {approval.caution}", "yellow")
         if approval.label:
             self.note(f"   the model says: {' '.join(approval.label.split())[:200]}")
         if approval.sandbox:
@@ -132,6 +141,17 @@ class Console:
         self._shown_diff = diff
         return None if edited == draft.after else edited
 
+    def confirm(self, what: str, question: str) -> bool:
+        """Whether the person at the terminal says yes. Without one the answer is no."""
+        self._screen.forget_typed()
+        self._screen.note(f"?? {condensed(visible(what, keep=chr(10)))}", "bold")
+        if not self._screen.can_ask:
+            return False
+        try:
+            return read_answer(self._screen.ask(f"   {question} [y]es / [n]o: "), can_edit=False)[0] == "y"
+        except EOFError:
+            return False
+
     def ask_question(self, question: Question) -> tuple[str, ...]:
         """The labels chosen, or the person's own words. Raises ToolError when there is no answer."""
         self._screen.note(f"?? {question.text}", "bold")
@@ -185,6 +205,7 @@ class Console:
             self._diff(result.diff)
 
     def _diff(self, diff: str) -> None:
+        diff = condensed(visible(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:
             self._screen.note(f"   {line}", styles.get(line[:1], "dim"))
@@ -242,6 +263,13 @@ def download_progress() -> Progress:
     return Progress(
         TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=people, disable=not people.is_terminal
     )
+
+
+def _ending(command: str) -> str:
+    """How long a command is, and how it ends: its beginning may have left the screen."""
+    lines = command.count("\n") + 1
+    size = f"{len(command):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
+    return f"{size}, which end: ...{condensed(visible(command[-END_SHOWN:]))}"
 
 
 def _short(value: object) -> str:

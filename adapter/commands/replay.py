@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapter.commands import run_options as options
+from adapter.commands.options import rules_of
 from adapter.commands.output import print_visible
 from adapter.text.visible import visible_json
+from adapter.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapter.transcripts.recorded import Commands
 
 
 def replay(
@@ -17,16 +23,25 @@ def replay(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
     update: Annotated[bool, typer.Option("--update", help="Write what comes out today into the transcripts.")] = False,
+    run_commands: Annotated[
+        bool,
+        typer.Option("--run-commands", help="Run the recorded commands again, in a sandbox, as you allow them here."),
+    ] = False,
+    approve: options.Approve = "ask",
+    allow: options.Allow = None,
+    ask: options.Ask = None,
+    deny: options.Deny = None,
 ) -> None:
-    """Run recorded conversations again, offline, and compare."""
+    """Run recorded conversations again, offline, and compare. What commands gave is taken from the record."""
     from adapter.prompting import resources
     from adapter.transcripts.replay import replay_file, transcripts_in, update_file
 
+    commands = _commands(run_commands, approve, allow, ask, deny)
     files = transcripts_in(paths or [resources.folder("fixtures") / "transcripts"])
     if update:
         for file in files:
-            update_file(file)
-    replays = [replay_file(file) for file in files]
+            update_file(file, commands)
+    replays = [replay_file(file, commands) for file in files]
     if as_json:
         rows = [
             {"name": row.name, "turns": row.turns, "calls": row.calls, "difference": row.difference} for row in replays
@@ -43,3 +58,19 @@ def replay(
             print_visible(f"\n{row.name}: {row.difference}")
     if not all(row.is_equal for row in replays):
         raise typer.Exit(1)
+
+
+def _commands(
+    is_wanted: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
+) -> Commands | None:
+    """Raises UsageError where there is no sandbox for them, and for rules about nothing."""
+    if not is_wanted:
+        if approve != "ask" or allow or ask or deny:
+            raise UsageError("--approve, --allow, --ask and --deny are about commands: give --run-commands, too")
+        return None
+    from adapter.commands.console import Console
+    from adapter.transcripts.recorded import Commands
+    from adapter.workspace.processes.sandbox import choose
+
+    choose("require")
+    return Commands(approve, rules_of(allow, ask, deny), Console().ask)

@@ -38,9 +38,11 @@ def run(
     agent_model: options.AgentModel = None,
     dialect: options.Dialect = "blade",
     tools: options.Tools = None,
+    trust_tools: options.TrustTools = False,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     mcp: options.Mcp = None,
+    mcp_trusted: options.McpTrusted = None,
     skills: options.Skills = None,
     search: options.Search = None,
     search_url: options.SearchUrl = None,
@@ -59,6 +61,10 @@ def run(
     from adapter.commands.runner import Settings, read_task, run_task
     from adapter.workspace.processes.sandbox import Sandbox
 
+    if dialect == "promptly":
+        from adapter.commands.trust import check_tools_file
+
+        check_tools_file(tools, is_trusted=trust_tools)
     settings = Settings(
         workspace=workspace,
         base_url=base_url,
@@ -80,6 +86,7 @@ def run(
         record=record,
         rules=rules_of(allow, ask, deny),
         mcp=tuple(mcp or ()),
+        trusted_mcp=tuple(mcp_trusted or ()),
         sandbox=Sandbox(
             sandbox,  # type: ignore[arg-type]  # checked by itself
             sandbox_network,

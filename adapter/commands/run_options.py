@@ -62,11 +62,21 @@ AgentModel = Annotated[
 ]
 Dialect = Annotated[str, _tools("NAME", "The tool set.")]
 Tools = Annotated[str | None, _tools("NAME", "With promptly: the base name of the tools files.")]
+TrustTools = Annotated[
+    bool,
+    typer.Option(
+        "--trust-tools", rich_help_panel=TOOLS, help="With promptly: use ./tools.json, which runs programs, unasked."
+    ),
+]
 IncludeTools = Annotated[list[str] | None, _tools("TEXT", INCLUDE_HELP)]
 ExcludeTools = Annotated[list[str] | None, _tools("TEXT", EXCLUDE_HELP)]
 Mcp = Annotated[
     list[str] | None,
     _tools("SERVER", "An MCP server whose tools join: a command, a URL, or a .json file with mcpServers."),
+]
+McpTrusted = Annotated[
+    list[str] | None,
+    _tools("SERVER", "Likewise, a server whose word counts that a tool only reads: such tools run unasked."),
 ]
 Skills = Annotated[list[Path] | None, _tools("DIR", "A folder with skills of yours; may be repeated.")]
 Search = Annotated[

@@ -79,6 +79,8 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     mcp: tuple[str, ...] = ()
     """MCP servers, as `servers_of` takes them."""
+    trusted_mcp: tuple[str, ...] = ()
+    """Likewise; their word counts that a tool only reads."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
@@ -102,7 +104,7 @@ def run_task(task: str, settings: Settings) -> int:
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
         plain = replace(host_of(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
-        own = _mcp_tools(stack, settings)
+        own = _mcp_tools(stack, settings, console)
         whole = stack.enter_context(_workspace(settings, own, plain))
         witnesses = _Witnesses(console, Tally(whole.known_tools), _recording(stack, settings, whole))
         template = stack.enter_context(TemplateProcess(read_template(settings.template))) if settings.template else None
@@ -320,14 +322,18 @@ def _tell_changes(workspace: Workspace, root: Path, console: Console) -> None:
         console.note(f"{changes} made; `adapter undo --all {shlex.quote(str(root))}` takes back all of this run")
 
 
-def _mcp_tools(stack: ExitStack, settings: Settings) -> tuple[Tool, ...]:
+def _mcp_tools(stack: ExitStack, settings: Settings, console: Console) -> tuple[Tool, ...]:
     """The tools of the user's MCP servers, until ``stack`` is closed."""
-    if not settings.mcp:
+    if not (settings.mcp or settings.trusted_mcp):
         return ()
     if find_spec("mcp") is None:
         raise UsageError(f"tools of MCP servers need the SDK: {INSTALL_MCP}")
     servers = [server for text in settings.mcp for server in servers_of(text)]
-    return stack.enter_context(McpTools(servers, get_dialect(settings.dialect).tools)).tools
+    servers += [replace(server, trusted=True) for text in settings.trusted_mcp for server in servers_of(text)]
+    connected = stack.enter_context(McpTools(servers, get_dialect(settings.dialect).tools))
+    for note in connected.notes:
+        console.note(note)
+    return connected.tools
 
 
 def _setup(settings: Settings, served: Served, console: Console) -> Setup | None:

@@ -72,6 +72,8 @@ class Limits:
     """Turns of nothing but refused repetitions before the conversation ends."""
     unreadable: int = 3
     """Turns in a row without one readable call where there was an attempt."""
+    calls: int = 128
+    """Of one answer that are run; the model is told that the others were not."""
     call_turns: int | None = None
     """Turns with calls before the conversation ends: one for models that cannot judge whether a task is done."""
     context_tokens: int | None = None
@@ -154,6 +156,7 @@ class Session:
 
     def answered(self, turn: Turn, prompt_tokens: int | None = None) -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
+        turn = self._bounded(turn)
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
@@ -171,6 +174,17 @@ class Session:
         if self._refused_turns >= self.limits.refusals:
             return Done("repetition", self._content)
         return Run(to_run) if to_run else self.ran([])
+
+    def _bounded(self, turn: Turn) -> Turn:
+        """The turn with no more calls than an answer may have."""
+        most = self.limits.calls
+        if len(turn.calls) <= most:
+            return turn
+        error = (
+            f"the answer has {len(turn.calls):,} calls, and only the first {most} were run: the others were not. "
+            "Look at the results before you call more"
+        )
+        return replace(turn, calls=turn.calls[:most], invalid=(*turn.invalid[:most], InvalidToolCall("", error)))
 
     def ran(self, results: Sequence[ToolResult]) -> Step:
         """The results of the calls of the last `Run`, in their order."""

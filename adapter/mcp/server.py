@@ -6,12 +6,16 @@ mode and the rules do not allow is refused, and the answer says how the user can
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+import threading
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adapter.operations import Effect
+from adapter.text.visible import encodable_json
 from adapter.tools.definition import Tool
 from adapter.values.errors import UsageError
 from adapter.values.version import __version__
@@ -44,8 +48,23 @@ async def _serve_stdio(workspace: Workspace) -> None:
     from mcp.server.stdio import stdio_server
 
     server = server_of(workspace)
+    _read_any_text()
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+def _read_any_text() -> None:
+    """Have standard input give only JSON that the SDK can read: it does not answer a request with a lone surrogate."""
+    source, (reader, writer) = os.dup(0), os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+
+    def pass_on() -> None:
+        with os.fdopen(source, "rb") as lines, os.fdopen(writer, "wb", 0) as out, suppress(BrokenPipeError):
+            for line in lines:
+                out.write(encodable_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line)
+
+    threading.Thread(target=pass_on, name="stdin", daemon=True).start()
 
 
 def _serve_http(workspace: Workspace, port: int) -> None:

@@ -15,21 +15,25 @@ import shlex
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
+from adapter.mcp import bounded
+from adapter.mcp.pins import Pins
 from adapter.operations import Effect
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.functions import performed_by
 from adapter.tools.functions import tool as as_tool
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.workspace.changes.store import state_home
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -40,6 +44,23 @@ START_S, CALL_S, STOP_S = 30.0, 120.0, 10.0
 MAX_NAME = 64
 """Of a tool: what OpenAI's interface allows."""
 
+MAX_TOOLS = 5_000
+"""Of one server."""
+MAX_PAGES = 200
+"""In which a server lists them."""
+MAX_DEFINITION = 100_000
+"""Characters of a tool's description and parameters, as JSON."""
+MAX_MESSAGE = 16 << 20
+"""Bytes of one message of a server that is a command."""
+MAX_RESULT = 1 << 20
+"""Characters of each text in a result; the model is shown less."""
+
+MAX_WORDS = 8_192
+"""Bytes at the end of what a server wrote to standard error in which its last words are sought."""
+
+FOREIGN = (
+    "a tool of somebody else's server, which says itself what it does: allowed once, it runs unasked until the end"
+)
 INSTALL = "pip install 'toolcall-adapter[mcp]'"
 
 _T = TypeVar("_T")
@@ -48,13 +69,15 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """Where a server is: a ``command`` with its arguments, or a ``url``. ``environment`` is added to the few
-    variables that a server is given; none of the user's keys is among these."""
+    variables that a server is given; none of the user's keys is among these. ``trusted``: its word counts that a tool
+    only reads; of other servers the first call of each tool is asked for."""
 
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
+    trusted: bool = False
 
     def __str__(self) -> str:
         return f"the MCP server {self.name!r} ({self.url or shlex.join(self.command)})"
@@ -111,23 +134,85 @@ class McpTools:
     ``call_s``: how long a call may take.
     """
 
-    def __init__(self, servers: Sequence[McpServer], taken: ToolSet | None = None, *, call_s: float = CALL_S) -> None:
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        taken: ToolSet | None = None,
+        *,
+        call_s: float = CALL_S,
+        state: str | None = None,
+    ) -> None:
         self.tools: tuple[Tool, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        """For people: servers that did not begin, tools that were left out, definitions that changed."""
         self._servers = _distinct(servers)
         self._taken = taken or ToolSet()
         self._call_s = call_s
+        self._state = Path(state or state_home(), "mcp")
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             loop = stack.enter_context(_Loop())
-            sessions = [stack.enter_context(_Session(server, loop, self._call_s)) for server in self._servers]
-            self.tools = tuple(_named([(each, listed) for each in sessions for listed in each.listed], self._taken))
+            begun = [_Session(server, loop, self._call_s) for server in self._servers]
+            sessions, failures = [], []
+            for each in begun:
+                each.begin()
+                stack.push(each.close)
+            for each in begun:
+                try:
+                    each.wait_until_begun()
+                    sessions.append(each)
+                except UsageError as error:
+                    failures.append(error)
+            if failures and not sessions:
+                raise failures[0]
+            notes = [str(error) for error in failures] + [note for each in sessions for note in each.notes]
+            self.tools = tuple(self._made(sessions, notes))
+            self.notes = tuple(notes)
             self._closing = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.close()
+
+    def _made(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
+        """The tools of all servers, each with what whoever approves it has to know."""
+        pins = {id(each): Pins(str(each.server), self._state) for each in sessions}
+        first: dict[int, dict[str, Any]] = {}
+        for session, listed, name in _named(sessions, self._taken):
+            definition: JsonObject = {
+                "name": name,
+                "description": listed.description or listed.title or "",
+                "parameters": listed.input_schema,
+            }
+            whole = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+            pinned = pins[id(session)]
+            change = pinned.change(listed.name, whole)
+            effect = _effect(listed.annotations)
+            if change:
+                notes.append(f"{session.server}: {listed.name}: {change}")
+            elif not pinned.is_known:
+                first.setdefault(id(session), {})[listed.name] = whole
+            notice = change or ("" if session.server.trusted or effect == "execute" else FOREIGN)
+            function = session.function(listed.name)
+            if change:
+                function = _pinning(function, pinned, listed.name, whole)
+            yield performed_by(
+                f"the MCP server {session.server.name!r}", as_tool(definition, function, effect=effect), notice
+            )
+        for number, definitions in first.items():
+            pins[number].keep(definitions)
+
+
+def _pinning(function: Callable[..., object], pins: Pins, name: str, definition: Any) -> Callable[..., object]:
+    """The function; once it was allowed to be called, its tool is what it says now."""
+
+    def call(**arguments: Json) -> object:
+        pins.keep({name: definition})
+        return function(**arguments)
+
+    return call
 
 
 def _distinct(servers: Iterable[McpServer]) -> list[McpServer]:
@@ -137,31 +222,26 @@ def _distinct(servers: Iterable[McpServer]) -> list[McpServer]:
         name, number = server.name, 2
         while name in named:
             name, number = f"{server.name}{number}", number + 1
-        named[name] = McpServer(name, server.command, server.url, server.environment, server.cwd)
+        named[name] = replace(server, name=name)
     return list(named.values())
 
 
-def _named(offered: list[tuple[_Session, Any]], taken: ToolSet) -> Iterator[Tool]:
-    """Each tool under a name that no other has and every server takes."""
-    names: list[str] = []
-    counts = {
-        name: sum(_plain(tool.name) == name for _, tool in offered) for name in {_plain(t.name) for _, t in offered}
-    }
+def _named(sessions: Sequence[_Session], taken: ToolSet) -> Iterator[tuple[_Session, Any, str]]:
+    """Each tool with a name that no other has and every server takes."""
+    names: set[str] = set()
+    offered = [(session, listed) for session in sessions for listed in session.listed]
+    counts = Counter(_plain(listed.name) for _, listed in offered)
     for session, listed in offered:
         name = _plain(listed.name)
         if counts[name] > 1 or taken.match(name) is not None:
             name = f"{session.server.name}__{name}"
-        name = name[:MAX_NAME]
+        name, number = name[:MAX_NAME], 2
+        plain = name
         while name in names or taken.match(name) is not None:
-            name = f"{name[: MAX_NAME - 1]}_"
-        names.append(name)
-        definition: JsonObject = {
-            "name": name,
-            "description": listed.description or listed.title or "",
-            "parameters": listed.input_schema,
-        }
-        made = as_tool(definition, session.function(listed.name), effect=_effect(listed.annotations))
-        yield performed_by(f"the MCP server {session.server.name!r}", made)
+            name = f"{plain[: MAX_NAME - 1 - len(str(number))]}_{number}"
+            number += 1
+        names.add(name)
+        yield session, listed, name
 
 
 def _effect(hints: Any) -> Effect:
@@ -199,6 +279,7 @@ class _Session:
     def __init__(self, server: McpServer, loop: _Loop, call_s: float) -> None:
         self.server = server
         self.listed: list[Any] = []
+        self.notes: list[str] = []
         self._loop = loop
         self._call_s = call_s
         self._client: Future[Client] = Future()
@@ -206,20 +287,22 @@ class _Session:
         self._has_ended = threading.Event()
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # till the end
 
-    def __enter__(self) -> Self:
+    def begin(self) -> None:
         self._task = self._loop.start(self._live())
+
+    def wait_until_begun(self) -> None:
+        """Raises UsageError for a server that does not begin, with what it said last."""
         try:
             self._client.result(START_S)
-        except BaseException as error:
+        except Exception as error:
             reason = f"it did not answer within {START_S:g} s" if isinstance(error, NotYet) else _said(error)
             words = self._last_words()
-            self.__exit__()
-            if not isinstance(error, Exception):  # Ctrl-C
-                raise
+            self.close()
             raise UsageError(f"{self.server} does not begin: {reason}.{words}") from error
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self, *_: object) -> None:
+        if self._log.closed:
+            return
         self._loop.call(self._leave.set)
         if not self._client.done() or not self._has_ended.wait(STOP_S):
             self._task.cancel()
@@ -232,9 +315,10 @@ class _Session:
         def call(**arguments: Json) -> object:
             try:
                 client = self._client.result(0)
-                return self._loop.start(client.call_tool(name, arguments, self._call_s)).result(self._call_s + 5)
+                result = self._loop.start(client.call_tool(name, arguments, self._call_s)).result(self._call_s + 5)
             except Exception as error:
                 raise ToolError(self._explained(name, error)) from error
+            return _bounded(result)
 
         return call
 
@@ -265,24 +349,43 @@ class _Session:
 
         if self.server.url:
             return Client(self.server.url, read_timeout_seconds=self._call_s)
-        program, *arguments = _accompanied(self.server.command)
+        program, *arguments = _accompanied(_limited(self.server.command))
         environment = dict(self.server.environment) or None
         started = StdioServerParameters(command=program, args=arguments, env=environment, cwd=self.server.cwd)
         return Client(stdio_client(started, self._log), read_timeout_seconds=self._call_s)
 
     async def _list(self, client: Client) -> None:
         cursor: str | None = None
-        while True:
+        seen: set[str | None] = set()
+        while cursor not in seen and len(seen) < MAX_PAGES:
+            seen.add(cursor)
             page = await client.list_tools(cursor=cursor)
-            self.listed += page.tools
+            for listed in page.tools:
+                self._take(listed)
             cursor = page.next_cursor
-            if not cursor:
-                return
+            if not cursor or len(self.listed) > MAX_TOOLS:
+                break
+        if cursor:
+            self.notes.append(f"{self.server} lists its tools without end; the first {len(self.listed):,} are there")
+        if len(self.listed) > MAX_TOOLS:
+            del self.listed[MAX_TOOLS:]
+            self.notes.append(f"{self.server} has more than {MAX_TOOLS:,} tools; the others are left out")
+
+    def _take(self, listed: Any) -> None:
+        size = len(listed.model_dump_json())
+        if size <= MAX_DEFINITION:
+            self.listed.append(listed)
+            return
+        self.notes.append(
+            f"{self.server}: the tool {listed.name[:MAX_NAME]!r} is left out: its definition has {size:,} characters, "
+            f"more than {MAX_DEFINITION:,}"
+        )
 
     def _last_words(self) -> str:
         """What it wrote to standard error, which else nobody sees."""
-        self._log.seek(0)
-        lines = [line.strip() for line in self._log.readlines() if line.strip()]
+        size = os.fstat(self._log.fileno()).st_size
+        written = os.pread(self._log.fileno(), MAX_WORDS, max(size - MAX_WORDS, 0)).decode("utf-8", "replace")
+        lines = [line.strip() for line in written.splitlines() if line.strip()]
         return f" Its last words: {' | '.join(lines[-3:])[:500]}" if lines else ""
 
 
@@ -293,6 +396,20 @@ def _accompanied(command: Sequence[str]) -> Sequence[str]:
     from adapter.workspace.processes import supervisor
 
     return (sys.executable, "-I", "-S", "-X", "utf8", supervisor.__file__, "--accompany", *command)
+
+
+def _limited(command: Sequence[str]) -> Sequence[str]:
+    """So that no message of a server takes all memory."""
+    return (sys.executable, "-I", "-S", "-X", "utf8", bounded.__file__, str(MAX_MESSAGE), *command)
+
+
+def _bounded(result: Any) -> Any:
+    """``result`` with texts of bearable length."""
+    for block in result.content:
+        text = getattr(block, "text", None)
+        if isinstance(text, str) and len(text) > MAX_RESULT:
+            block.text = f"{text[:MAX_RESULT]}\n({len(text) - MAX_RESULT:,} more characters were left out)"
+    return result
 
 
 def _said(error: BaseException) -> str:

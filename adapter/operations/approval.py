@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias, get_args
 
 from pathspec import GitIgnoreSpec
 
-from adapter.operations import Effect, Operation
+from adapter.operations import CallFunction, Effect, Operation
 from adapter.operations.command_words import covers, is_unknowable, may_be, possible_commands, simple_command
+from adapter.operations.run_later import GIT_DATA, reason_for
 from adapter.values.errors import UsageError
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
@@ -31,25 +32,6 @@ What the documents say: ProxyAI asks for edits, commands and, by a general quest
 the mode is auto-edit or yolo; Blade always for commands. Maki asks for neither skills nor pages: its dialect
 says so by `Dialect.unasked`.
 """
-
-
-GUARDED = (
-    *(
-        ".vscode/",
-        ".idea/",
-        ".devcontainer/",
-        ".claude/",
-        ".cursor/",
-        ".mcp.json",
-        ".envrc",
-        ".gitmodules",
-        ".gitconfig",
-    ),
-    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".ripgreprc"),
-    *(".npmrc", ".pypirc", ".netrc", ".ssh/", ".github/workflows/", ".git-hooks/", ".husky/", "tools.json"),
-)
-"""Files by which other programs of the user run something, as patterns of `.gitignore`: they are asked about where
-the mode allows edits. (A Makefile does as much, but only for those who call it.)"""
 
 NO_SANDBOX = "sandbox: NONE"
 """How a line about the sandbox begins where there is none."""
@@ -87,12 +69,30 @@ class Approval:
     """What the model says it is for; nothing is decided by it."""
     sandbox: str = ""
     """Of what runs a program, a function of the user's or an MCP tool: what confines it, or that nothing does."""
+    is_git: bool = False
+    """Whether it changes git's own data, in any mode a question (`adapter.workspace.paths.repositories`)."""
     draft: Draft | None = None
     """Of a change of one file of text: what a `Decision` may put another text in the place of."""
 
     @property
+    def caution(self) -> str:
+        """Why a change is asked about where edits are not; "" when it is one of many."""
+        if self.is_git:
+            return GIT_DATA
+        if isinstance(self.operation, CallFunction):
+            return self.operation.notice
+        return reason_for(self.paths) if self.effect in ("write", "delete") else ""
+
+    @property
+    def is_asked_once(self) -> bool:
+        """Whether a yes holds for the tool until the session ends: of a foreign one that says that it only reads."""
+        return isinstance(self.operation, CallFunction) and bool(self.operation.notice) and self.effect != "execute"
+
+    @property
     def key(self) -> tuple[str, ...]:
         """What an answer is remembered for: this tool on this very object."""
+        if self.is_asked_once:
+            return (self.tool, self.effect)  # what is asked once is asked about the tool
         if self.command is not None:
             return (self.tool, "command", self.cwd, self.command)
         return (self.tool, self.effect, *(self.paths or (self.subject or self.summary,)))
@@ -186,12 +186,6 @@ def _is_named(pattern: str, path: str) -> bool:
     return _spec(pattern).match_file(path) or _spec(pattern).match_file(f"{path}/")
 
 
-def _is_guarded(approval: Approval) -> bool:
-    return approval.effect in ("write", "delete") and any(
-        _is_named(pattern, path.casefold()) for pattern in GUARDED for path in approval.paths
-    )
-
-
 def _as_folder(pattern: str) -> str:
     """The folder that all of whose contents the pattern names: ``/secrets/`` for ``secrets/**``."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
@@ -221,9 +215,9 @@ class Policy:
         for verdict in ("ask", "allow"):
             for rule in matching:
                 if rule.verdict == verdict:
-                    return ("ask" if self._may_hide(approval) else verdict), rule
+                    return ("ask" if self._needs_a_person(approval) else verdict), rule
         default = self._by_default(approval)
-        return ("ask" if default == "allow" and self._may_hide(approval) else default), None
+        return ("ask" if default == "allow" and self._needs_a_person(approval) else default), None
 
     def denied_paths(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
         """Whether a path is denied to one of ``tools``, or to all; None when no rule denies any."""
@@ -243,13 +237,19 @@ class Policy:
         if approval.effect == "read" and self._is_limited(approval.tool):
             return "deny"
         verdict = MODES[self.mode].get(approval.effect, "allow")
-        if verdict == "allow" and self.mode == "auto-edit" and _is_guarded(approval):
+        if verdict == "allow" and self.mode != "yolo" and approval.is_asked_once:
+            return "ask"
+        if verdict == "allow" and self.mode == "auto-edit" and approval.caution:
             return "ask"
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
 
     def _is_limited(self, tool: str) -> bool:
         """A reading tool that is allowed some paths is allowed no others: without that the rule would say nothing."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
+
+    def _needs_a_person(self, approval: Approval) -> bool:
+        """Whether neither a rule nor the mode can allow it."""
+        return approval.is_git or self._may_hide(approval)
 
     def _may_hide(self, approval: Approval) -> bool:
         """Whether a denied command may hide behind an expansion; then only the user can allow it."""

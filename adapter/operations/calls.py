@@ -89,6 +89,8 @@ class CallFunction:
     effect: Effect = "execute"
     runner: str = ""
     """Who performs it, where that is not this program: ``the MCP server 'git'``."""
+    notice: str = ""
+    """Why it is asked about until it was allowed once, whatever its effect; shown to whoever is asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 
 from adapter.formats import FORMATS
+from adapter.prompting.control_tokens import CHAT_TOKENS
 from adapter.reading.bodies.python_calls import read_list
 from adapter.reading.format import Context, Format
 from adapter.reading.json_body import CALL_KEYS, MAX_ATTEMPTS, MAX_OPENING, take_value
@@ -35,25 +36,17 @@ from adapter.values.events import Json
 MARK = "¤"
 NO_TOOLS = ToolSet()
 
-CHAT_TOKENS = (
-    "<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<mask>", "<sop>", "<eop>", "[gMASK]",
-    "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[MODEL_SETTINGS]",
-    "[/MODEL_SETTINGS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
-    "[TOOL_CONTENT]", "[IMG]", "[IMG_BREAK]", "[IMG_END]", "[BEGIN_AUDIO]",
-    "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "<image_soft_token>",
-    "<audio_soft_token>", "<im_patch>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>",
-    "]~!b[", "]~b]", "[e~[", "<tool_output>", "</tool_output>", "</tool_response>", "<eod>",
-)  # fmt: skip
-"""Control tokens of chat templates, beside those that formats name: Llama 2, Mistral's tekken.json, Gemma 3, GLM 4,
-MiniMax, StarCoder. Those written ``<|...|>``, ``<｜...｜>``, ``<...|>`` or ``<SPECIAL_1>`` are known by their shape."""
-
 _SHAPES = {
     "<": (
         r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax", r"tools>\s*[\[{]",
-        r"invoke(?!\w)", r"/?seed:\w", r"(?:special_|extra_id_|unused|reserved_)\d",
+        r"invoke(?!\w)", r"/?seed:\w", r"/?longcat_\w", r"tokens_unused_\d",
+        r"(?:special_|extra_id_|unused|reserved_)\d",
     ),
     "[": (r"calling tool:",),
-    ">": (r">>[ \t]*[\w.:/-]+\n\{",),
+    ">": (
+        r">>[ \t]*[\w.:/-]+\n\{",
+        r">(?-i:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE)<<",
+    ),
     "`": (r"(?<=```)tool_(?:code|output)",),
     "✿": (r"(?:function|args|result|return)✿",),
     "｜": (r"(?:ds|gc)ml｜",),

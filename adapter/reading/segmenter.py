@@ -6,7 +6,7 @@ body readers through their tables. Where a call may stand is decided here:
 - at a format's marker, unless it is quoted in inline code or a code fence;
 - as bare or fenced JSON that begins a line, when nothing but calls follows it
   until the end of the message: until then it is held, and given back as text;
-- never in reasoning, unless reasoning never closes and the call is its end
+- never in reasoning, unless reasoning never closes and the call is its end, of a tool that only reads
   (Qwen3.5 forgets ``</think>`` before a call).
 """
 
@@ -366,7 +366,13 @@ class Segmenter:
         )
         events = [*inner.feed(text), *inner.close(None)]
         alone = all(isinstance(event, ToolCall | Markup | ToolCallProgress) for event in events)
-        return events if alone and any(isinstance(event, ToolCall) for event in events) else []
+        calls = [event for event in events if isinstance(event, ToolCall)]
+        return events if alone and calls and all(map(self._only_reads, calls)) else []
+
+    def _only_reads(self, call: ToolCall) -> bool:
+        """Whether what is called changes nothing, as far as its tool is known: that it was meant is a guess."""
+        tool = self._context.tools.match(call.name)
+        return tool is None or tool.effect == "read"
 
     def _add_reasoning(self, text: str) -> None:
         self._line.add(text)

@@ -14,6 +14,12 @@ MAX_REPEATS = 20_000
 """Product of nested ``{n,m}``. The regex package unrolls them while compiling, where no
 timeout applies: ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
 
+MAX_CAPTURING = 20
+"""Groups of a pattern that refers back to what they took. The regex package keeps each repetition of each group: with
+nine around one another a line of 3 MB took 700 MB."""
+MAX_CAPTURED = 100_000
+"""Characters of a text that such a pattern is tried on."""
+
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
@@ -25,10 +31,52 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
         raise ToolError(f"the pattern has {len(pattern)} characters; at most {MAX_PATTERN} are possible")
     if _repeats(pattern) > MAX_REPEATS:
         raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts or * and +")
+    if _CALLS.search(pattern):
+        raise ToolError(
+            f"{pattern!r} calls itself or a group, (?R) or (?1), which is not possible here; "
+            "write the group out as often as it is nested"
+        )
+    flags = regex.IGNORECASE if ignore_case else 0
     try:
-        return regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+        compiled = regex.compile(pattern, flags)
+        if compiled.groups and _may_forget(pattern):
+            return regex.compile(_without_captures(pattern), flags)
     except (regex.error, OverflowError, RecursionError) as error:
         raise ToolError(_explanation(pattern, error)) from None
+    if compiled.groups > MAX_CAPTURING:
+        raise ToolError(
+            f"the pattern refers back to groups and has {compiled.groups}; at most {MAX_CAPTURING} are possible then. "
+            "Write (?:...) for those that nothing refers to"
+        )
+    return compiled
+
+
+def searched(pattern: regex.Pattern[str], text: str) -> str:
+    """As much of ``text`` as the pattern is tried on: all, unless it keeps what its groups took."""
+    return text[:MAX_CAPTURED] if pattern.groups else text
+
+
+_CALLS = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
+"""Recursion and calls of groups. They take hundreds of megabytes within any time limit."""
+_REFERS = re.compile(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
+"""What needs the groups, or spells patterns otherwise (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
+_OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
+
+
+def _may_forget(pattern: str) -> bool:
+    """Whether nothing in it depends on what a group took."""
+    return not _REFERS.search(pattern)
+
+
+def _without_captures(pattern: str) -> str:
+    """The same pattern, whose groups keep nothing: what they took is never asked for here."""
+    written, position = [], 0
+    while position < len(pattern):
+        opening = _OPENS.match(pattern, position)
+        token = opening or _TOKEN.match(pattern, position)
+        written.append("(?:" if opening else pattern[position : token.end()] if token else pattern[position])
+        position = token.end() if token else position + 1
+    return "".join(written)
 
 
 # What means something else in a whole text than in each of its lines: ends of the text,
@@ -44,6 +92,10 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
     (and perhaps elsewhere). None when it cannot be known to."""
     if _NEEDS_LINES.search(pattern):
         return None
+    if regex.compile(pattern).groups:
+        if not _may_forget(pattern):
+            return None
+        pattern = _without_captures(pattern)
     return regex.compile(pattern, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
 
 

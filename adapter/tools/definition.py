@@ -68,6 +68,8 @@ class Tool:
     """What a tool of the user's runs; see `adapter.tools.functions`."""
     runner: str = ""
     """Of such a tool: who performs it, where that is not this program."""
+    notice: str = ""
+    """Of such a tool: why it is asked about until it was allowed once, whatever it says that it does."""
     label: str = ""
     """The argument in which the model says what the call is for: shown to whoever approves it."""
     polls: bool = False

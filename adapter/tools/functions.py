@@ -89,9 +89,9 @@ def tool(
     return _bound(made)
 
 
-def performed_by(runner: str, made: Tool) -> Tool:
-    """``made``, whose function only asks ``runner`` to do it: ``the MCP server 'git'``."""
-    return _bound(replace(made, runner=runner))
+def performed_by(runner: str, made: Tool, notice: str = "") -> Tool:
+    """``made``, whose function only asks ``runner`` to do it: ``the MCP server 'git'``. ``notice``: see `Tool`."""
+    return _bound(replace(made, runner=runner, notice=notice))
 
 
 def _bound(made: Tool) -> Tool:
@@ -103,7 +103,9 @@ def _bound(made: Tool) -> Tool:
     def checked(arguments: JsonObject) -> Arguments:
         call = validate(arguments)
         assert isinstance(call, FunctionCall)
-        return FunctionCall(replace(call.call, name=made.name, effect=made.effect, runner=made.runner))
+        return FunctionCall(
+            replace(call.call, name=made.name, effect=made.effect, runner=made.runner, notice=made.notice)
+        )
 
     return replace(made, validate=checked)
 

@@ -1,25 +1,39 @@
 """What came from outside a recorded conversation, given again from the record.
 
-Nothing is asked of any server, of a person, of a sub-agent or of a function of the user's: what these gave is in
-the record, with the files that they changed.
+Nothing is asked of any server, of a person, of a sub-agent or of a function of the user's, and no program is run: what
+these gave is in the record, with the files that they changed. A transcript is data, from whoever wrote it: programs
+run again only when the user says so (`Commands`), by the user's rules.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapter.conversation.session import Message
 from adapter.dialects import Dialect, get_dialect
-from adapter.operations import AgentReport, Question, RunAgent, SearchHit, SearchWeb
-from adapter.operations.approval import Approval, Decision
+from adapter.operations import (
+    AgentReport,
+    KillCommand,
+    Operation,
+    Outcome,
+    Question,
+    ReadCommandOutput,
+    RunAgent,
+    RunCommand,
+    RunProgram,
+    SearchHit,
+    SearchWeb,
+    StartCommand,
+)
+from adapter.operations.approval import Approval, Approver, Decision, Rule
 from adapter.operations.capabilities import Capability
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.functions import tool
 from adapter.tools.shapes import as_object
-from adapter.transcripts.recording import Recording, is_outside, restore
+from adapter.transcripts.recording import Recording, is_outside, place_in, restore
 from adapter.transcripts.transcript import (
     ApprovalLine,
     EndLine,
@@ -36,9 +50,24 @@ from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
 from adapter.values.turn import HasCalls
 from adapter.workspace import Workspace
+from adapter.workspace.answers import failed
+from adapter.workspace.approvals import Approvals, policy_of
+from adapter.workspace.changes.planned import Plan
 from adapter.workspace.hosted.host import Host, WebAccess
 from adapter.workspace.processes.clock import Clock
 from adapter.workspace.workspace import READ_ONLY
+
+PROGRAMS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Run the recorded programs again, each when ``mode`` and ``rules``, the user's and not the transcript's, allow it
+    or ``ask`` does; in a sandbox, or not at all."""
+
+    mode: str = "ask"
+    rules: tuple[Rule, ...] = ()
+    ask: Approver | None = None
 
 
 class RecordedChat:
@@ -130,18 +159,20 @@ class Record:
             return self._as_result(line)
 
     def _as_result(self, line: ResultLine | InnerLine) -> ToolResult:
+        self.put_changes(line)
+        error = None if line.ok else line.content.removeprefix("tool_error: ")
+        return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
+
+    def put_changes(self, line: ResultLine | InnerLine) -> None:
+        """Have the files that ``line`` says were changed from outside as they were then."""
         # Calls of a batch end in another order each time, and one may have seen what another had half written:
         # what was recorded last stays.
         place = self._places[id(line)]
         changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= place}
         self._last_change |= dict.fromkeys(changed, place)
         restore({name: file for name, file in changed.items() if file is not None}, self._root)
-        for name in (name for name, file in changed.items() if file is None):
-            path = self._root / name
-            if path.resolve().is_relative_to(self._root.resolve()):
-                path.unlink(missing_ok=True)
-        error = None if line.ok else line.content.removeprefix("tool_error: ")
-        return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
+        for path in (place_in(self._root, name) for name, file in changed.items() if file is None):
+            path.unlink(missing_ok=True)
 
 
 class RecordedWorkspace(Workspace):
@@ -149,6 +180,13 @@ class RecordedWorkspace(Workspace):
 
     record: Record
     own: frozenset[str] = frozenset()
+    programs: Approvals | None = None
+    """What allows programs to be run again; None: they never are."""
+
+    def run_programs(self, commands: Commands) -> None:
+        """Have programs run again. Raises UsageError for a rule about no tool of this session."""
+        policy = policy_of(commands.mode, commands.rules, self.known_tools, frozenset())
+        self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
     def continue_as(self, header: Header) -> None:
         """What a sub-agent has of the session that it is a part of."""
@@ -163,10 +201,14 @@ class RecordedWorkspace(Workspace):
         results = []
         for call in turn.calls:
             questions, line = self.record.next_result()
-            if line is not None and self._outside(call.name, call.arguments) is not None:
+            if self._outside(call.name, call.arguments) is None:
+                result = self.run(call.name, call.arguments)
+                if line is not None:
+                    self.record.put_changes(line)
+            elif line is not None:
                 result = self.record.given(questions, line)
             else:
-                result = self.run(call.name, call.arguments)
+                result = failed(call.name, ToolError(_unrecorded(call.name)))
             results.append(replace(result, call_id=call.id))
         return results
 
@@ -181,11 +223,27 @@ class RecordedWorkspace(Workspace):
 
     def _outside(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
         """The tool of this call, if what it gives comes from the record."""
+        tool, operation = self.tools.match(name), None
         try:
-            tool = self.tools.match(name) or self._resolved_call(name, arguments).tool
+            invocation = self._resolved_call(name, arguments)
+            tool = tool or invocation.tool
+            operation = invocation.validated and invocation.validated.operation()
         except ToolError:
-            return None
-        return tool if is_outside(tool, self.own) else None
+            pass
+        is_given = is_outside(tool, self.own) or (self.programs is None and isinstance(operation, PROGRAMS))
+        return tool if is_given else None
+
+    def _commit(self, name: str, planned: Plan, approval: Approval) -> Outcome:
+        self._check_program(approval.operation, approval)
+        return super()._commit(name, planned, approval)
+
+    def _check_program(self, operation: Operation, approval: Approval) -> None:
+        """Raises ToolError for a program that the user, here and now, has not allowed."""
+        if not isinstance(operation, PROGRAMS):
+            return
+        if self.programs is None:
+            raise ToolError(_unrecorded(approval.tool))
+        self.programs.require(approval, None)
 
 
 def dialect_of(header: Header) -> Dialect:

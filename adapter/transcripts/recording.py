@@ -13,14 +13,16 @@ from adapter.conversation.session import Done, Query, Run
 from adapter.dialects import get_dialect
 from adapter.operations.approval import Approval, Approver, Decision, decided
 from adapter.operations.capabilities import Capability
+from adapter.text.visible import visible
 from adapter.tools.definition import Tool, ToolSet
 from adapter.transcripts.transcript import Changed, Header, OwnTool, Recorder, StoredFile
 from adapter.upstream.transport import Chunk
-from adapter.values.errors import UsageError
+from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import ToolResult
 from adapter.values.turn import Turn
 from adapter.workspace import Workspace
 from adapter.workspace.hosted.host import HostEvent, InnerCall
+from adapter.workspace.paths.names import check_path
 
 MAX_FILES = 500
 """Of the workspace that a transcript holds."""
@@ -48,14 +50,28 @@ def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path 
 
 
 def restore(files: dict[str, StoredFile], root: Path) -> None:
-    """Write the files of a snapshot below an empty ``root``."""
+    """Write the files of a snapshot below ``root``. Raises UsageError for a name or a content that none can have."""
     for name, stored in files.items():
-        path = root / name
-        if not path.resolve().is_relative_to(root.resolve()):
-            raise UsageError(f"the transcript's file {name!r} lies outside its workspace; it was not written")
+        path = place_in(root, name)
+        try:
+            content = _content(stored)
+        except ValueError as error:
+            raise UsageError(f"the transcript's file {visible(name)!r} is no base64: {error}") from error
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_content(stored))
-        path.chmod(stored.mode)
+        path.write_bytes(content)
+        path.chmod(stored.mode & 0o777)
+
+
+def place_in(root: Path, name: str) -> Path:
+    """Where the file ``name`` of a transcript is. Raises UsageError for what is no name, or outside of ``root``."""
+    try:
+        check_path(name)
+    except ToolError as error:
+        raise UsageError(f"the transcript names a file {visible(name)!r}: {error}") from error
+    path = root / name
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"the transcript's file {visible(name)!r} lies outside its workspace; it was not written")
+    return path
 
 
 def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
@@ -106,6 +122,11 @@ def own_tools(workspace: Workspace) -> list[Tool]:
     ]
 
 
+def _changes_unseen(tool: Tool, own: Container[str]) -> bool:
+    """Whether files that it changes have to be recorded: a replay does not make it change them again."""
+    return tool.needs == "agents" or tool.name in own or tool.effect == "execute"
+
+
 class Recording:
     """Observes an agent and records it; `begin` must be called before the agent runs.
 
@@ -129,7 +150,7 @@ class Recording:
         own = own_tools(workspace)
         self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
         self._files = snapshot(self._root, self._cleaned, self._file)
-        self._watches = any(tool.needs == "agents" or tool.name in self._own for tool in workspace.tools.values())
+        self._watches = any(_changes_unseen(tool, self._own) for tool in workspace.tools.values())
         self._recorder.header(
             Header(
                 task=task,
@@ -175,8 +196,11 @@ class Recording:
         if isinstance(event, InnerCall):
             with self._writing:
                 changed, asked = self._changed(), self._asked.taken()
-                if is_outside(self._tools.match(event.result.name), self._own):
-                    self._recorder.inner(event.arguments, event.result, changed, asked)
+                tool = self._tools.match(event.result.name)
+                # Another call of a batch may be writing meanwhile, and writes again when it is replayed.
+                is_its = tool is not None and not event.result.denied and _changes_unseen(tool, self._own)
+                if is_outside(tool, self._own) or (tool is not None and tool.effect == "execute"):
+                    self._recorder.inner(event.arguments, event.result, changed if is_its else ({}, ""), asked)
 
     def _changed(self) -> Changed:
         """The files that are not as they were when this was asked last."""
@@ -204,9 +228,11 @@ class Recording:
                 self._changed()
             case ToolResult():
                 changed = self._changed()
-                is_given = is_outside(self._tools.match(happening.name), self._own)
+                tool = self._tools.match(happening.name)
+                # What changes while a tool only reads, a command in the background has changed.
+                is_kept = tool is not None and (_changes_unseen(tool, self._own) or tool.effect == "read")
                 self._asked.taken()
-                self._recorder.result(happening, changed if is_given else ({}, ""))
+                self._recorder.result(happening, changed if is_kept else ({}, ""))
             case Done():
                 self._recorder.end(happening, workspace_hash(self._root, self._cleaned, self._file))
             case _:

@@ -17,7 +17,7 @@ from adapter.conversation.session import Limits
 from adapter.operations.approval import Rule
 from adapter.transcripts.differences import first_difference
 from adapter.transcripts.exchanges import difference
-from adapter.transcripts.recorded import Record, RecordedChat, RecordedWorkspace, dialect_of, host_of
+from adapter.transcripts.recorded import Commands, Record, RecordedChat, RecordedWorkspace, dialect_of, host_of
 from adapter.transcripts.recording import Recording, restore
 from adapter.transcripts.transcript import (
     InnerLine,
@@ -44,8 +44,8 @@ class Replay:
         return not self.difference
 
 
-def replay_file(path: Path) -> Replay:
-    """Run the transcript, or the exchanges, in ``path`` again.
+def replay_file(path: Path, commands: Commands | None = None) -> Replay:
+    """Run the transcript, or the exchanges, in ``path`` again; its programs only with ``commands``.
 
     A file that cannot be read or run is a difference, not an exception.
     """
@@ -53,7 +53,7 @@ def replay_file(path: Path) -> Replay:
         text = path.read_text(encoding="utf-8")
         if holds_exchanges(text):
             return replay_exchanges(read_exchanges(text, path.name), path.stem)
-        return replay(Transcript.from_text(text, path.name), path.stem)
+        return replay(Transcript.from_text(text, path.name), path.stem, commands)
     except (UsageError, OSError, UnicodeDecodeError) as error:
         return Replay(path.stem, 0, 0, 0, f"cannot be replayed: {error}")
 
@@ -64,15 +64,17 @@ def replay_exchanges(exchanges: Sequence[Exchange], name: str) -> Replay:
     return Replay(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
 
 
-def update_file(path: Path) -> None:
+def update_file(path: Path, commands: Commands | None = None) -> None:
     """Write into a transcript what its recorded text gives today. Raises UsageError when it cannot be read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
-    path.write_text(replace(transcript, lines=run_again(transcript).lines).to_text(), encoding="utf-8", newline="\n")
+    path.write_text(
+        replace(transcript, lines=run_again(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"
+    )
 
 
-def replay(transcript: Transcript, name: str = "transcript") -> Replay:
+def replay(transcript: Transcript, name: str = "transcript", commands: Commands | None = None) -> Replay:
     """Run ``transcript`` again and compare."""
-    again = run_again(transcript)
+    again = run_again(transcript, commands)
     counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
     difference = first_difference(transcript, again)
     if difference:
@@ -81,8 +83,9 @@ def replay(transcript: Transcript, name: str = "transcript") -> Replay:
     return Replay(name, counts[0], counts[1], counts[2], difference)
 
 
-def run_again(transcript: Transcript) -> Transcript:
-    """The transcript that the recorded text gives today."""
+def run_again(transcript: Transcript, commands: Commands | None = None) -> Transcript:
+    """The transcript that the recorded text gives today. Raises UsageError where ``commands`` need a sandbox and there
+    is none."""
     header = transcript.header
     written: list[str] = []
     recorder = Recorder(written.append, secrets=None)
@@ -103,9 +106,12 @@ def run_again(transcript: Transcript) -> Transcript:
             host=host_of(header, Path(folder), recording),
             edits=header.edits,
             encoding=header.encoding,
+            sandbox="none" if commands is None else "require",
         )
         workspace.record, workspace.own = record, frozenset(tool.name for tool in header.own_tools)
         workspace.continue_as(header)
+        if commands is not None:
+            workspace.run_programs(commands)
         agent = Agent(
             workspace,
             RecordedChat(transcript),

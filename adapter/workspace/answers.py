@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 
 from adapter.operations import (
     BatchResults,
@@ -15,6 +16,7 @@ from adapter.operations import (
     Written,
 )
 from adapter.text.truncate import truncate, with_notes
+from adapter.text.visible import encodable
 from adapter.tools.calls import Invocation
 from adapter.tools.definition import Arguments
 from adapter.values.errors import DeniedError, ToolError
@@ -41,6 +43,28 @@ def answered(invocation: Invocation, call: Arguments, outcome: Outcome, told: st
         images=_images(outcome),
         ends=isinstance(outcome, Finished),
     )
+
+
+def writable_result(result: ToolResult) -> ToolResult:
+    """``result`` as it can be written anywhere: what is no text (a lone surrogate, from a call, a file's name or a
+    function) is replaced by U+FFFD. The one place for this: every result of a workspace comes through here."""
+
+    def changed(value: Json) -> Json:
+        match value:
+            case str():
+                return encodable(value)
+            case list() | tuple():
+                return [changed(item) for item in value]
+            case dict():
+                return {changed(key) if isinstance(key, str) else key: changed(item) for key, item in value.items()}
+        return value
+
+    fields = ("name", "content", "error", "data", "diff", "user_message")
+    found = {name: changed(value) for name in fields if (value := getattr(result, name))}
+    notes = tuple(map(encodable, result.notes))
+    if notes == result.notes and all(getattr(result, name) == value for name, value in found.items()):
+        return result
+    return replace(result, notes=notes, **found)
 
 
 def failed(name: str, error: ToolError) -> ToolResult:

@@ -10,12 +10,14 @@ from rapidfuzz import fuzz, process
 
 from adapter.dialects.foreign import acting_tools
 from adapter.operations import (
+    Copy,
     DeleteMemory,
     Effect,
     FileEdit,
     Finished,
     GrepHits,
     Listing,
+    Move,
     Operation,
     Outcome,
     PatchFiles,
@@ -31,6 +33,7 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import DeniedError, UsageError
 from adapter.workspace.changes.planned import Plan
 from adapter.workspace.paths.gate import Root
+from adapter.workspace.paths.repositories import holds_repository, is_git_data
 from adapter.workspace.processes import confined
 from adapter.workspace.processes.clock import Clock
 from adapter.workspace.processes.sandbox import Confinement
@@ -94,8 +97,19 @@ class Approvals:
             command=command if isinstance(command, str) else None,
             cwd="/".join((*self.above, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
+            is_git=effect in ("write", "delete") and self._is_git(operation, paths),
             sandbox=confined.before(operation, self.confinement),
         )
+
+    def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:
+        """Whether git's own data changes, or would be where it is not yet."""
+        top = self.root.path
+        if any(is_git_data(top, path.split("/")) for path in paths):
+            return True
+        if isinstance(operation, Move | Copy):
+            with self.root.locate(operation.source, follow=False, parents="imagine") as place:
+                return place.is_directory and holds_repository("/".join((top, *place.parts)))
+        return False
 
     def _resolved(self, operation: Operation) -> Iterator[str]:
         """The paths that rules are about: each name that the operation gives, and where links lead from it."""
@@ -130,7 +144,7 @@ class Approvals:
             if self.policy.verdict(approval)[0] == "allow":
                 return None  # remembered while this was waiting for its turn
             decision = decided(self.ask(approval))
-            if decision.allowed and decision.remember:
+            if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
         if not decision.allowed:
             reason, instead = "", "do not try it again, ask the user what to do instead"

@@ -120,7 +120,7 @@ def _plan_program(desk: Desk, operation: Program) -> Plan:
         case KillCommand():
             return Plan(f"end {visible(operation.id)}", lambda: desk.commands.kill(operation))
         case RunProgram():
-            argv = programs.prepare(root, operation)
+            argv = programs.prepare(root, operation, desk.confinement)
             summary = f"run {visible(shlex.join(argv))}"
             return Plan(summary, lambda: programs.run_program(root, operation, argv, desk.echo, desk.confinement))
         case _:

@@ -30,7 +30,7 @@ from adapter.tools.shapes import as_object
 from adapter.values.errors import FormatError, ToolError, UsageError
 from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.values.turn import HasCalls
-from adapter.workspace.answers import answered, changed_by_user, failed
+from adapter.workspace.answers import answered, changed_by_user, failed, writable_result
 from adapter.workspace.approvals import Approvals, as_decided, policy_of
 from adapter.workspace.batches import run_as_one
 from adapter.workspace.changes.encodings import encoding_named
@@ -41,7 +41,7 @@ from adapter.workspace.files.exactness import chosen_edits
 from adapter.workspace.hosted.host import Host
 from adapter.workspace.hosted.session import Hosted
 from adapter.workspace.offered import chosen, joined, offered
-from adapter.workspace.paths.faults import explained
+from adapter.workspace.paths.faults import explained, in_memory
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.plans import plan
 from adapter.workspace.processes import confined
@@ -178,9 +178,11 @@ class Workspace:
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Clock | None) -> ToolResult:
         """`run`, for code that has only the time of ``clock``: nothing is begun when it is up."""
         try:
-            return self._perform(self._resolved_call(name, arguments), clock)
+            with in_memory(name):
+                return writable_result(self._perform(self._resolved_call(name, arguments), clock))
         except ToolError as error:
-            return replace(failed(name, error), data=self._failure(name, arguments, error), sandbox=error.sandbox)
+            result = replace(failed(name, error), data=self._failure(name, arguments, error), sandbox=error.sandbox)
+            return writable_result(result)
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """One result per call of ``turn``, in the same order, with the call's id.
@@ -195,7 +197,8 @@ class Workspace:
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """What ``run`` would do, and its diff, without doing it or asking anybody; not ``ok`` when it would fail."""
         try:
-            _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
+            with in_memory(name):
+                _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
             return failed(name, error)
@@ -216,12 +219,12 @@ class Workspace:
     def do(self, operation: Operation) -> Outcome:
         """Perform an operation for the program itself, with the approval it needs. Raises ToolError when it fails."""
         kind = type(operation).__name__
-        with explained(f"{kind} was not done"):
+        with explained(f"{kind} was not done"), in_memory(kind):
             planned = plan(self._desk, operation, self._hosted)
             approvals = self._approvals.needed(kind, operation, planned, self.tools)
         for approval in approvals:
             planned = as_decided(planned, self._approvals.require(approval, None))
-        with explained(f"{kind} was not completed"):
+        with explained(f"{kind} was not completed"), in_memory(kind):
             return planned.commit()
 
     def operation_of(self, name: str, arguments: JsonObject) -> Operation | None:
@@ -236,7 +239,7 @@ class Workspace:
         """The outcome of an operation that only reads, for the program itself. Raises ToolError when it fails."""
         if effect_of(operation) != "read":
             raise UsageError(f"{type(operation).__name__} changes things: it needs a tool call and approval")
-        with explained("it could not be read"):
+        with explained("it could not be read"), in_memory(type(operation).__name__):
             return plan(self._desk, operation, self._hosted).commit()
 
     def part(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
@@ -291,6 +294,7 @@ class Workspace:
             hidden=kept_from(("read",)),
             frozen=kept_from(("write", "delete")),
             own=root.hidden,
+            session=root.path.removesuffix("".join(f"/{part}" for part in above)) or "/",
         )
 
     def _offered(self) -> ToolSet:

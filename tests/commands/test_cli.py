@@ -109,6 +109,7 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["parse", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["prompt", "--dialect", "blaed"], 2, "did you mean 'blade'"),
         (["replay", "/does/not/exist"], 2, "no transcript at"),
+        (["replay", "--approve", "yolo"], 2, "give --run-commands, too"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
@@ -385,3 +386,26 @@ def test_prompt_tells_its_tokens(random_gguf):
     assert found, counted.stderr
     more = adapter("prompt", "--tokens", "--model", random_gguf, "--style", "full").stderr
     assert int(more.split()[0]) > int(found[1])
+
+
+def test_a_tools_file_of_the_folder_is_used_once_it_is_trusted(model, tmp_path):
+    """It defines programs: without a terminal it is refused, and allowed it is for this content alone."""
+    tool = {"name": "Greet", "description": "Greet.", "executable": "echo", "argumentTemplate": [["hello"]]}
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps([tool]), encoding="utf-8")
+    (tmp_path / "w").mkdir()
+    words = ("run", "Greet", "-w", tmp_path / "w", "--base-url", model.url, "--dialect", "promptly")
+
+    def run(*more):
+        model.on(CHAT, answer("Done."))
+        return adapter(*words, *more, cwd=tmp_path)
+
+    refused = run("--approve", "yolo")
+    assert refused.returncode == 2
+    assert "Greet: runs echo" in refused.stderr
+    assert "--trust-tools" in refused.stderr
+    assert run("--trust-tools").returncode == 0
+    assert run().returncode == 0
+    file.write_text(json.dumps([tool | {"executable": "rm"}]), encoding="utf-8")
+    assert run().returncode == 2
+    assert adapter("prompt", "--dialect", "promptly", cwd=tmp_path).returncode == 0

@@ -170,3 +170,20 @@ def test_half_a_surrogate_pair_neither_ends_the_conversation_nor_reaches_the_ser
     session.ran(results(step, "\ud800"))
     assert "\ud83d\ude00".encode("utf-16-le", "surrogatepass").decode("utf-16-le") in str(session.messages[2])
     assert str(session.messages).encode()
+
+
+def test_the_calls_of_one_answer_are_bounded():
+    """The first are run; the model is told that the others were not, and what it wrote is kept as it is."""
+    format = get_format("hermes")
+    tools = ToolSet([{"name": "look", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
+    session = Session("system", format, tools, Limits(calls=5))
+    session.start("task")
+    text = format.encode_calls([("look", {"n": n}) for n in range(2_000)])
+    step = session.answered(parse(text, tools, "hermes"))
+    assert isinstance(step, Run)
+    assert [call.arguments["n"] for call in step.calls] == [0, 1, 2, 3, 4]
+    query = session.ran([ToolResult("look", True, "seen", call_id=call.id) for call in step.calls])
+    assert isinstance(query, Query)
+    told = str(query.messages[-1]["content"])
+    assert told.count("seen") == 5
+    assert "the answer has 2,000 calls, and only the first 5 were run" in told

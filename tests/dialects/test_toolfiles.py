@@ -31,11 +31,12 @@ def test_what_is_not_installed_is_offered_nowhere(tmp_path, monkeypatch, is_inst
         (tmp_path / "bin" / "tree").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w").mkdir()
+    monkeypatch.chdir(tmp_path / "w")
     prompt = system_prompt("promptly")
     assert ("ShowFileTree" in prompt) is is_installed
     assert CliRunner().invoke(app, ["prompt", "--dialect", "promptly"]).stdout == prompt
-    with Workspace(tmp_path, "promptly", "yolo", sandbox="none") as workspace:
+    with Workspace(tmp_path / "w", "promptly", "yolo", sandbox="none") as workspace:
         assert ("ShowFileTree" in workspace.tools) is is_installed
         result = workspace.run("ShowFileTree", {"path": "."})
     assert result.ok is is_installed

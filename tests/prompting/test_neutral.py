@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from adapter.formats import FORMATS, get_format
 from adapter.formats.parser import Parser, parse
-from adapter.prompting.neutral import CHAT_TOKENS, MARK, Restoring, in_strings, neutralise, restore
+from adapter.prompting.control_tokens import CHAT_TOKENS
+from adapter.prompting.neutral import MARK, Restoring, in_strings, neutralise, restore
 from adapter.reading.tables import tables_for
 from adapter.tools.definition import ToolSet
 from tests.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup
@@ -39,6 +40,8 @@ ORDINARY = [
     "usage: prog [options] [args] FILE... <filename>\nAction: none\nObservation: it rains\n",
     "if (a[i] < b && c > d) { return x ? [1, 2] : {}; }\n[1, 2].map(f)\n[x for x in y]\n",
     "‹guillemets› «and» ¤ 5 ¤ currency",
+    "[prefix] [Middle] [suffix] [bos] <Bos_Token> [args] [img] [unk] <ai> a[|x|] ||= [| 1; 2 |] |] <cls> >>title<<",
+    "｢全角｣ ＜s＞ ［INST］ 【工具】 ＜|im_end|＞ <longcat> longcat_user <seeds:x> <filename> <role>admin</role>\n",
     "<config><function>x</function><parameter>y</parameter><tools>z</tools><result>1</result></config>",
 ]
 

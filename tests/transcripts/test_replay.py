@@ -11,15 +11,18 @@ from adapter.agent.subagents import SubAgents
 from adapter.dialects.promptly import default_entries, make_dialect
 from adapter.dialects.promptly.entries import read_entry
 from adapter.operations import Library, RunAgent, SearchHit
-from adapter.operations.approval import Decision
+from adapter.operations.approval import Decision, Rule
 from adapter.prompting import resources
 from adapter.tools.functions import tool
+from adapter.transcripts.recorded import Commands
 from adapter.transcripts.recording import Recording, restore, snapshot, workspace_hash
 from adapter.transcripts.replay import replay, replay_file, run_again, transcripts_in, update_file
 from adapter.transcripts.transcript import EndLine, InnerLine, Recorder, RequestLine, ResultLine, StoredFile, Transcript
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
 from adapter.workspace.hosted.host import Host, HostEvent
+from adapter.workspace.processes import sandbox
+from adapter.workspace.processes.sandbox import Missing, missing
 from tests.agent.test_subagents import Script, call
 
 SHIPPED = sorted((resources.folder("fixtures") / "transcripts").glob("*.jsonl"))
@@ -400,3 +403,90 @@ def test_changes_that_are_too_many_to_record_are_said(root, monkeypatch):
 
     transcript = recorded(root, "maki", call("grow"), tools=[grow])
     assert "too large to record" in replay(transcript).difference
+
+
+# ------------------------------------------------- commands
+
+
+def run_command(line: str) -> str:
+    return str(call("run_command", command=line, cwd="."))
+
+
+def of_today(transcript: Transcript) -> list[ResultLine]:
+    return [line for line in run_again(transcript).lines if isinstance(line, ResultLine)]
+
+
+def test_commands_come_from_the_record(root, tmp_path):
+    """Their output and the files that they changed; nothing runs, though the transcript says that all is allowed."""
+    outside = tmp_path / "ran"
+    line = f"echo two > a.txt; rm -f b.txt; touch {outside}; echo out-$((6*7))"
+    (root / "b.txt").write_text("b\n")
+    transcript = recorded(root, "blade", run_command(line), call("read_file", path="a.txt"))
+    assert "out-42" in next(one.content for one in transcript.lines if isinstance(one, ResultLine))
+    outside.unlink(missing_ok=True)
+    check(transcript)
+    assert not outside.exists()
+
+
+def test_a_command_without_a_recorded_result_is_not_run(root):
+    """The result says so, and which option would."""
+    transcript = recorded(root, "blade", run_command("echo out-$((6*7))"))
+    bare = Transcript(transcript.header, tuple(one for one in transcript.lines if not isinstance(one, ResultLine)))
+    (result,) = of_today(bare)
+    assert not result.ok
+    assert "does not say" in result.content
+    assert "out-42" not in result.content
+
+
+needs_a_sandbox = pytest.mark.skipif(
+    missing("bwrap") is not None and missing("landlock") is not None, reason="commands run again in a sandbox alone"
+)
+
+
+@needs_a_sandbox
+@pytest.mark.parametrize(
+    ("commands", "runs"),
+    [
+        (Commands(), False),
+        (Commands("yolo"), True),
+        (Commands("plan"), False),
+        (Commands(rules=(Rule.parse("allow", "run_command(cat)"),)), True),
+        (Commands(rules=(Rule.parse("allow", "run_command(ls)"),)), False),
+        (Commands("yolo", (Rule.parse("deny", "run_command(cat)"),)), False),
+        (Commands(ask=lambda approval: approval.command == "cat a.txt"), True),
+        (Commands(ask=lambda approval: False), False),
+    ],
+)
+def test_commands_run_again_by_the_rules_of_whoever_replays(root, commands, runs):
+    """Not by those of the transcript, which allowed it: each question is asked again, of somebody who is there."""
+    transcript = recorded(root, "blade", run_command("cat a.txt"))
+    outcome = replay(transcript, commands=commands)
+    assert outcome.is_equal is runs
+
+
+def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
+    """Where there is none the replay does not begin."""
+    transcript = recorded(root, "blade", run_command("cat a.txt"))
+    monkeypatch.setattr(sandbox, "missing", lambda level: None if level == "none" else Missing("not here", "none"))
+    with pytest.raises(UsageError, match="there is none"):
+        replay(transcript, commands=Commands("yolo"))
+    assert replay(transcript).is_equal
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "message"),
+    [
+        ("a\0b", {"text": "x"}, "NUL"),
+        ("a", {"base64": "x"}, "no base64"),
+        ("", {"text": "x"}, "empty"),
+        ("../a", {"text": "x"}, "outside"),
+    ],
+)
+def test_a_file_that_cannot_be_is_an_error_that_says_so(tmp_path, name, stored, message):
+    """Names with NUL, contents that are none: reported for that transcript, and the others still run."""
+    header = {"kind": "header", "task": "t", "system": "", "dialect": "blade", "format": "hermes", "tools": []}
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({**header, "files": {name: stored}}))
+    difference = replay_file(file).difference
+    assert difference.startswith("cannot be replayed")
+    assert message in difference

@@ -19,7 +19,7 @@ import regex
 
 from adapter.operations import Grep, GrepHit, GrepHits
 from adapter.text.lines import line_texts, to_lf
-from adapter.text.patterns import compile_for_text, compile_pattern, required_texts
+from adapter.text.patterns import compile_for_text, compile_pattern, required_texts, searched
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
 from adapter.workspace.changes.documents import PROBE_BYTES, decode, is_binary
@@ -241,7 +241,7 @@ class _Search:
 
     def _fits(self, line: str, shown: str) -> bool:
         try:
-            return self._pattern.search(line, timeout=PATTERN_SECONDS) is not None
+            return self._pattern.search(searched(self._pattern, line), timeout=PATTERN_SECONDS) is not None
         except TimeoutError:
             raise ToolError(
                 f"the pattern took too long on a line of {shown}; avoid nested repeats such as (a+)+"

@@ -48,3 +48,12 @@ def explained(consequence: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise explain(error, consequence) from error
+
+
+@contextmanager
+def in_memory(what: str) -> Iterator[None]:
+    """Turns it into a ToolError that the body needed more memory, or a deeper stack, than there is."""
+    try:
+        yield
+    except (MemoryError, RecursionError) as error:
+        raise ToolError(f"{what} needed more memory than there is and was given up. Ask for less at a time") from error

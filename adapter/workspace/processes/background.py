@@ -14,7 +14,7 @@ from adapter.operations import (
     ReadCommandOutput,
     StartCommand,
 )
-from adapter.text.patterns import compile_pattern
+from adapter.text.patterns import compile_pattern, searched
 from adapter.values.errors import ToolError
 from adapter.workspace.paths.faults import explained
 from adapter.workspace.paths.gate import Root
@@ -114,7 +114,7 @@ class BackgroundCommands:
                     "".join(
                         line
                         for line in text.splitlines(keepends=True)
-                        if wanted.search(line, timeout=_FILTER_TIMEOUT_S)
+                        if wanted.search(searched(wanted, line), timeout=_FILTER_TIMEOUT_S)
                     )
                     for text in texts
                 ]

@@ -32,10 +32,10 @@ from adapter.workspace.processes.slicing import LogSlice
 _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
 
-def prepare(root: Root, operation: RunProgram) -> list[str]:
+def prepare(root: Root, operation: RunProgram, confinement: Confinement = UNCONFINED) -> list[str]:
     """The program and its arguments as they will be run. Raises ToolError for a path outside the
     workspace or of a device, pipe or socket, a value that no program can take, and a program that is not there."""
-    return [_found(root, operation.program), *(_argument(root, word) for word in operation.arguments)]
+    return [_found(root, operation.program, confinement), *(_argument(root, word) for word in operation.arguments)]
 
 
 def run_program(
@@ -46,7 +46,7 @@ def run_program(
     confinement: Confinement = UNCONFINED,
 ) -> ProgramOutput:
     """Run ``argv``, which `prepare` gave for ``operation`` and somebody may have approved since."""
-    if prepare(root, operation) != argv:
+    if prepare(root, operation, confinement) != argv:
         raise ToolError("a path changed what it leads to before the program was started; nothing was run. Try again")
     kept: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
     sink = _echoed(kept.add, echo) if operation.echo and echo is not None else kept.add
@@ -67,13 +67,13 @@ def run_program(
     )
 
 
-def _found(root: Root, program: str) -> str:
-    """Where the program is. Names are sought in the absolute directories of PATH; paths start at the root."""
+def _found(root: Root, program: str, confinement: Confinement) -> str:
+    """Where the program is. Names are sought where no tool could have put one; paths start at the root."""
     if "/" in program and not program.startswith("/"):
         with root.locate(program) as place:
             require_existing(place)
             return _below_root(place.parts)
-    found = find_program(program)
+    found = find_program(program, confinement.search_path)
     if found is None:
         raise ToolError(
             f"the program {visible(program)!r} of this tool is not installed here; nothing was run. "

@@ -28,6 +28,7 @@ from adapter.operations.approval import NO_SANDBOX
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace.paths.place import OPEN_DIRECTORY
+from adapter.workspace.paths.repositories import git_folder, is_repository, named_by_git
 from adapter.workspace.processes import bubblewrap, landlock
 from adapter.workspace.processes.bubblewrap import MAX_HIDDEN, View, wrapped
 from adapter.workspace.processes.command import Command, Job
@@ -39,6 +40,7 @@ from adapter.workspace.processes.toolchains import (
     is_below,
     passes_through,
     public_folders,
+    search_path,
     secret_paths,
     system_folders,
     tool_folders,
@@ -54,6 +56,8 @@ MAX_REPOSITORIES = 1_000
 """Entries of the workspace that are looked at for a repository of their own."""
 PROBE_TIMEOUT_S = 10.0
 """For the trial of a sandbox."""
+NOT_FOUND = 127
+"""With what a shell ends for a command that it did not find."""
 _REFUSED = re.compile(
     "Permission denied|Read-only file system|Operation not permitted|No such file or directory|name resolution"
     "|resolve host|[Nn]etwork is unreachable|EAI_AGAIN|ENOTFOUND|EACCES|EROFS|EPERM"
@@ -169,9 +173,10 @@ class Confinement:
         hidden: IsDenied | None = None,
         frozen: IsDenied | None = None,
         own: str | None = None,
+        session: str | None = None,
     ) -> None:
         """``hidden``, ``frozen``: what commands are not to see, or not to change, as far as the level can keep it.
-        ``own``: a folder of ours in the workspace.
+        ``own``: a folder of ours in the workspace. ``session``: the session's workspace, where this is a part of it.
 
         Raises UsageError when the level that ``settings`` ask for is not available.
         """
@@ -179,6 +184,7 @@ class Confinement:
         self._level = level or (None if settings.level == "auto" else choose(settings.level))
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
+        self.search_path, self._left_out = search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._given = {"read": self._real(settings.read), "write": self._real(settings.write)}
 
@@ -227,17 +233,23 @@ class Confinement:
     def job(self, argv: Sequence[str], cwd: Sequence[str]) -> Job:
         """``argv`` as it will be run in the directory ``cwd`` of the workspace. Raises ToolError."""
         if self.level == "none":
-            return Job(argv)
+            return Job(argv, {"PATH": self.search_path})
         if self.level == "bwrap":
             return self._in_bubblewrap(argv, cwd)
         return self._under_landlock(argv)
 
     def notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
         """What a model should know about the sandbox: only when a command failed, as it seems because of it."""
+        if exit_code == NOT_FOUND and self._left_out:
+            shown = ", ".join(visible(folder or ".") for folder in self._left_out)
+            return (f"programs are not sought in {shown} of PATH, which is in the workspace: give their path",)
         if self.level == "none" or not exit_code or not _REFUSED.search(output):
             return ()
         network = "" if self.settings.network else " and has no network"
-        return (f"it ran in a sandbox: it sees little but the workspace, changes only that, `.git` not{network}",)
+        is_git_kept = self.level == "bwrap" and not self._may_write(f"{self._workspace}/.git")
+        git = ", `.git` not" if is_git_kept else ""
+        also = "".join(f" and {visible(path)}" for path in self._outside("write"))
+        return (f"it ran in a sandbox: it sees little but the workspace, changes only that{also}{git}{network}",)
 
     def close(self) -> None:
         if self._private is not None:
@@ -277,7 +289,7 @@ class Confinement:
         families = INTERNET if self.settings.network else LOCAL
         return Job(
             wrapped(view, argv, "/".join((self._workspace, *cwd))),
-            {"HOME": self._home, "TMPDIR": "/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
+            self._variables(self._home, "/tmp"),
             is_wrapped=True,
             filter=socket_filter(families),
         )
@@ -287,7 +299,7 @@ class Confinement:
         home = f"{private}/home"
         return Job(
             argv,
-            {"HOME": home, "TMPDIR": f"{private}/tmp", "XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None},
+            self._variables(home, f"{private}/tmp"),
             landlock=landlock.ruleset(
                 (*public_folders(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._outside("write")),
@@ -296,6 +308,10 @@ class Confinement:
             ),
             filter=socket_filter(INTERNET if self.settings.network else ()),
         )
+
+    def _variables(self, home: str, temporary: str) -> dict[str, str | None]:
+        private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}
+        return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
     def _folders(self) -> str:
         """A temporary and a home folder for the programs of this session."""
@@ -343,11 +359,16 @@ class Confinement:
         return self._hidden is not None or self._frozen is not None
 
     def _repositories(self) -> list[str]:
-        """The `.git` of the workspace and of the folders in it."""
-        with os.scandir(self._workspace) as entries:
+        """Git's own data in the workspace and in the folders in it, also what is not called `.git`; as it is now."""
+        top = self._workspace
+        with os.scandir(top) as entries:
             folders = [entry.path for entry in islice(entries, MAX_REPOSITORIES) if entry.is_dir(follow_symlinks=False)]
-        found = (f"{folder}/.git" for folder in (self._workspace, *folders))
-        return [path for path in found if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
+        found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
+        for folder in (top, *folders):
+            data = [folder] if folder != top and is_repository(folder) else [f"{folder}/.git", git_folder(folder) or ""]
+            found += [path for path in data if is_below(path, top) and path != top]
+        found += [f"{top}/{path}" for path in named_by_git(top)]
+        return [path for path in dict.fromkeys(found) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
     def _seek(self, frozen: list[str], hidden: list[str]) -> None:
         """Add the paths in the workspace that rules are about. Raises ToolError."""
@@ -390,5 +411,5 @@ def identity_below(folder: str, path: str) -> str | None:
     return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
-UNCONFINED = Confinement(Sandbox("none"), "/")
+UNCONFINED = Confinement(Sandbox("none"), "")
 """For programs that nobody confines."""

@@ -103,6 +103,18 @@ def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> t
     return tuple(path for path in inside if not any(is_below(path, other) for other in inside if other != path))
 
 
+def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
+    """PATH for what is run there, and the folders that it has lost: a name must not mean a file in the workspace, which
+    a model may have written. Absolute folders elsewhere stay, and those of the system whatever the workspace is."""
+    kept: dict[str, None] = {}
+    left_out: dict[str, None] = {}
+    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
+        is_system = any(is_below(folder, known) and is_below(known, workspace) for known in SYSTEM)
+        is_inside = not folder.startswith("/") or (passes_through(folder, workspace) and not is_system)
+        (left_out if is_inside else kept)[folder] = None
+    return os.pathsep.join(kept) or os.defpath, tuple(left_out)
+
+
 def git_folder_elsewhere(workspace: str) -> str | None:
     """The repository that the workspace is a linked worktree of: only if that repository says so, too."""
     with suppress(OSError, ValueError):

@@ -1,5 +1,6 @@
 """Several files as one change, previews, batches, undoing, and files that changed behind the model's back."""
 
+import json
 import os
 
 import pytest
@@ -316,3 +317,22 @@ def test_overwriting_a_file_that_was_never_read_is_said(workspace, stocked):
     result = workspace.run("write_file", {"path": "a.txt", "content": "new\n"})
     assert result.ok
     assert "without having been read" in result.notes[0]
+
+
+@pytest.mark.parametrize("forged", ["../secret", "/etc/hostname", ".git/config", "link/secret", "a/../../secret"])
+def test_a_forged_record_leads_nowhere_else(tmp_path, forged):
+    """Whoever changes the records of changes cannot have `undo` write elsewhere: they name paths for the same gate."""
+    root, state = tmp_path / "root", tmp_path / "state"
+    (root / ".git").mkdir(parents=True)
+    (root / ".git" / "config").write_text("kept")
+    (tmp_path / "secret").write_text("kept")
+    (root / "link").symlink_to(tmp_path)
+    with Workspace(root, approve="yolo", state=state) as workspace:
+        for text in ("one", "two"):
+            assert workspace.run("write_file", {"path": "victim", "content": text}).ok
+        for record in state.rglob("record.json"):
+            record.write_text(record.read_text().replace('"victim"', json.dumps(forged)))
+        with pytest.raises(ToolError):
+            workspace.undo()
+    assert (tmp_path / "secret").read_text() == (root / ".git" / "config").read_text() == "kept"
+    assert (root / "victim").read_text() == "two"

@@ -451,6 +451,64 @@ def test_denied_paths_are_kept_from_commands(directory, home):
     assert (directory / "locked" / "c").read_text() == SECRET
 
 
+@pytest.mark.parametrize("writes", [(), (".git",), ("../beside",)], ids=["", "git", "beside"])
+@pytest.mark.parametrize("network", [False, True])
+def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writes, network, tmp_path):
+    """Each claim of the note, and of the line for people, is tried by a command."""
+    workspace = Path(root.path)
+    (workspace / ".git").mkdir()
+    (workspace.parent / "beside").mkdir(exist_ok=True)
+    write = tuple(str((workspace / name).resolve()) for name in writes)
+    confinement = Confinement(Sandbox(level, network, write=write), root.path)
+
+    def can(command: str) -> bool:
+        return run_command(root, RunCommand(command), confinement).exit_code == 0
+
+    run = run_command(root, RunCommand("echo Permission denied; exit 1"), confinement)
+    (note,) = run.notes
+    assert can("echo x > .git/x") is ("`.git` not" not in note)
+    assert can("echo x > .git/x") is ("`.git`, and modes" in confinement.text or ".git" in writes)
+    assert can("echo x > free")
+    assert can(f"echo x > {workspace.parent}/beside/x") is ("beside" in note)
+    assert not can(f"echo x > {tmp_path}/secret/key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connect = f"import socket; socket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 5)"
+        assert can(f'{sys.executable} -c "{connect}"') is ("no network" not in note)
+    confinement.close()
+
+
+@pytest.mark.parametrize(
+    ("git", "config", "command", "kept"),
+    [
+        ("", "", "echo x > sep/config; rm -r sep/hooks; mv sep other", "sep/config"),
+        ("link", "", "echo x > .git/config; echo x > sep/hooks/pre-commit", "sep/config"),
+        ("gitdir: a/b/c/sep\n", "", "echo x > a/b/c/sep/config", "a/b/c/sep/config"),
+        ("", "[core]\n\thooksPath = tools\n", "echo x > tools/pre-commit", "tools/pre-commit"),
+        ("", "[core]\n\tfsmonitor = ./tools/pre-commit --all\n", "echo x > tools/pre-commit", "tools/pre-commit"),
+    ],
+)
+def test_commands_leave_git_data_alone_whatever_it_is_called(directory, home, git, config, command, kept):
+    """A folder by what it holds, where `.git` leads, and what the configuration names."""
+    if missing("bwrap") is not None:
+        pytest.skip("only bubblewrap can")
+    sep = directory / ("a/b/c/sep" if git.startswith("gitdir") else "sep")
+    for folder in (sep, *([directory / ".git"] if not git else [])):
+        for name in ("HEAD", "config", "objects/x", "refs/x", "hooks/pre-commit"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(config if name == "config" and folder.name == ".git" else "kept")
+    (directory / "tools").mkdir()
+    (directory / "tools" / "pre-commit").write_text("kept")
+    if git == "link":
+        (directory / ".git").symlink_to("sep")
+    elif git:
+        (directory / ".git").write_text(git)
+    with Workspace(directory, approve="yolo", sandbox="bwrap") as workspace:
+        result = workspace.run("run_command", {"command": f"echo x > free; {command}", "cwd": "."})
+    assert (directory / kept).read_text() == "kept", result.content
+    assert (directory / "free").read_text() == "x\n"
+    assert not (directory / "other").exists()
+
+
 def test_too_many_denied_paths_stop_the_command(directory, home, monkeypatch):
     """What cannot be kept is not run."""
     if missing("bwrap") is not None:

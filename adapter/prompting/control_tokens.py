@@ -1,0 +1,61 @@
+"""Control tokens of model families, beside those that formats name, each with where it is from.
+
+Tokenizers take these texts for one token wherever they stand in a prompt, and nothing else for them. So they are
+compared as they are written, in their case. Look-alikes that only NFKC makes equal (``＜s＞``) are left alone: control
+tokens are sought in the raw text, before anything is normalised (Hugging Face's special tokens are ``normalized:
+false``, llama.cpp splits the prompt by them first), and full-width brackets are ordinary in Chinese and Japanese.
+
+Not here: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.neutral` knows by their
+shape; tokens that are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML tags of Gemma).
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
+    "sentencepiece, as Llama 2 and most others have it": ("<s>", "</s>", "<unk>", "<pad>", "<mask>"),
+    "Llama 2: llama.cpp, src/llama-chat.cpp": ("<<SYS>>", "<</SYS>>", "[INST]", "[/INST]"),
+    "Mistral: mistral-common, tokens/tokenizers/base.py, SpecialTokens; tekken.json": (
+        *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]"),
+        *("[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
+        *("[TOOL_CONTENT]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "[AUDIO]", "[BEGIN_AUDIO]", "[TRANSCRIBE]"),
+        *("[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
+    ),
+    "Gemma 2 and 3: tokenizer_config.json of google/gemma-3-4b-it": (
+        *("<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>"),
+        *("<image_soft_token>", "<audio_soft_token>", "[@BOS@]", "[multimodal]"),
+    ),
+    "GLM: templates of GLM-4.6 and 4.7; chatglm3 in llama.cpp, src/llama-chat.cpp": (
+        *("[gMASK]", "[sMASK]", "[MASK]", "<sop>", "<eop>", "<eod>"),
+    ),
+    "Cohere: tokenizer_config.json of CohereForAI/c4ai-command-r-v01": (
+        *("<PAD>", "<UNK>", "<CLS>", "<SEP>", "<MASK_TOKEN>", "<BOS_TOKEN>", "<EOS_TOKEN>", "<EOP_TOKEN>"),
+    ),
+    "EXAONE: tokenizer_config.json of LGAI-EXAONE/EXAONE-4.0-1.2B; llama.cpp, src/llama-chat.cpp": (
+        *("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]", "[BOS]", "[PAD]", "[UNK]"),
+    ),
+    "LongCat: chat template and added tokens of meituan-longcat/LongCat-Flash-Chat": (
+        *("<longcat_system>", "<longcat_user>", "<longcat_assistant>", "<longcat_s>", "</longcat_s>", "<longcat_pad>"),
+        *("<longcat_unk>", "<longcat_think>", "</longcat_think>", "</longcat_user>"),
+    ),
+    "Seed: template of ByteDance Seed-OSS": ("<seed:bos>", "<seed:eos>", "<seed:pad>"),
+    "MiniMax: template of MiniMax-M2": ("]~!b[", "]~b]", "[e~["),
+    "MiniCPM: llama.cpp, src/llama-chat.cpp": ("<用户>", "<AI>"),
+    "Falcon: tokenizer_config.json of tiiuae/falcon-7b": (
+        *(">>TITLE<<", ">>ABSTRACT<<", ">>INTRODUCTION<<", ">>SUMMARY<<", ">>COMMENT<<", ">>ANSWER<<"),
+        *(">>QUESTION<<", ">>DOMAIN<<", ">>PREFIX<<", ">>SUFFIX<<", ">>MIDDLE<<"),
+    ),
+    "SmolVLM: llama.cpp, src/llama-chat.cpp": ("<end_of_utterance>", "<fake_token_around_image>"),
+    "StarCoder, Granite Code: tokenizer_config.json of bigcode/starcoder2-3b": (
+        *("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<repo_name>", "<file_sep>", "<issue_start>"),
+        *("<issue_comment>", "<issue_closed>", "<jupyter_start>", "<jupyter_text>", "<jupyter_code>"),
+        *("<jupyter_output>", "<jupyter_script>", "<empty_output>", "<gh_stars>", "<reponame>"),
+    ),
+    "InternLM: tokenizer_config.json of internlm/internlm-chat-7b": ("<eoh>", "<eoa>"),
+    "results of tools, in templates of several families": ("<tool_output>", "</tool_output>", "</tool_response>"),
+    "images of several families": ("<im_patch>",),
+}
+"""By family and source."""
+
+CHAT_TOKENS: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(CONTROL_TOKENS.values())))

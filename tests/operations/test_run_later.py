@@ -1,0 +1,47 @@
+"""The files that run code later: asked about where edits are not, and SECURITY.md shows the very table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adapter.operations import WriteText
+from adapter.operations.approval import Approval, Policy
+from adapter.operations.run_later import RUN_LATER, reason_for
+
+SECURITY = Path(__file__).parents[2] / "SECURITY.md"
+
+
+def rows() -> str:
+    """The table as SECURITY.md has it."""
+    return "".join(
+        f"| {', '.join(f'`{pattern}`' for pattern in patterns)} | {reason} |\n"
+        for reason, patterns in RUN_LATER.items()
+    )
+
+
+def test_the_page_shows_the_table():
+    """All of it, and nothing else; `python -m tests.operations.test_run_later` prints it."""
+    assert f"| files | why |\n|---|---|\n{rows()}\n" in SECURITY.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("pattern", [pattern for patterns in RUN_LATER.values() for pattern in patterns])
+@pytest.mark.parametrize("above", ["", "deep/in/"])
+def test_each_is_asked_about(pattern, above):
+    """In auto-edit, in any case, with the reason; files beside it are not."""
+    path = above + pattern.replace("*", "x") + ("file" if pattern.endswith("/") else "")
+    for spelt in (path, path.upper()):
+        approval = Approval("write", WriteText(spelt, ""), "write", "write", paths=(spelt,))
+        assert Policy("auto-edit").verdict(approval)[0] == "ask", spelt
+        assert approval.caution in RUN_LATER
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "conftest.py", "Makefile", "docs/package.json.md", "claude.py", "a.path"])
+def test_others_are_not(path):
+    """What runs only for those who call it, and names that only look like one."""
+    assert reason_for([path]) == ""
+
+
+if __name__ == "__main__":
+    print(rows(), end="")

@@ -1,0 +1,72 @@
+"""Git's own data is known by what git would take for it: asked of the git that is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from adapter.workspace.paths.repositories import git_folder, holds_repository, is_git_data, is_repository, named_by_git
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="asks git")
+
+
+def git(*words: str, cwd: Path) -> str:
+    done = subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x", *words], cwd=cwd, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    (tmp_path / "top").mkdir()
+    return tmp_path / "top"
+
+
+@needs_git
+def test_what_git_makes_is_known(top):
+    """A bare repository, a separate folder, a linked worktree's data, and a copy of a `.git` under another name."""
+    git("init", "-q", "--separate-git-dir", "sep", "work", cwd=top)
+    git("init", "-q", "--bare", "bare", cwd=top)
+    git("commit", "-q", "--allow-empty", "-m", "x", cwd=top / "work")
+    git("worktree", "add", "-q", "../second", cwd=top / "work")
+    shutil.copytree(top / "sep", top / "renamed")
+    for name in ("sep", "bare", "renamed", "sep/worktrees/second"):
+        assert is_repository(str(top / name)), name
+    for name in ("work", "second", "sep/objects", "sep/refs"):
+        assert not is_repository(str(top / name)), name
+    assert git_folder(str(top / "work")) == str(top / "sep")
+    git("config", "core.hooksPath", "hooks-here", cwd=top / "work")
+    assert "hooks-here" in set(named_by_git(str(top / "second")))
+    assert git_folder(str(top / "second")) == str(top / "sep/worktrees/second")
+    assert holds_repository(str(top))
+    assert not holds_repository(str(top / "work"))
+
+
+@needs_git
+@pytest.mark.parametrize("last", ["HEAD", "objects/info/x", "refs/heads/x"])
+def test_what_would_make_a_repository_is_known(top, last):
+    """Whichever piece comes last; before it, nothing is."""
+    git("init", "-q", "--bare", "bare", cwd=top)
+    piece = top / "bare" / last.split("/")[0]
+    (shutil.rmtree if piece.is_dir() else Path.unlink)(piece)
+    assert not is_git_data(str(top), ["bare", "config"])
+    assert is_git_data(str(top), ["bare", *last.split("/")])
+
+
+def test_what_the_configuration_names_is_known(top):
+    """Hooks, watchers, filters and included files in the workspace; not what lies elsewhere, nor other words."""
+    (top / ".git").mkdir()
+    (top / ".git" / "config").write_text(
+        "[core]\n\thooksPath = .hooks\n\tfsmonitor = 'tools/watch' -v\n[include]\n\tpath = ../shared\n\tpath = /etc/x\n"
+        f'[filter "x"]\n\tclean = python3 {top}/clean.py %f\n[branch "main"]\n\tremote = src\n'
+    )
+    named = set(named_by_git(str(top)))
+    assert {".hooks", "tools/watch", "shared", "clean.py"} <= named
+    assert not {"src", "etc/x", ".."} & named
+    assert is_git_data(str(top), [".hooks", "pre-commit"])
+    assert not is_git_data(str(top), ["src", "a.py"])

@@ -1,0 +1,68 @@
+"""No result holds what cannot be written: lone surrogates are replaced, wherever they come from."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter import tool
+from adapter.text.visible import encodable, encodable_json
+from adapter.values.errors import ToolError
+from adapter.workspace import Workspace
+
+LONE = "a\udc80b\ud83d"
+
+
+@tool(effect="read")
+def give() -> str:
+    """Give."""
+    return LONE
+
+
+@tool(effect="read")
+def fail() -> str:
+    """Fail."""
+    raise ToolError(LONE)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("give", {}),
+        ("fail", {}),
+        ("read_file", {"path": LONE}),
+        ("write_file", {"path": "x", "content": LONE}),
+        ("find_files_glob", {"pattern": "*"}),
+        ("list_directory", {"path": "."}),
+        ("grep_search", {"pattern": LONE}),
+        (LONE, {"x": LONE}),
+        ("run_command", {"command": f"echo {LONE}", "cwd": "."}),
+    ],
+)
+def test_every_result_can_be_written(tmp_path, name, arguments):
+    """As text, as JSON and as MCP has it; what was replaced can be seen."""
+    with open(os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt"), "w"):  # noqa: PTH118, PTH123
+        pass
+    with Workspace(tmp_path, approve="yolo", tools=[give, fail]) as workspace:
+        result = workspace.run(name, arguments)
+    for text in (result.name, result.content, result.error or "", result.diff, *result.notes):
+        text.encode()
+    json.dumps(result.data, ensure_ascii=False).encode()
+    if name in ("give", "fail"):
+        assert "a\ufffdb\ufffd" in result.content
+
+
+@given(st.text(st.characters(), max_size=20))
+def test_what_can_be_written_stays(text):
+    """Also pairs of surrogates are what they stand for, in text and in JSON."""
+    halves = text.encode("utf-16-le", "surrogatepass")
+    split = "".join(chr(int.from_bytes(halves[at : at + 2], "little")) for at in range(0, len(halves), 2))
+    encodable(split).encode()
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert encodable(text) == encodable(split) == text
+        assert json.loads(encodable_json(json.dumps(text))) == text
+    json.loads(encodable_json(json.dumps({"x": split}))).__str__().encode()
