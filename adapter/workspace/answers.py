@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import replace
+from typing import Any
 
 from adapter.operations import (
     BatchResults,
@@ -49,12 +50,14 @@ def writable_result(result: ToolResult) -> ToolResult:
     """``result`` as it can be written anywhere: what is no text (a lone surrogate, from a call, a file's name or a
     function) is replaced by U+FFFD. The one place for this: every result of a workspace comes through here."""
 
-    def changed(value: Json) -> Json:
+    def changed(value: Any) -> Any:
         match value:
             case str():
                 return encodable(value)
-            case list() | tuple():
+            case list():
                 return [changed(item) for item in value]
+            case tuple():
+                return tuple(map(changed, value))
             case dict():
                 return {changed(key) if isinstance(key, str) else key: changed(item) for key, item in value.items()}
         return value

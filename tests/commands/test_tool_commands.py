@@ -162,7 +162,7 @@ def test_a_model_runs_a_users_tool(run, here, scripted):
         *("--argument-template", "{(path)},{{text}}", "--config-file", "tools.json"),
         *("--parameters", json.dumps({"type": "object", "properties": properties})),
     )
-    words = ("run", "Show sub", "--dialect", "promptly", "--base-url", model.url, "--approve")
+    words = ("run", "Show sub", "--dialect", "promptly", "--base-url", model.url, "--trust-tools", "--approve")
     done = run(*words, "yolo")
     assert done.stdout == "Done.\n"
     assert done.stderr.count("./sub $(id)\n") == 2  # as it came, and as the result
