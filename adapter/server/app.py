@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
 import socket
 import sys
@@ -23,10 +24,11 @@ from starlette.types import ASGIApp
 from adapter.prompting.rendering import Template
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
-from adapter.server.intake import content_of, json_of
+from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
+from adapter.server.work import COLLECTED, SWITCH_S
 from adapter.upstream.endpoints import Endpoint, without_password
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import TransportError, UsageError
@@ -81,6 +83,9 @@ def serve(settings: Settings) -> None:
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
         print(f"others can reach this address; clients need this key: {settings.api_key}", file=sys.stderr, flush=True)
+    sys.setswitchinterval(SWITCH_S)
+    gc.freeze()  # a collection of all that is loaded keeps everybody waiting, and finds nothing
+    gc.set_threshold(*COLLECTED)
     with listener:
         uvicorn.Server(config_of(settings)).run(sockets=[listener])
 
@@ -123,7 +128,7 @@ def application(settings: Settings) -> ASGIApp:
         saying.cancel()
         await upstream.close()
 
-    chat = partial(_chat, upstream, settings.keep_alive_s)
+    chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     return Starlette(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
@@ -144,11 +149,12 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        content, body = await json_of(http)
+        content, body = await json_of(http, upstream.work)
         if not has_tools(body):
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
-        request = translate(body, await upstream.options_for(body))
+        options = await upstream.options_for(body)
+        request = await upstream.work.do(len(content), partial(translate, body, options))
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     if request.stream:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.server.intake import content_of, json_of
+from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.values.events import Json, JsonObject
@@ -28,7 +28,7 @@ V1_CHAT = "/v1/chat/completions"
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
     return [
-        Route(CHAT, partial(_chat, upstream, keep_alive_s), methods=["POST"]),
+        Route(CHAT, roomy(upstream.work, partial(_chat, upstream, keep_alive_s)), methods=["POST"]),
         Route("/api/tags", partial(_tags, upstream)),
         Route("/api/show", partial(_show, upstream), methods=["POST"]),
     ]
@@ -37,7 +37,7 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     is_native = (await upstream.known()).kind == "ollama"
     try:
-        content, body = await json_of(http)
+        content, body = await json_of(http, upstream.work)
         model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
         live = ollama.OllamaWriter(model, created_at) if body.get("stream") is not False else None
         pass_on = partial(
@@ -46,7 +46,8 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         if is_native and not has_tools(body):
             return pass_on()
         options = replace(await upstream.options_for(body), stream_arguments=False)
-        request = translate(ollama.as_openai(body), options)
+        asked = await upstream.work.do(len(content), partial(ollama.as_openai, body))
+        request = await upstream.work.do(len(content), partial(translate, asked, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
 

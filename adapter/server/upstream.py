@@ -17,6 +17,7 @@ import yarl
 from adapter.probing.profiles import setups
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.places import Places
+from adapter.server.work import Work
 from adapter.text.secrets import REDACTED
 from adapter.upstream.context import context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
@@ -110,6 +111,7 @@ class Upstream:
         self._template = template
         self._own = OwnPrompts(self.endpoint, template)
         self.places = places or Places()
+        self.work = Work()
         self.patience_s = patience_s
         self._options = options
         self._profile = profile
@@ -135,6 +137,7 @@ class Upstream:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+        self.work.close()
         if self._template is not None:
             self._template.close()
 

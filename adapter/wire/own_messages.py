@@ -22,9 +22,13 @@ from adapter.prompting.traits import Traits, fits_nine
 from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json, JsonObject
+from adapter.values.kept import Kept
+from adapter.wire.definitions import MAX_KEPT
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
 from adapter.wire.messages import calls_of, content_of, short, split_texts, with_texts
+
+_NEUTRAL: Kept[list[Json]] = Kept(MAX_KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +79,14 @@ def own_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
     ours."""
     definitions = {each["function"]["name"]: each for each in map(_as_function, given or ())}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
-    return _neutral_definitions(json.dumps(list(definitions.values()), ensure_ascii=False), format)
-
-
-@lru_cache(maxsize=64)
-def _neutral_definitions(definitions: str, format: Format) -> list[Json]:
-    """One list for each set of tools, which comes with every request of a conversation."""
-    read: list[JsonObject] = json.loads(definitions)
-    shown = ToolSet(read)
 
     def neutral(text: str) -> str:
         return neutralise(text, format, shown)
 
-    return [_neutral_definition(definition, neutral) for definition in read]
+    def made() -> list[Json]:
+        return [_neutral_definition(definition, neutral) for definition in definitions.values()]
+
+    return _NEUTRAL.of(json.dumps(list(definitions.values()), ensure_ascii=False), made, format)
 
 
 def _as_function(definition: JsonObject) -> JsonObject:

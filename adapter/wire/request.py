@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Protocol
 
 from adapter.constraints.frames import opening_of
@@ -24,7 +24,8 @@ from adapter.reading.policy import APPROVED, get_policy
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.wire.definitions import tool_set
+from adapter.values.kept import Kept
+from adapter.wire.definitions import MAX_KEPT, tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
 from adapter.wire.memory import Memory
@@ -45,12 +46,17 @@ _OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Fields by which a client or we make a server write one thing and nothing else."""
 
+_PROMPTS: Kept[str] = Kept(MAX_KEPT)
+
 MAX_DEPTH = 100
 """Of lists and objects in a request: a definition of a tool takes ten."""
 
-MAX_VALUES = 2_000_000
+MAX_VALUES = 1_000_000
 """In one body. Empty lists and the like take thirty times the memory that they take as text; a text with as many
 commas and brackets fits no model."""
+
+MAX_TEXT = 4_000_000
+"""Characters in what a request says, images left out: a million tokens, more than models of today read."""
 
 
 def read_body(content: bytes) -> JsonObject:
@@ -243,6 +249,9 @@ def has_tools(body: Json) -> bool:
 
 def translate(body: JsonObject, options: Options) -> Request:
     """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
+    if (size := _characters(body)) > MAX_TEXT:
+        message = f"the request has {size:,} characters of text; at most {MAX_TEXT:,} are taken"
+        raise RequestError(f"{message}: shorten its messages and tools", "messages")
     options = options.for_model(str(body.get("model") or ""))
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
@@ -286,7 +295,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     elif options.prompt == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
+        system = _prompt(shown, format.name, _style(options), options.prompts) if allowed else ""
         messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
         plain = {**options.fields, **plain, "messages": messages}
     if allowed and format.stops:
@@ -323,6 +332,21 @@ def translate(body: JsonObject, options: Options) -> Request:
         made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
         as_text=partial(translate, body, replace(options, own=None)) if own and options.prompt == "auto" else None,
     )
+
+
+def _characters(value: Json) -> int:
+    """In all texts of ``value``; those of data URLs are images."""
+    size, waiting = 0, [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                size += 0 if text.startswith("data:") else len(text)
+            case list() as items:
+                waiting += items
+            case dict() as fields:
+                waiting += fields.keys()
+                waiting += fields.values()
+    return size
 
 
 def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
@@ -414,11 +438,11 @@ def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
     return own + [each for each in formats if each not in own]
 
 
-def _frozen(tools: ToolSet) -> str:
-    return json.dumps([tool.to_openai() for tool in tools.values()], ensure_ascii=False)
-
-
-@lru_cache(maxsize=64)
-def _prompt(tools: str, format: str, style: str, prompts: str | None) -> str:
+def _prompt(tools: ToolSet, format: str, style: str, prompts: str | None) -> str:
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
-    return system_prompt(CLIENTS_TOOLS, format, style, tools=json.loads(tools), prompts=prompts).strip()
+
+    def made() -> str:
+        return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts).strip()
+
+    frozen = json.dumps([tool.to_openai() for tool in tools.values()], ensure_ascii=False)
+    return _PROMPTS.of(frozen, made, format, style, prompts)
