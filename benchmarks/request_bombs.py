@@ -93,7 +93,7 @@ def waits(address: str, until: float) -> tuple[list[float], list[float]]:
     health, chats, body = [], [], json.dumps(asking(40)).encode()
     while time.monotonic() < until:
         health.append(ask(address, "GET", "/health")[1])
-        if len(health) % 5 == 0:
+        if len(health) % 5 == 1:
             chats.append(ask(address, "POST", CHAT, body)[1])
         time.sleep(0.02)
     return health, chats

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import TypeAlias
 
 import aiohttp
@@ -209,7 +210,8 @@ class StreamedAnswer(_Live):
                 if body is None:
                     await self.fail(send, response.status, relayed(response.status, said))
                     return
-            await self.write(send, self._streamed.close(), more=False)
+            last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
+            await self.write(send, last, more=False)
         finally:
             self._streamed.leave()
 
@@ -222,8 +224,11 @@ class StreamedAnswer(_Live):
                 break  # the end of the stream says what that means
             if not piece:
                 break
+            self._listening_since = math.inf  # the model server has no part in what takes us long
+            shown = remover.feed(piece)
+            out = await self._upstream.work.do(streamed.waiting + len(shown), partial(streamed.feed, shown))
             self._listening_since = self._now()
-            if out := streamed.feed(remover.feed(piece)):
+            if out:
                 await self.write(send, out)
         if held := remover.close():
             await self.write(send, streamed.feed(held))
@@ -263,7 +268,7 @@ class WholeAnswer(Answering):
                 if body is None:
                     await self.fail(send, response.status, relayed(response.status, said))
                 continue
-            answer = self._completed.feed(said)
+            answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
             if isinstance(answer, tuple):
                 status, completion = answer
                 shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)

@@ -38,7 +38,7 @@ SILENCE_S = 600.0
 KNOWN_FOR_S = 60.0
 """How long what llama.cpp or Ollama said about its models holds."""
 
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Of an answer that has to be whole before it is translated."""
 
 MAX_PROMPTS = 64

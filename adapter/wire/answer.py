@@ -40,6 +40,9 @@ DIED = (
     "what came of a tool call is not a call. Ask again, or see its log."
 )
 
+MAX_CHARACTERS = 8_000_000
+"""Of one answer: two million tokens. What goes on longer has no end."""
+
 
 class Answer:
     """The answer to one request, as it streams. ``created``: seconds since 1970, for servers that do not say.
@@ -79,6 +82,8 @@ class Answer:
             if not isinstance(given, dict):
                 continue
             choice = self._choice(given.get("index"))
+            if choice is None:
+                return chunks + self._failed(_too_many(given.get("index"), self._request.answers))
             deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
@@ -142,10 +147,11 @@ class Answer:
         self._has_head = True
         self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
-    def _choice(self, index: Json) -> _Choice:
+    def _choice(self, index: Json) -> _Choice | None:
+        """None for one that nobody asked for."""
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
-        if choice is None:
+        if choice is None and 0 <= number < self._request.answers:
             choice = self._choices[number] = _Choice(self._request, number)
         return choice
 
@@ -174,7 +180,12 @@ class Whole:
 
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
-        choices = [self._choice(given) for given in completion.get("choices") or () if isinstance(given, dict)]
+        given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
+        if len(given) > self._request.answers:
+            return _too_many(len(given) - 1, self._request.answers)
+        choices = [self._choice(each) for each in given]
+        if error := next((choice.error for choice, _ in self._choices.values() if choice.error), None):
+            return error
         for choice, _ in self._choices.values():
             if again := choice.take_next():
                 return again
@@ -193,6 +204,13 @@ class Whole:
             "message": {**kept, **_folded(deltas, choice.was_reasoning)},
             "finish_reason": choice.finish_reason,
         }
+
+
+def _too_many(index: Json, answers: int) -> JsonObject:
+    asked = f"{answers} answers were" if answers > 1 else "one answer was"
+    return error_object(
+        f"the model server sent answer number {index} (from 0 on), and {asked} asked for", "upstream_error"
+    )
 
 
 def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObject:
@@ -233,6 +251,7 @@ class _Choice:
         self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
+        self._size = 0
         self._begin(request)
 
     def _begin(self, request: Request) -> None:
@@ -293,6 +312,10 @@ class _Choice:
         return events[0].text
 
     def _events(self, text: str) -> Sequence[Event]:
+        self._size += len(text)
+        if self._size > MAX_CHARACTERS:
+            self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
+            return ()
         self._hear(text, "")
         return self._reading().feed(text)
 

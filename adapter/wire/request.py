@@ -55,6 +55,9 @@ MAX_VALUES = 1_000_000
 """In one body. Empty lists and the like take thirty times the memory that they take as text; a text with as many
 commas and brackets fits no model."""
 
+MAX_ANSWERS = 128
+"""That one request may ask for (``n``), as at OpenAI."""
+
 MAX_TEXT = 4_000_000
 """Characters in what a request says, images left out: a million tokens, more than models of today read."""
 
@@ -185,6 +188,8 @@ class Request:
     stream: bool = False
     wants_usage: bool = False
     stream_arguments: bool = False
+    answers: int = 1
+    """How many were asked for."""
     policy: str = "safe"
     turn: str = ""
     """Tells this turn from others of the conversation, for the ids of its calls."""
@@ -318,6 +323,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         stream=body.get("stream") is True,
         wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
+        answers=_answers(body),
         policy=policy,
         turn=_turn(messages),
         generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else before,
@@ -358,6 +364,7 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
         stream=body.get("stream") is True,
         wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
+        answers=_answers(body),
         policy=options.policy,
         turn=_turn(body.get("messages")),
         is_restricted=len(allowed) < len(described),
@@ -370,6 +377,15 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
 def _wants_usage(body: JsonObject) -> bool:
     stream_options = body.get("stream_options")
     return isinstance(stream_options, dict) and stream_options.get("include_usage") is True
+
+
+def _answers(body: JsonObject) -> int:
+    number = body.get("n")
+    if number is None:
+        return 1
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_ANSWERS:
+        raise RequestError(f"'n' must be a number from 1 to {MAX_ANSWERS}, got {str(number)[:40]!r}", "n")
+    return number
 
 
 def _turn(messages: Json) -> str:

@@ -278,7 +278,7 @@ def test_a_client_that_never_reads_is_given_up(fields):
 
 def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
     """One that is whole before it is sent, and waits in our memory."""
-    upstream.on(CHAT, as_json(200, completion("x" * 10_000_000)))
+    upstream.on(CHAT, as_json(200, completion("x" * 7_000_000)))
     with serving(upstream.url, "--stall", "0.5") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as deaf:
         time.sleep(3)
         assert is_broken_off(deaf)
