@@ -25,6 +25,7 @@ from adapter.prompting.rendering import Template
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
+from adapter.server.passing import check_passing, without_keys
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
@@ -65,6 +66,10 @@ class Settings:
     """How long a client may take nothing of its answer."""
     template: Template | None = None
     """The chat template that the user names."""
+    origins: tuple[str, ...] = ()
+    """Of pages that may ask, ``http://localhost:3000`` say."""
+    pass_admin: bool = False
+    """Pass on whatever is not ours, and not only requests to the server's models."""
 
 
 def serve(settings: Settings) -> None:
@@ -137,9 +142,9 @@ def application(settings: Settings) -> ASGIApp:
             *responses.routes(upstream, settings.keep_alive_s),
             *ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
-            Route("/{path:path}", partial(_pass, upstream), methods=_METHODS),
+            Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
-        middleware=[Middleware(Guard, is_loopback=is_here(settings.host), api_key=settings.api_key)],
+        middleware=[Middleware(Guard, is_here(settings.host), settings.api_key, settings.origins)],
         lifespan=life,
     )
 
@@ -163,9 +168,11 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     return WholeAnswer(upstream, CHAT, request, Completed(request))
 
 
-async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
-    path = http.scope["raw_path"].decode("latin-1") + (f"?{http.url.query}" if http.url.query else "")
+async def _pass(upstream: Upstream, admin: bool, http: HttpRequest) -> ASGIApp:
+    query = without_keys(http.url.query)
+    path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     try:
+        check_passing(http.method, http.scope["path"], admin=admin)
         content = await content_of(http)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)

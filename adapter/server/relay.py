@@ -12,6 +12,7 @@ from typing import TypeAlias
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
+from adapter.server.passing import is_private
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.values.events import JsonObject
@@ -28,10 +29,6 @@ HOP_BY_HOP = frozenset(
     }
 )  # fmt: skip
 """RFC 9110, 7.6.1, and what each side of a proxy says for itself."""
-
-PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
-"""What a client says to us alone."""
-
 
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
@@ -295,7 +292,8 @@ class PassedThrough(_Live):
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, writer)
         self._method, self._path, self._content = method, path, content
-        self._headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP | PRIVATE}
+        passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
+        self._headers = {name: value for name, value in passed.items() if not is_private(name)}
         if upstream.has_key:
             self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
         self._find_instead = instead
