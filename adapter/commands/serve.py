@@ -39,6 +39,9 @@ def serve(
     profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
+    retry: Annotated[
+        float, typer.Option(min=0, help="Seconds in which a model server that loads or is busy is asked again.")
+    ] = 15.0,
     record: Annotated[
         Path | None,
         typer.Option(help="Add what the model is sent and writes to this .jsonl file, without credentials."),
@@ -106,6 +109,7 @@ def serve(
             max_waiting=max_waiting,
             stall_s=stall,
             template=named,
+            retry_s=retry,
             origins=tuple(each.rstrip("/") for each in allow_origin or ()),
             pass_admin=pass_admin,
         )

@@ -26,6 +26,7 @@ from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.passing import check_passing, without_keys
+from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
@@ -68,6 +69,8 @@ class Settings:
     """The chat template that the user names."""
     origins: tuple[str, ...] = ()
     """Of pages that may ask, ``http://localhost:3000`` say."""
+    retry_s: float = RETRY_S
+    """How long a model server that is loading or busy is asked again."""
     pass_admin: bool = False
     """Pass on whatever is not ours, and not only requests to the server's models."""
 
@@ -123,7 +126,15 @@ def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
     places = Places(settings.max_streams, settings.max_waiting)
     template = TemplateProcess(settings.template) if settings.template else None
-    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile, places, template)
+    upstream = Upstream(
+        settings.upstream,
+        settings.options,
+        settings.patience_s,
+        settings.profile,
+        places,
+        template,
+        retry_s=settings.retry_s,
+    )
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:

@@ -85,9 +85,10 @@ class Answering:
             self._upstream.cannot_prompt(fault, body)
         return instead
 
-    async def fail(self, send: Send, status: int, error: JsonObject) -> None:
-        retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
-        await send_json(send, status, self._as_error(error, status), retry)
+    async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
+        """``retry_after``: when the model server wants to be asked again, in its words."""
+        when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
+        await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
 
 class _Live(Answering):
@@ -134,9 +135,9 @@ class _Live(Answering):
         await send({"type": "http.response.body", "body": body, "more_body": more})
         self._written_at = self._listening_since = self._now()
 
-    async def fail(self, send: Send, status: int, error: JsonObject) -> None:
+    async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         if not self._has_begun:
-            await super().fail(send, status, error)
+            await super().fail(send, status, error, retry_after)
         elif self._writer:  # else the answer stays without its end, which tells the client
             await self.write(send, self.as_event(self._writer, error), more=False)
 
@@ -205,7 +206,8 @@ class StreamedAnswer(_Live):
                 is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
                 body = self._streamed.as_text() if is_refused else None
                 if body is None:
-                    await self.fail(send, response.status, relayed(response.status, said))
+                    when = response.headers.get("Retry-After")
+                    await self.fail(send, response.status, relayed(response.status, said), when)
                     return
             last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
             await self.write(send, last, more=False)
@@ -263,7 +265,8 @@ class WholeAnswer(Answering):
                 is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
                 body = self._completed.as_text() if is_refused else None
                 if body is None:
-                    await self.fail(send, response.status, relayed(response.status, said))
+                    when = response.headers.get("Retry-After")
+                    await self.fail(send, response.status, relayed(response.status, said), when)
                 continue
             answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
             if isinstance(answer, tuple):
@@ -294,6 +297,7 @@ class PassedThrough(_Live):
         self._method, self._path, self._content = method, path, content
         passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
         self._headers = {name: value for name, value in passed.items() if not is_private(name)}
+        self._is_work = method == "POST" and path.partition("?")[0].endswith(WORK)
         if upstream.has_key:
             self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
         self._find_instead = instead
@@ -307,11 +311,12 @@ class PassedThrough(_Live):
             await self._instead.run(send)
 
     def place(self) -> AbstractAsyncContextManager[None]:
-        is_work = self._method == "POST" and self._path.partition("?")[0].endswith(WORK)
-        return super().place() if is_work else nullcontext()
+        return super().place() if self._is_work else nullcontext()
 
     async def relay(self, send: Send) -> None:
-        response = await self._upstream.send(self._method, self._path, self._content, self._headers, is_watched=True)
+        response = await self._upstream.send(
+            self._method, self._path, self._content, self._headers, is_watched=True, is_patient=self._is_work
+        )
         try:
             if response.status >= 400:
                 await self._pass_error(send, response.status, response)
