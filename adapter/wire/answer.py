@@ -23,6 +23,7 @@ from adapter.values.events import (
     Json,
     JsonObject,
     ReasoningDelta,
+    ReasoningWasContent,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -201,7 +202,7 @@ class Whole:
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
             **{key: value for key, value in given.items() if key != "logprobs"},
-            "message": {**kept, **_folded(deltas, choice.was_reasoning)},
+            "message": {**kept, **_folded(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
 
@@ -213,8 +214,9 @@ def _too_many(index: Json, answers: int) -> JsonObject:
     )
 
 
-def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObject:
-    """The deltas as one message; the first ``was_reasoning`` characters of content turned out to be reasoning."""
+def _folded(deltas: Iterable[JsonObject | str], choice: _Choice) -> JsonObject:
+    """The deltas as one message; the first ``choice.was_reasoning`` characters of content turned out to be reasoning,
+    or all reasoning to be content."""
     content, reasoning = "", ""
     calls: list[JsonObject] = []
     for delta in deltas:
@@ -223,7 +225,9 @@ def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObjec
         content += delta.get("content") or ""
         reasoning += delta.get("reasoning_content") or ""
         calls += [{key: call[key] for key in ("id", "type", "function")} for call in delta.get("tool_calls") or ()]
-    content, reasoning = content[was_reasoning:], content[:was_reasoning] + reasoning
+    content, reasoning = content[choice.was_reasoning :], content[: choice.was_reasoning] + reasoning
+    if choice.was_content:
+        reasoning = ""
     message: JsonObject = {"role": "assistant", "content": content if content or not calls else None}
     if reasoning:
         message["reasoning_content"] = reasoning
@@ -240,6 +244,8 @@ class _Choice:
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
+        self.was_content = False
+        self._reasoned: list[str] = []  # by this parser
         self.again: Request | None = None
         self._is_whole = is_whole
         self._has_role = False
@@ -257,6 +263,7 @@ class _Choice:
     def _begin(self, request: Request) -> None:
         self._request = request
         self._parser: Parser | ReplyParser | None = None
+        self._reasoned = []
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
         self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
@@ -356,9 +363,13 @@ class _Choice:
                 case TextDelta(text=text):
                     deltas += self._text(text)
                 case ReasoningDelta(text=text):
+                    self._reasoned.append(text)
                     deltas.append({"reasoning_content": text})
                 case ContentWasReasoning():
                     self.was_reasoning = sum(map(len, self._content))
+                case ReasoningWasContent():
+                    self.was_content = True
+                    deltas += self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
                 case ToolCallDelta():
                     deltas += self._fragment(event)
                 case ToolCall() | InvalidToolCall() if again := self._mended(event):

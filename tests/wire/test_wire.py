@@ -78,7 +78,33 @@ def test_streamed_and_whole_say_the_same(text, reason):
     assert [call["function"] for call in message.get("tool_calls") or ()] == calls
     assert choice["finish_reason"] == finish_reason
     told = (message["content"] or "", message.get("reasoning_content") or "")
-    assert sorted(told[0] + told[1]) == sorted(content + reasoning)
+    was_content = content.endswith(reasoning) and told == (content, "")
+    assert was_content or sorted(told[0] + told[1]) == sorted(content + reasoning)
+
+
+@pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])
+def test_a_copy_of_a_result_comes_without_its_markup(fields):
+    """A model that may not call goes on by copying the result that it was shown; what is in the copy stays."""
+    calls = [{"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}]
+    messages = [*ASK, {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "7"}]
+    asked = request(messages=messages, **fields)
+    text = "It says:\n<tool_response>\n7\n</tool_response>\nSeven."
+    streamed = Streamed(asked, 0)
+    content, *_ = joined(streamed.feed(stream_of(text)) + streamed.close())
+    (choice,) = whole(completion(text), asked)["choices"]
+    assert content == choice["message"]["content"] == "It says:\n7\nSeven."
+
+
+def test_reasoning_that_was_the_answer_is_the_answer():
+    """A model that begins to think and answers: nobody gets an empty answer. A stream has said it as reasoning before."""
+    text = "<think>\nThe file has 3 lines."
+    (choice,) = whole(completion(text), request())["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
+    streamed = Streamed(request(), 0)
+    content, reasoning, _, reason = joined(streamed.feed(stream_of(text)) + streamed.close())
+    assert (content, reasoning, reason) == ("The file has 3 lines.", "The file has 3 lines.", "stop")
+    (cut,) = whole(completion(text, "length"), request())["choices"]
+    assert cut["message"]["reasoning_content"] == "The file has 3 lines."
 
 
 @given(data=st.binary(max_size=200))
