@@ -36,7 +36,7 @@ from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
-from adapter.wire.request import Options, has_tools, translate
+from adapter.wire.request import Options, needs_translation, translate
 
 if TYPE_CHECKING:
     import uvicorn
@@ -166,7 +166,7 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
         content, body = await json_of(http, upstream.work)
-        if not has_tools(body):
+        if not needs_translation(body):
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
         options = await upstream.options_for(body)

@@ -68,11 +68,12 @@ def _too_large() -> RequestError:
 async def json_of(http: HttpRequest, work: Work) -> tuple[bytes, JsonObject]:
     """The body, and the JSON object that it is.
 
-    A page of another site can post anything but ``application/json`` unasked: nothing else is taken.
+    A page can post anything but ``application/json`` without asking first: from pages nothing else is taken. Others may
+    say what they like, or nothing, as litellm and curl do.
     """
     kind, encoding = http.headers.get("content-type", ""), http.headers.get("content-encoding", "identity")
-    if kind.partition(";")[0].strip().lower() != "application/json":
-        raise RequestError(f"Content-Type must be application/json, got {kind[:80]!r}", status=415)
+    if "origin" in http.headers and kind.partition(";")[0].strip().lower() != "application/json":
+        raise RequestError(f"Content-Type must be application/json from a page, got {kind[:80]!r}", status=415)
     if encoding != "identity":
         raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
     content = await content_of(http)

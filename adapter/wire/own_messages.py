@@ -26,7 +26,7 @@ from adapter.values.kept import Kept
 from adapter.wire.definitions import MAX_KEPT
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
-from adapter.wire.messages import calls_of, content_of, short, split_texts, with_texts
+from adapter.wire.messages import calls_of, content_of, short, split_texts, with_system, with_texts
 
 _NEUTRAL: Kept[list[Json]] = Kept(MAX_KEPT)
 
@@ -66,7 +66,7 @@ def own_messages(
     read = list(_in_order(read, reader.order))
     if not traits.several:
         read = list(_one_by_one(read, traits))
-    read = list(_with_system(read, traits))
+    read = list(with_system(read, traits.system))
     if not traits.users:
         read = list(_alternating(read))
     if traits.between is not None:
@@ -238,35 +238,6 @@ def _one_by_one(messages: Sequence[JsonObject], traits: Traits) -> Iterator[Json
             waiting[0] = {**message, "tool_calls": calls[:1]}
         elif message["role"]:
             yield message
-
-
-def _with_system(messages: Sequence[JsonObject], traits: Traits) -> Iterator[JsonObject]:
-    """The system's messages where the template has a place for them; the others as the user's."""
-    if traits.system == "anywhere":
-        yield from messages
-        return
-    leading = 0
-    while leading < len(messages) and messages[leading]["role"] == "system":
-        leading += 1
-    said: Content = ""
-    for message in messages[:leading]:
-        said = joined(said, message["content"], "\n\n")
-    if said and traits.system == "first":
-        yield {"role": "system", "content": said}
-        said = ""
-    for message in messages[leading:]:
-        if message["role"] == "system":
-            said = joined(said, message["content"], "\n\n")
-        elif message["role"] == "user":
-            yield {**message, "content": joined(said, message["content"], "\n\n")}
-            said = ""
-        else:
-            if said:
-                yield {"role": "user", "content": said}
-                said = ""
-            yield message
-    if said:
-        yield {"role": "user", "content": said}
 
 
 def _alternating(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -29,7 +29,7 @@ from adapter.wire.definitions import MAX_KEPT, tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
 from adapter.wire.memory import Memory
-from adapter.wire.messages import last_calls, plain_messages
+from adapter.wire.messages import has_strays, last_calls, plain_messages
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
@@ -241,14 +241,19 @@ def key_of(name: str, arguments: JsonObject) -> str:
     return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
-def has_tools(body: Json) -> bool:
-    """Whether a request needs translating at all: it offers tools, or speaks of calls made before."""
+def needs_translation(body: Json) -> bool:
+    """Whether a request needs translating at all: it offers tools, speaks of calls made before, or has more to say by
+    the system than a template may take."""
     if not isinstance(body, dict):
         return False
-    messages = body.get("messages")
-    return bool(body.get("tools")) or any(
-        isinstance(message, dict) and (message.get("role") == "tool" or bool(message.get("tool_calls")))
-        for message in (messages if isinstance(messages, list) else ())
+    messages = body["messages"] if isinstance(body.get("messages"), list) else []
+    return (
+        bool(body.get("tools"))
+        or has_strays(messages)
+        or any(
+            isinstance(message, dict) and (message.get("role") == "tool" or bool(message.get("tool_calls")))
+            for message in messages
+        )
     )
 
 

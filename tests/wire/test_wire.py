@@ -20,7 +20,7 @@ from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
-from adapter.wire.request import Options, Request, checked, has_tools, translate
+from adapter.wire.request import Options, Request, checked, needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -96,7 +96,7 @@ def test_a_copy_of_a_result_comes_without_its_markup(fields):
 
 
 def test_reasoning_that_was_the_answer_is_the_answer():
-    """A model that begins to think and answers: nobody gets an empty answer. A stream has said it as reasoning before."""
+    """A model that begins to think and answers: nobody gets an empty answer. In a stream it was reasoning before."""
     text = "<think>\nThe file has 3 lines."
     (choice,) = whole(completion(text), request())["choices"]
     assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
@@ -354,10 +354,34 @@ def test_images_that_are_none_are_refused():
         as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
 
 
+RULES = [
+    *({"role": "system", "content": "A"}, {"role": "developer", "content": "B"}, {"role": "user", "content": "x"}),
+    *(
+        {"role": "system", "content": "C"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "developer", "content": "D"},
+    ),
+    *({"role": "user", "content": "go"}, {"role": "system", "content": "E"}),
+]
+
+
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
+def test_messages_of_the_system_reach_any_template_and_none_is_lost(tools):
+    """As codex (two) and gptme (three) send them: one first, the others in their order with what the user says."""
+    asked: dict[str, Any] = {"model": "qwen3", "messages": RULES, "tools": tools}
+    assert needs_translation(asked)
+    messages = translate(asked, Options()).body["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[0]["content"].startswith("A\n\nB")
+    assert [message["content"] for message in messages[1:]] == ["x\n\nC", "ok", "D\n\ngo\n\nE"]
+
+
 def test_only_what_speaks_of_tools_is_translated():
-    assert has_tools({"tools": TOOLS})
-    assert has_tools({"messages": [{"role": "tool", "content": ""}]})
-    assert not any(map(has_tools, ({"messages": ASK}, {"tools": []}, {"messages": "x"}, [], None)))
+    assert needs_translation({"tools": TOOLS})
+    assert needs_translation({"messages": [{"role": "tool", "content": ""}]})
+    assert needs_translation({"messages": [{"role": "developer", "content": ""}]})
+    assert not needs_translation({"messages": [{"role": "system", "content": "x"}, *ASK]})
+    assert not any(map(needs_translation, ({"messages": ASK}, {"tools": []}, {"messages": "x"}, [], None)))
 
 
 @pytest.mark.parametrize("options", [Options(format="x"), Options(style="x"), Options(policy="x")])
@@ -474,7 +498,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 )
 def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
     """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
-    has_tools(body)
+    needs_translation(body)
     try:
         translate(READERS[dialect](body), Options())
     except RequestError as error:
@@ -497,12 +521,12 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
             if status == 200 and dialect == "anthropic":
                 anthropic.as_answer(completion_, "m", "msg")
             elif status == 200 and dialect == "ollama":
-                ollama.as_answer(completion_, "m", "now")
+                ollama.as_answer(completion_, ollama.Answering("m", "now"))
         return
     writer: Any = {
         "openai": None,
         "anthropic": anthropic.AnthropicWriter("m", "msg"),
-        "ollama": ollama.OllamaWriter("m", "now"),
+        "ollama": ollama.OllamaWriter(ollama.Answering("m", "now")),
     }
     streamed = Streamed(request(), 0, writer[dialect])
     sent = b"".join(streamed.feed(as_event(chunk)) for chunk in chunks) + streamed.close()
