@@ -308,14 +308,11 @@ def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
 
 def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObject:
     """``first_ns``: until the answer began, where the server does not say how long it read."""
-    timings = last.get("timings") or {}
-    read = int(timings["prompt_ms"] * 1e6) if "prompt_ms" in timings else first_ns
-    written = int(timings["predicted_ms"] * 1e6) if "predicted_ms" in timings else elapsed_ns - first_ns
     measured = {
         "total_duration": elapsed_ns,
         "load_duration": 0,
-        "prompt_eval_duration": read,
-        "eval_duration": written,
+        "prompt_eval_duration": _told_ns(last, "prompt_ms", first_ns),
+        "eval_duration": _told_ns(last, "predicted_ms", elapsed_ns - first_ns),
     }
     reason, usage = last.get("finish_reason"), last.get("usage") or {}
     return {

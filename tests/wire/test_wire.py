@@ -549,3 +549,12 @@ def test_the_type_behind_a_reference_is_known():
     (call,) = parse(text, made.tools, "qwen3_coder").calls
     assert call.arguments == {"p": {"a": 1}}
     assert made.tools["f"].parameters["properties"]["q"]["type"] == ["null", "object"]
+
+
+@pytest.mark.parametrize("timings", [{"prompt_ms": 2.5, "predicted_ms": 4}, {"prompt_ms": None}, {"prompt_ms": "x"}, 7])
+def test_durations_for_ollamas_clients_are_the_servers_where_it_tells(timings):
+    """llama.cpp's, in nanoseconds; nonsense is not told on."""
+    completed = {**completion("Hi."), "timings": timings}
+    answer = ollama.as_answer(completed, ollama.Answering("m", "now", lambda: 9))
+    told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
+    assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))
