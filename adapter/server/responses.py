@@ -23,7 +23,7 @@ CHAT = "/v1/chat/completions"
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
     answer = roomy(upstream.work, partial(_responses, upstream, keep_alive_s))
-    return [Route("/v1/responses", answer, methods=["POST"])]
+    return [Route(path, answer, methods=["POST"]) for path in ("/v1/responses", "/responses")]
 
 
 async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:

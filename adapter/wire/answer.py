@@ -219,20 +219,24 @@ def _folded(deltas: Iterable[JsonObject | str], choice: _Choice) -> JsonObject:
     or all reasoning to be content."""
     content, reasoning = "", ""
     calls: list[JsonObject] = []
+    legacy: Json = None
     for delta in deltas:
         if isinstance(delta, str):
             continue
         content += delta.get("content") or ""
         reasoning += delta.get("reasoning_content") or ""
-        calls += [{key: call[key] for key in ("id", "type", "function")} for call in delta.get("tool_calls") or ()]
+        calls += [{key: call[key] for key in call if key != "index"} for call in delta.get("tool_calls") or ()]
+        legacy = delta.get("function_call") or legacy
     content, reasoning = content[choice.was_reasoning :], content[: choice.was_reasoning] + reasoning
     if choice.was_content:
         reasoning = ""
-    message: JsonObject = {"role": "assistant", "content": content if content or not calls else None}
+    message: JsonObject = {"role": "assistant", "content": content if content or not (calls or legacy) else None}
     if reasoning:
         message["reasoning_content"] = reasoning
     if calls:
         message["tool_calls"] = calls
+    if legacy:
+        message["function_call"] = legacy
     return message
 
 
@@ -457,9 +461,7 @@ class _Choice:
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)
-        function = {"name": name, "arguments": arguments}
-        call = {"index": len(self._ids) - 1, "id": call_id, "type": "function", "function": function}
-        return {"tool_calls": [call]}
+        return self._request.kinds.call(len(self._ids) - 1, call_id, name, arguments)
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
         """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
@@ -473,7 +475,8 @@ class _Choice:
 
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
+        called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
+        self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
         self._remember()
         self._observed(finish_reason)
         return self.finish_reason

@@ -56,7 +56,8 @@ def as_openai(body: JsonObject) -> JsonObject:
     if request["stream"]:
         request["stream_options"] = {"include_usage": True}
     if body.get("tools"):
-        request["tools"] = body["tools"]
+        tools = objects_in(body["tools"], "tools")
+        request["tools"] = [{**tool, "type": "function"} for tool in tools]  # there is no other kind
     if body.get("format") == "json":
         request["response_format"] = {"type": "json_object"}
     elif isinstance(body.get("format"), dict):

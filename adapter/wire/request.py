@@ -33,6 +33,7 @@ from adapter.wire.messages import has_strays, last_calls, plain_messages
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
+from adapter.wire.tool_kinds import FUNCTIONS, Kinds, as_functions
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -190,6 +191,8 @@ class Request:
     stream_arguments: bool = False
     answers: int = 1
     """How many were asked for."""
+    kinds: Kinds = FUNCTIONS
+    """In which form the client gets calls."""
     policy: str = "safe"
     turn: str = ""
     """Tells this turn from others of the conversation, for the ids of its calls."""
@@ -248,10 +251,14 @@ def needs_translation(body: Json) -> bool:
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
     return (
-        bool(body.get("tools"))
+        bool(body.get("tools") or body.get("functions"))
         or has_strays(messages)
         or any(
-            isinstance(message, dict) and (message.get("role") == "tool" or bool(message.get("tool_calls")))
+            isinstance(message, dict)
+            and (
+                message.get("role") in ("tool", "function")
+                or bool(message.get("tool_calls") or message.get("function_call"))
+            )
             for message in messages
         )
     )
@@ -262,7 +269,10 @@ def translate(body: JsonObject, options: Options) -> Request:
     if (size := _characters(body)) > MAX_TEXT:
         message = f"the request has {size:,} characters of text; at most {MAX_TEXT:,} are taken"
         raise RequestError(f"{message}: shorten its messages and tools", "messages")
+    body, kinds = as_functions(body)
     options = options.for_model(str(body.get("model") or ""))
+    if kinds is not FUNCTIONS:
+        options = replace(options, native=False, stream_arguments=False)
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
@@ -329,6 +339,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
         answers=_answers(body),
+        kinds=kinds,
         policy=policy,
         turn=_turn(messages),
         generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else before,
