@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from adapter.server.passing import is_private
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.upstream import Upstream, UpstreamError
+from adapter.server.work import QUICK_BYTES
 from adapter.values.events import JsonObject
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Completed, Streamed, Writer
@@ -223,9 +224,12 @@ class StreamedAnswer(_Live):
                 break  # the end of the stream says what that means
             if not piece:
                 break
-            self._listening_since = math.inf  # the model server has no part in what takes us long
-            shown = remover.feed(piece)
-            out = await self._upstream.work.do(streamed.waiting + len(shown), partial(streamed.feed, shown))
+            shown, size = remover.feed(piece), streamed.waiting + len(piece)
+            if size <= QUICK_BYTES:
+                out = streamed.feed(shown)
+            else:
+                self._listening_since = math.inf  # the model server has no part in what takes us long
+                out = await self._upstream.work.do(size, partial(streamed.feed, shown))
             self._listening_since = self._now()
             if out:
                 await self.write(send, out)
