@@ -21,6 +21,7 @@ class Reply:
     server: str = "test"
     length: int | None = None
     linger_s: float = 0.0
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def as_json(status: int, value: Any, server: str = "test") -> Reply:
@@ -57,10 +58,10 @@ MODELS = "/v1/models"
 class ScriptedServer:
     """``replies[path]`` are given one after the other; the last one stays. Other paths are a 404."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.replies: dict[str, deque[Reply]] = defaultdict(deque)
         self.requests: list[tuple[str, dict[str, str], Any]] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._http.daemon_threads = False
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
@@ -106,6 +107,8 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Server", reply.server)
             self.send_header("Content-Type", reply.content_type)
             self.send_header("Content-Length", str(len(reply.body) if reply.length is None else reply.length))
+            for name, value in reply.headers:
+                self.send_header(name, value)
             self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(reply.body)

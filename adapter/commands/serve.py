@@ -39,6 +39,9 @@ def serve(
     profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
+    retry: Annotated[
+        float, typer.Option(min=0, help="Seconds in which a model server that loads or is busy is asked again.")
+    ] = 15.0,
     record: Annotated[
         Path | None,
         typer.Option(help="Add what the model is sent and writes to this .jsonl file, without credentials."),
@@ -55,6 +58,12 @@ def serve(
             help="What clients must send; made up when left out and --host is not this machine.",
         ),
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="Pages that may ask, http://localhost:3000 say; can be given again.")
+    ] = None,
+    pass_admin: Annotated[
+        bool, typer.Option("--pass-admin", help="Pass on everything, also what manages the model server.")
+    ] = False,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraints.modes import get_constraint
@@ -85,6 +94,23 @@ def serve(
     check_profile(profile)
     share_one_arena()
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    limits = (max_streams, max_waiting, stall)
     named = read_template(template) if template else None
-    run_server(Settings(base_url, host, port, keep_alive, patience, api_key, checked(options), profile, *limits, named))
+    run_server(
+        Settings(
+            base_url,
+            host,
+            port,
+            keep_alive_s=keep_alive,
+            patience_s=patience,
+            api_key=api_key,
+            options=checked(options),
+            profile=profile,
+            max_streams=max_streams,
+            max_waiting=max_waiting,
+            stall_s=stall,
+            template=named,
+            retry_s=retry,
+            origins=tuple(each.rstrip("/") for each in allow_origin or ()),
+            pass_admin=pass_admin,
+        )
+    )

@@ -22,6 +22,7 @@ from adapter.values.events import (
     JsonObject,
     Markup,
     ReasoningDelta,
+    ReasoningWasContent,
     TextDelta,
     ToolCall,
 )
@@ -45,6 +46,7 @@ class Written:
         self._kept: list[str] = []
         self._waiting: list[str] = []  # markup that counts only if more of the answer follows
         self._after_reasoning = False
+        self._reasoning: list[str] = []
 
     def take(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -54,8 +56,11 @@ class Written:
                     self._waiting, self._after_reasoning = [], False
                 case ContentWasReasoning():
                     self._kept, self._waiting, self._after_reasoning = [], [], True
-                case ReasoningDelta():
+                case ReasoningDelta(raw=raw):
+                    self._reasoning.append(raw)
                     self._waiting, self._after_reasoning = [], True
+                case ReasoningWasContent():
+                    self._kept = [*self._reasoning, *self._kept]
                 case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
                     self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
                 case Markup(raw=raw) if not self._after_reasoning:

@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
+from heapq import merge
+from io import StringIO
 
 from adapter.formats import FORMATS
 from adapter.prompting.control_tokens import CHAT_TOKENS
@@ -66,10 +67,13 @@ _ORDINARY = frozenset(
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = ("functools", "function call", "action", "observation")
+_JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _MARKED = re.compile(
     f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
     re.IGNORECASE | re.ASCII,
 )
+_STRETCH = 100_000
+"""Characters of one search. Whoever else is at work has to wait for its end."""
 _TAG = re.compile(r"<(?=/?([^<>]+)>)")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -81,7 +85,7 @@ _BARE = re.compile(
 )
 """Where a call without markers may begin: what stands there, up to its first key or its first parenthesis."""
 
-_HEAD = re.compile(r"[ \t]*([\w.:/-]+)\n\{")
+_HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
 """How an answer begins whose prompt ended in Functionary's ``>>>``."""
 
 _TOKENS = markers_for('"', "'", "{", "[", "}", "]")
@@ -93,14 +97,20 @@ def neutralise(text: str, format: Format | None = None, tools: ToolSet = NO_TOOL
     ``format``: in which the result is handed to the model, so that it cannot close its envelope.
     ``tools``: those of the session, whose names make a call of what is none without them.
     """
-    patterns = (_acting(), _closing(format) if format is not None else None)
-    places = {found.end() for pattern in patterns if pattern is not None for found in pattern.finditer(text)}
-    places.update(_tags(text, tools) if tools and "<" in text else ())
-    places.update(place for place in _bare_calls(text, tools) if not text.startswith(MARK, place))
-    if not places:
+    if len(text) <= _STRETCH and _JOINT.search(text) is None:
         return text
-    cuts = [0, *sorted(places), len(text)]
-    return MARK.join(text[start:end] for start, end in pairwise(cuts))
+    closing = _closing(format) if format is not None else None
+    places = merge(
+        _joints(text, tools),
+        (found.end() for found in closing.finditer(text)) if closing is not None else (),
+        (place for place in _bare_calls(text, tools) if not text.startswith(MARK, place)),
+    )
+    marked, last = StringIO(), 0
+    for place in places:
+        if place != last:
+            marked.write(text[last:place] + MARK)
+            last = place
+    return marked.getvalue() + text[last:] if last else text
 
 
 def restore(text: str) -> str:
@@ -146,7 +156,7 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 @cache
 def _acting() -> re.Pattern[str]:
-    """Finds each place, by what stands before it, where a mark is to be put whatever the format and the tools."""
+    """Matches what stands before each place where a mark is to be put whatever the format and the tools."""
     spoken, exact = _literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
@@ -169,10 +179,18 @@ def _closing(format: Format) -> re.Pattern[str] | None:
     return re.compile("|".join(rules), re.ASCII) if rules else None
 
 
-def _tags(text: str, tools: ToolSet) -> Iterator[int]:
-    """Where a tag bears the name of a tool: behind its first bracket."""
-    names = {name.lower() for name in tools}
-    return (tag.end() for tag in _TAG.finditer(text) if tag[1].lower() in names)
+def _joints(text: str, tools: ToolSet) -> Iterator[int]:
+    """Where a mark goes behind a bracket or a word: of what acts anyway, and of tags with the name of a tool."""
+    acting, names = _acting(), tools.lower_names
+    for start in range(0, len(text), _STRETCH):
+        end = start + _STRETCH
+        for joint in _JOINT.finditer(text, start, end + _LONGEST_JOINT):
+            at = joint.start()
+            if at >= end:
+                break
+            tag = _TAG.match(text, at) if names and text[at] == "<" else None
+            if acting.match(text, at) is not None or (tag is not None and tag[1].lower() in names):
+                yield joint.end()
 
 
 @cache
@@ -196,7 +214,7 @@ def _bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
     if (head := _HEAD.match(text)) is not None and (not tools or head[1] in tools):
         yield head.end()
     budget = 4 * len(text) + 10_000
-    for found in _BARE.finditer(text):
+    for found in _lines(text):
         start = found.start("json") if found["json"] else found.start("list")
         if found["json"] and found["key"] not in CALL_KEYS and found["key"] not in tools:
             continue
@@ -205,6 +223,16 @@ def _bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
         budget -= size
         if is_call:
             yield start + 1
+
+
+def _lines(text: str) -> Iterator[re.Match[str]]:
+    """The lines that begin as `_BARE` says."""
+    at = 0
+    while at >= 0:
+        found = _BARE.match(text, at)
+        if found is not None:
+            yield found
+        at = text.find("\n", max(at + 1, found.end()) if found is not None else at + 1)
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
@@ -55,7 +55,7 @@ def system_prompt(
     if not offered:
         raise UsageError("a system prompt needs at least one tool")
     chosen = get_format(format)
-    described = [_describe(_neutral(tool, chosen, offered)) for tool in offered.values()]
+    described = [Described(_neutral(tool, chosen, offered)) for tool in offered.values()]
     example = next((tool for tool in described if tool.has_example), described[0])
     values = {
         "dialect": get_dialect(dialect).name,
@@ -80,23 +80,42 @@ def usual_tools(dialect: str | Dialect) -> ToolSet:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class Described:
-    """What templates may say about a tool."""
+    """What templates may say about a tool; what none asks for is not made."""
 
-    name: str
-    summary: str
-    description: str
-    signature: str
-    """``read_file_range(path, start_line = 1, end_line?: integer)``: strings where no type or default is shown."""
-    arguments: str
-    """JSON with types for values: ``{"path": "string", "start_line": "integer, default 1"}``."""
-    parameters: tuple[DescribedParameter, ...]
-    definition: str
-    """OpenAI's definition as one line of JSON."""
-    example: JsonObject
-    """Arguments; where the tool brings none, with ``<name>`` and the like for values."""
-    has_example: bool
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self.name = tool.name
+        self.description = tool.description
+        self.has_example = tool.example is not None
+
+    @cached_property
+    def summary(self) -> str:
+        return self.description.split("\n")[0].split(". ")[0].rstrip(".")
+
+    @cached_property
+    def signature(self) -> str:
+        """``read_file_range(path, start_line = 1, end_line?: integer)``: strings where no type or default is shown."""
+        return _signature(self._tool)
+
+    @cached_property
+    def arguments(self) -> str:
+        """JSON with types for values: ``{"path": "string", "start_line": "integer, default 1"}``."""
+        return json.dumps(_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
+
+    @cached_property
+    def parameters(self) -> tuple[DescribedParameter, ...]:
+        return tuple(_describe_parameter(name, self._tool) for name in self._tool.properties)
+
+    @cached_property
+    def definition(self) -> str:
+        """OpenAI's definition as one line of JSON."""
+        return json.dumps(self._tool.to_openai(), ensure_ascii=False)
+
+    @cached_property
+    def example(self) -> JsonObject:
+        """Arguments; where the tool brings none, with ``<name>`` and the like for values."""
+        return _sample(self._tool) if self._tool.example is None else self._tool.example
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +136,6 @@ def _neutral(tool: Tool, format: Format, tools: ToolSet) -> Tool:
 
     parameters: JsonObject = in_strings(neutral, tool.parameters)
     return replace(tool, description=neutral(tool.description), parameters=parameters)
-
-
-def _describe(tool: Tool) -> Described:
-    return Described(
-        name=tool.name,
-        summary=tool.description.split("\n")[0].split(". ")[0].rstrip("."),
-        description=tool.description,
-        signature=_signature(tool),
-        arguments=json.dumps(_typed(tool.properties, tool.required), ensure_ascii=False),
-        parameters=tuple(_describe_parameter(name, tool) for name in tool.properties),
-        definition=json.dumps(tool.to_openai(), ensure_ascii=False),
-        example=_sample(tool) if tool.example is None else tool.example,
-        has_example=tool.example is not None,
-    )
 
 
 def _sample(tool: Tool) -> JsonObject:

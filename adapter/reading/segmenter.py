@@ -231,7 +231,7 @@ class Segmenter:
         elif kind in tables.next_turns or (kind in tables.results and (self._has_calls or self._held)):
             yield from self._drop_rest(marker)
         elif kind in INVENTED_RESULT and self._line.is_blank:
-            self._add_text(marker)  # an echo of an earlier result: whatever it holds was not written as a call
+            self._add_markup(marker)  # an echo of an earlier result: whatever it holds was not written as a call
             yield from self._copy_until(marker.replace("<", "</"), "echoed-result")
         else:
             self._add_text(marker)
@@ -540,7 +540,10 @@ class Segmenter:
             if marker:
                 closes = marker.lower() == closing.lower() and self._line.is_blank
                 self._reject(reason, len(marker), marker)
-                self._add_text(marker)
+                if closes and reason == "echoed-result":
+                    self._add_markup(marker)
+                else:
+                    self._add_text(marker)
                 if closes:
                     self._line.end_quotation()
                     return

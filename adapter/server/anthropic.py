@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.server.intake import json_of
+from adapter.server.intake import json_of, roomy
 from adapter.server.relay import StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.wire import anthropic
@@ -21,14 +21,16 @@ CHAT = "/v1/chat/completions"
 
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
-    return [Route("/v1/messages", partial(_messages, upstream, keep_alive_s), methods=["POST"])]
+    messages = roomy(upstream.work, partial(_messages, upstream, keep_alive_s))
+    return [Route("/v1/messages", messages, methods=["POST"])]
 
 
 async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        _, body = await json_of(http)
-        asked = anthropic.as_openai(body)
-        request = translate(asked, await upstream.options_for(asked))
+        content, body = await json_of(http, upstream.work)
+        asked = await upstream.work.do(len(content), partial(anthropic.as_openai, body))
+        options = await upstream.options_for(asked)
+        request = await upstream.work.do(len(content), partial(translate, asked, options))
     except RequestError as error:
         return JSONResponse(anthropic.as_error(refusal(error), error.status), error.status)
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
 import socket
 import sys
@@ -23,16 +24,19 @@ from starlette.types import ASGIApp
 from adapter.prompting.rendering import Template
 from adapter.server import anthropic, ollama, responses
 from adapter.server.guard import Guard
-from adapter.server.intake import content_of, json_of
+from adapter.server.intake import content_of, json_of, roomy
+from adapter.server.passing import check_passing, without_keys
+from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import SILENCE_S, Upstream
+from adapter.server.work import COLLECTED, SWITCH_S
 from adapter.upstream.endpoints import Endpoint, without_password
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
-from adapter.wire.request import Options, has_tools, translate
+from adapter.wire.request import Options, needs_translation, translate
 
 if TYPE_CHECKING:
     import uvicorn
@@ -63,6 +67,12 @@ class Settings:
     """How long a client may take nothing of its answer."""
     template: Template | None = None
     """The chat template that the user names."""
+    origins: tuple[str, ...] = ()
+    """Of pages that may ask, ``http://localhost:3000`` say."""
+    retry_s: float = RETRY_S
+    """How long a model server that is loading or busy is asked again."""
+    pass_admin: bool = False
+    """Pass on whatever is not ours, and not only requests to the server's models."""
 
 
 def serve(settings: Settings) -> None:
@@ -81,6 +91,9 @@ def serve(settings: Settings) -> None:
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
         print(f"others can reach this address; clients need this key: {settings.api_key}", file=sys.stderr, flush=True)
+    sys.setswitchinterval(SWITCH_S)
+    gc.freeze()  # a collection of all that is loaded keeps everybody waiting, and finds nothing
+    gc.set_threshold(*COLLECTED)
     with listener:
         uvicorn.Server(config_of(settings)).run(sockets=[listener])
 
@@ -113,7 +126,15 @@ def application(settings: Settings) -> ASGIApp:
     """The server as an ASGI application."""
     places = Places(settings.max_streams, settings.max_waiting)
     template = TemplateProcess(settings.template) if settings.template else None
-    upstream = Upstream(settings.upstream, settings.options, settings.patience_s, settings.profile, places, template)
+    upstream = Upstream(
+        settings.upstream,
+        settings.options,
+        settings.patience_s,
+        settings.profile,
+        places,
+        template,
+        retry_s=settings.retry_s,
+    )
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -123,7 +144,7 @@ def application(settings: Settings) -> ASGIApp:
         saying.cancel()
         await upstream.close()
 
-    chat = partial(_chat, upstream, settings.keep_alive_s)
+    chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     return Starlette(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
@@ -132,9 +153,9 @@ def application(settings: Settings) -> ASGIApp:
             *responses.routes(upstream, settings.keep_alive_s),
             *ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
-            Route("/{path:path}", partial(_pass, upstream), methods=_METHODS),
+            Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
-        middleware=[Middleware(Guard, is_loopback=is_here(settings.host), api_key=settings.api_key)],
+        middleware=[Middleware(Guard, is_here(settings.host), settings.api_key, settings.origins)],
         lifespan=life,
     )
 
@@ -144,11 +165,12 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        content, body = await json_of(http)
-        if not has_tools(body):
+        content, body = await json_of(http, upstream.work)
+        if not needs_translation(body):
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
-        request = translate(body, await upstream.options_for(body))
+        options = await upstream.options_for(body)
+        request = await upstream.work.do(len(content), partial(translate, body, options))
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     if request.stream:
@@ -157,9 +179,11 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     return WholeAnswer(upstream, CHAT, request, Completed(request))
 
 
-async def _pass(upstream: Upstream, http: HttpRequest) -> ASGIApp:
-    path = http.scope["raw_path"].decode("latin-1") + (f"?{http.url.query}" if http.url.query else "")
+async def _pass(upstream: Upstream, admin: bool, http: HttpRequest) -> ASGIApp:
+    query = without_keys(http.url.query)
+    path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     try:
+        check_passing(http.method, http.scope["path"], admin=admin)
         content = await content_of(http)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)

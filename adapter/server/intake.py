@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeAlias
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
+from starlette.types import ASGIApp
 
+from adapter.server.work import Work
 from adapter.values.events import JsonObject
 from adapter.wire.errors import RequestError
 from adapter.wire.request import read_body
@@ -16,6 +21,19 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 
 BODY_S = 10.0
 """How long the body of a request may take."""
+
+Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
+
+
+def roomy(work: Work, endpoint: Endpoint) -> Endpoint:
+    """``endpoint`` that reads and translates a large request only when there is room for it."""
+
+    async def waiting(http: HttpRequest) -> ASGIApp:
+        announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
+        async with work.room(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has seen that it is digits
+            return await endpoint(http)
+
+    return waiting
 
 
 async def content_of(http: HttpRequest) -> bytes:
@@ -47,15 +65,16 @@ def _too_large() -> RequestError:
     return RequestError(message, status=413)
 
 
-async def json_of(http: HttpRequest) -> tuple[bytes, JsonObject]:
+async def json_of(http: HttpRequest, work: Work) -> tuple[bytes, JsonObject]:
     """The body, and the JSON object that it is.
 
-    A page of another site can post anything but ``application/json`` unasked: nothing else is taken.
+    A page can post anything but ``application/json`` without asking first: from pages nothing else is taken. Others may
+    say what they like, or nothing, as litellm and curl do.
     """
     kind, encoding = http.headers.get("content-type", ""), http.headers.get("content-encoding", "identity")
-    if kind.partition(";")[0].strip().lower() != "application/json":
-        raise RequestError(f"Content-Type must be application/json, got {kind[:80]!r}", status=415)
+    if "origin" in http.headers and kind.partition(";")[0].strip().lower() != "application/json":
+        raise RequestError(f"Content-Type must be application/json from a page, got {kind[:80]!r}", status=415)
     if encoding != "identity":
         raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
     content = await content_of(http)
-    return content, read_body(content)
+    return content, await work.do(len(content), partial(read_body, content))

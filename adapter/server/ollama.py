@@ -3,50 +3,70 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.server.intake import content_of, json_of
+from adapter.server.intake import content_of, json_of, roomy
+from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream, UpstreamError
 from adapter.values.events import Json, JsonObject
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.request import Request, has_tools, translate
-from adapter.wire.sse import LineReader
+from adapter.wire.request import Request, needs_translation, translate
+from adapter.wire.sse import LineReader, as_json
 
 CHAT = "/api/chat"
+GENERATE = "/api/generate"
 V1_CHAT = "/v1/chat/completions"
+
+VERSION = "0.12.6"
+"""Of the Ollama whose interface this is: some clients look for features by it."""
 
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
     return [
-        Route(CHAT, partial(_chat, upstream, keep_alive_s), methods=["POST"]),
+        Route(CHAT, roomy(upstream.work, partial(_chat, upstream, keep_alive_s)), methods=["POST"]),
+        Route(GENERATE, roomy(upstream.work, partial(_generate, upstream, keep_alive_s)), methods=["POST"]),
+        Route("/api/embed", roomy(upstream.work, partial(_embed, upstream)), methods=["POST"]),
+        Route("/api/embeddings", roomy(upstream.work, partial(_embed, upstream)), methods=["POST"]),
+        Route("/api/version", partial(_version, upstream)),
+        Route("/api/ps", partial(_loaded, upstream)),
+        Route("/", _is_there, methods=["HEAD"]),
         Route("/api/tags", partial(_tags, upstream)),
         Route("/api/show", partial(_show, upstream), methods=["POST"]),
     ]
 
 
+def _answering(body: JsonObject, *, is_generating: bool = False) -> ollama.Answering:
+    began = time.monotonic_ns()
+    created_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    model = str(body.get("model") or "")
+    return ollama.Answering(model, created_at, lambda: time.monotonic_ns() - began, is_generating)
+
+
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     is_native = (await upstream.known()).kind == "ollama"
     try:
-        content, body = await json_of(http)
-        model, created_at = str(body.get("model") or ""), datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        live = ollama.OllamaWriter(model, created_at) if body.get("stream") is not False else None
+        content, body = await json_of(http, upstream.work)
+        answering = _answering(body)
+        live = ollama.OllamaWriter(answering) if body.get("stream") is not False else None
         pass_on = partial(
             PassedThrough, upstream, "POST", CHAT, content, http.headers, ollama.as_error, keep_alive_s, live
         )
-        if is_native and not has_tools(body):
+        if is_native and not needs_translation(body):
             return pass_on()
         options = replace(await upstream.options_for(body), stream_arguments=False)
-        request = translate(ollama.as_openai(body), options)
+        asked = await upstream.work.do(len(content), partial(ollama.as_openai, body))
+        request = await upstream.work.do(len(content), partial(translate, asked, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
 
@@ -54,29 +74,107 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         as_body = partial(ollama.for_ollama, body=body) if is_native else None
         path, sent = (CHAT, replace(request, body=as_body(request.body))) if as_body else (V1_CHAT, request)
         if request.stream:
-            writer = ollama.OllamaWriter(model, created_at)
+            writer = ollama.OllamaWriter(answering)
             server = (LineReader(), ollama.as_chunk, as_body) if is_native else ()
             streamed = Streamed(request, 0, writer, *server)
             return StreamedAnswer(upstream, path, sent, streamed, ollama.as_error, keep_alive_s)
         completed = Completed(request, ollama.as_completion if is_native else None, as_body)
-        as_answer = partial(ollama.as_answer, model=model, created_at=created_at)
+        as_answer = partial(ollama.as_answer, answering=answering)
         return WholeAnswer(upstream, path, sent, completed, ollama.as_error, as_answer)
 
     def instead(status: int, said: bytes) -> Answering | None:
-        is_refused = request.as_text is not None and upstream.refuses_tools(status, said, model)
+        is_refused = request.as_text is not None and upstream.refuses_tools(status, said, answering.model)
         return answer(request.as_text()) if is_refused and request.as_text else None
 
     return pass_on(instead) if is_native and request.is_native else answer(request)
+
+
+async def _generate(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+    """A text that goes on from a prompt: of a server that is no Ollama the answer in a chat."""
+    is_native = (await upstream.known()).kind == "ollama"
+    try:
+        content, body = await json_of(http, upstream.work)
+        answering = _answering(body, is_generating=True)
+        writer = ollama.OllamaWriter(answering) if body.get("stream") is not False else None
+        if is_native:
+            return PassedThrough(
+                upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, writer
+            )
+        if not body.get("prompt"):  # it asks for the model to be loaded, which it is
+            head = answering.said({"role": "assistant", "content": ""})
+            return JSONResponse({**head, "done": True, "done_reason": "load"})
+        asked = ollama.as_openai(ollama.generation_as_chat(body))
+        options = await upstream.options_for(asked)
+        request = await upstream.work.do(len(content), partial(translate, asked, options))
+    except RequestError as error:
+        return JSONResponse({"error": str(error)}, error.status)
+    if writer is not None:
+        streamed = Streamed(request, 0, writer)
+        return StreamedAnswer(upstream, V1_CHAT, request, streamed, ollama.as_error, keep_alive_s)
+    as_answer = partial(ollama.as_answer, answering=answering)
+    return WholeAnswer(upstream, V1_CHAT, request, Completed(request), ollama.as_error, as_answer)
+
+
+async def _embed(upstream: Upstream, http: HttpRequest) -> ASGIApp:
+    path = http.scope["path"]
+    is_native = (await upstream.known()).kind == "ollama"
+    try:
+        content, body = await json_of(http, upstream.work)
+    except RequestError as error:
+        return JSONResponse({"error": str(error)}, error.status)
+    if is_native:
+        return PassedThrough(upstream, "POST", path, content, http.headers, ollama.as_error)
+    answering = _answering(body)
+    try:
+        async with upstream.places.one():
+            status, said = await _json(upstream, "POST", "/v1/embeddings", as_json(ollama.embedding_request(body)))
+    except Busy as error:
+        return JSONResponse({"error": str(error)}, 503, {"retry-after": str(RETRY_AFTER_S)})
+    if status != 200:
+        return JSONResponse(ollama.as_error(said), status)
+    is_old = path == "/api/embeddings"
+    return JSONResponse(
+        ollama.embedding_answer(said, answering.model, is_old=is_old, elapsed_ns=answering.elapsed_ns())
+    )
+
+
+async def _version(upstream: Upstream, http: HttpRequest) -> ASGIApp:
+    if (await upstream.known()).kind == "ollama":
+        return PassedThrough(upstream, "GET", "/api/version", b"", http.headers, ollama.as_error)
+    return JSONResponse({"version": VERSION})
+
+
+async def _loaded(upstream: Upstream, http: HttpRequest) -> ASGIApp:
+    """The models that are loaded: of servers that are no Ollama all."""
+    if (await upstream.known()).kind == "ollama":
+        return PassedThrough(upstream, "GET", "/api/ps", b"", http.headers, ollama.as_error)
+    status, names = await _names(upstream)
+    if isinstance(names, dict):
+        return JSONResponse(ollama.as_error(names), status)
+    about = {"details": _DETAILS, "size": 0, "size_vram": 0, "digest": "", "expires_at": "0001-01-01T00:00:00Z"}
+    return JSONResponse({"models": [{"name": name, "model": name, **about} for name in names]})
+
+
+async def _is_there(_: HttpRequest) -> ASGIApp:
+    """By which Ollama's clients see whether it runs."""
+    return PlainTextResponse("Ollama is running")
+
+
+async def _names(upstream: Upstream) -> tuple[int, list[str] | JsonObject]:
+    """What the models of a server that is no Ollama are called, or its error."""
+    status, listed = await _json(upstream, "GET", "/v1/models", b"")
+    if status != 200:
+        return status, listed
+    return 200, [str(each["id"]) for each in listed.get("data") or () if isinstance(each, dict) and "id" in each]
 
 
 async def _tags(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     """The models; of servers that are no Ollama with what little they tell."""
     if (await upstream.known()).kind == "ollama":
         return PassedThrough(upstream, "GET", "/api/tags", b"", http.headers, ollama.as_error)
-    status, listed = await _json(upstream, "GET", "/v1/models", b"")
-    if status != 200:
-        return JSONResponse(ollama.as_error(listed), status)
-    names = [each["id"] for each in listed.get("data") or () if isinstance(each, dict) and "id" in each]
+    status, names = await _names(upstream)
+    if isinstance(names, dict):
+        return JSONResponse(ollama.as_error(names), status)
     return JSONResponse({"models": [{"name": name, "model": name, "details": _DETAILS} for name in names]})
 
 
@@ -95,13 +193,14 @@ async def _show(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     return JSONResponse({**shown, "capabilities": list(dict.fromkeys([*capabilities, "tools"]))})
 
 
+_JSON = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
 _DETAILS = {"format": "gguf", "family": "", "families": [], "parameter_size": "", "quantization_level": ""}
 
 
 async def _json(upstream: Upstream, method: str, path: str, content: bytes) -> tuple[int, JsonObject]:
     """An answer of the model server that is a JSON object, or an error in OpenAI's shape."""
     try:
-        response = await upstream.send(method, path, content, {"Accept-Encoding": "identity"})
+        response = await upstream.send(method, path, content, _JSON)
         try:
             status, body = response.status, await upstream.body_of(response)
         finally:

@@ -6,13 +6,16 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import TypeAlias
 
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
+from adapter.server.passing import is_private
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.upstream import Upstream, UpstreamError
+from adapter.server.work import QUICK_BYTES
 from adapter.values.events import JsonObject
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Completed, Streamed, Writer
@@ -27,10 +30,6 @@ HOP_BY_HOP = frozenset(
     }
 )  # fmt: skip
 """RFC 9110, 7.6.1, and what each side of a proxy says for itself."""
-
-PRIVATE = frozenset({"authorization", "cookie", "origin", "x-api-key"})
-"""What a client says to us alone."""
-
 
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
@@ -87,9 +86,10 @@ class Answering:
             self._upstream.cannot_prompt(fault, body)
         return instead
 
-    async def fail(self, send: Send, status: int, error: JsonObject) -> None:
-        retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
-        await send_json(send, status, self._as_error(error, status), retry)
+    async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
+        """``retry_after``: when the model server wants to be asked again, in its words."""
+        when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
+        await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
 
 class _Live(Answering):
@@ -136,9 +136,9 @@ class _Live(Answering):
         await send({"type": "http.response.body", "body": body, "more_body": more})
         self._written_at = self._listening_since = self._now()
 
-    async def fail(self, send: Send, status: int, error: JsonObject) -> None:
+    async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         if not self._has_begun:
-            await super().fail(send, status, error)
+            await super().fail(send, status, error, retry_after)
         elif self._writer:  # else the answer stays without its end, which tells the client
             await self.write(send, self.as_event(self._writer, error), more=False)
 
@@ -207,9 +207,11 @@ class StreamedAnswer(_Live):
                 is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
                 body = self._streamed.as_text() if is_refused else None
                 if body is None:
-                    await self.fail(send, response.status, relayed(response.status, said))
+                    when = response.headers.get("Retry-After")
+                    await self.fail(send, response.status, relayed(response.status, said), when)
                     return
-            await self.write(send, self._streamed.close(), more=False)
+            last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
+            await self.write(send, last, more=False)
         finally:
             self._streamed.leave()
 
@@ -222,8 +224,14 @@ class StreamedAnswer(_Live):
                 break  # the end of the stream says what that means
             if not piece:
                 break
+            shown, size = remover.feed(piece), streamed.waiting + len(piece)
+            if size <= QUICK_BYTES:
+                out = streamed.feed(shown)
+            else:
+                self._listening_since = math.inf  # the model server has no part in what takes us long
+                out = await self._upstream.work.do(size, partial(streamed.feed, shown))
             self._listening_since = self._now()
-            if out := streamed.feed(remover.feed(piece)):
+            if out:
                 await self.write(send, out)
         if held := remover.close():
             await self.write(send, streamed.feed(held))
@@ -261,9 +269,10 @@ class WholeAnswer(Answering):
                 is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
                 body = self._completed.as_text() if is_refused else None
                 if body is None:
-                    await self.fail(send, response.status, relayed(response.status, said))
+                    when = response.headers.get("Retry-After")
+                    await self.fail(send, response.status, relayed(response.status, said), when)
                 continue
-            answer = self._completed.feed(said)
+            answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
             if isinstance(answer, tuple):
                 status, completion = answer
                 shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
@@ -290,7 +299,9 @@ class PassedThrough(_Live):
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, writer)
         self._method, self._path, self._content = method, path, content
-        self._headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP | PRIVATE}
+        passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
+        self._headers = {name: value for name, value in passed.items() if not is_private(name)}
+        self._is_work = method == "POST" and path.partition("?")[0].endswith(WORK)
         if upstream.has_key:
             self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
         self._find_instead = instead
@@ -304,11 +315,12 @@ class PassedThrough(_Live):
             await self._instead.run(send)
 
     def place(self) -> AbstractAsyncContextManager[None]:
-        is_work = self._method == "POST" and self._path.partition("?")[0].endswith(WORK)
-        return super().place() if is_work else nullcontext()
+        return super().place() if self._is_work else nullcontext()
 
     async def relay(self, send: Send) -> None:
-        response = await self._upstream.send(self._method, self._path, self._content, self._headers, is_watched=True)
+        response = await self._upstream.send(
+            self._method, self._path, self._content, self._headers, is_watched=True, is_patient=self._is_work
+        )
         try:
             if response.status >= 400:
                 await self._pass_error(send, response.status, response)

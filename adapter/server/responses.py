@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.server.intake import json_of
+from adapter.server.intake import json_of, roomy
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.upstream import Upstream
 from adapter.wire import responses
@@ -22,14 +22,16 @@ CHAT = "/v1/chat/completions"
 
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
-    return [Route("/v1/responses", partial(_responses, upstream, keep_alive_s), methods=["POST"])]
+    answer = roomy(upstream.work, partial(_responses, upstream, keep_alive_s))
+    return [Route(path, answer, methods=["POST"]) for path in ("/v1/responses", "/responses")]
 
 
 async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        _, body = await json_of(http)
-        asked = responses.as_openai(body)
-        request = translate(asked, await upstream.options_for(asked))
+        content, body = await json_of(http, upstream.work)
+        asked = await upstream.work.do(len(content), partial(responses.as_openai, body))
+        options = await upstream.options_for(asked)
+        request = await upstream.work.do(len(content), partial(translate, asked, options))
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     head = responses.answer_head(body, f"resp_{request.turn[:24]}", int(time.time()))

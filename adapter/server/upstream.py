@@ -16,7 +16,9 @@ import yarl
 
 from adapter.probing.profiles import setups
 from adapter.prompting.rendering import TemplateFault
+from adapter.server.patience import RETRY_S, patiently
 from adapter.server.places import Places
+from adapter.server.work import Work
 from adapter.text.secrets import REDACTED
 from adapter.upstream.context import context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
@@ -37,7 +39,7 @@ SILENCE_S = 600.0
 KNOWN_FOR_S = 60.0
 """How long what llama.cpp or Ollama said about its models holds."""
 
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Of an answer that has to be whole before it is translated."""
 
 MAX_PROMPTS = 64
@@ -91,8 +93,8 @@ class KeyRemover:
 
 class Upstream:
     """``base_url``: of its OpenAI-compatible interface. ``options``: what the user chose. ``patience_s``: how
-    long it may say nothing. ``profile``: of `in_force`. ``places``: for requests that make the model work.
-    ``template``: the user's, for the model's own prompt.
+    long it may say nothing. ``retry_s``: as of `patiently`. ``profile``: of `in_force`. ``places``: for requests that
+    make the model work. ``template``: the user's, for the model's own prompt.
 
     Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
     """
@@ -105,12 +107,15 @@ class Upstream:
         profile: str = "none",
         places: Places | None = None,
         template: TemplateProcess | None = None,
+        retry_s: float = RETRY_S,
     ) -> None:
         self.endpoint = Endpoint(base_url)
         self._template = template
         self._own = OwnPrompts(self.endpoint, template)
         self.places = places or Places()
+        self.work = Work()
         self.patience_s = patience_s
+        self._retry_s = retry_s
         self._options = options
         self._profile = profile
         self._told: list[str] = []
@@ -135,6 +140,7 @@ class Upstream:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+        self.work.close()
         if self._template is not None:
             self._template.close()
 
@@ -167,7 +173,8 @@ class Upstream:
                 step = steps.send(await self._performed(step))
         except StopIteration as stop:
             last: Post = stop.value
-        return await self.send("POST", last.path, as_json(last.body), _JSON, is_watched=is_watched)
+        content = as_json(last.body)
+        return await self.send("POST", last.path, content, _JSON, is_watched=is_watched, is_patient=True)
 
     async def _performed(self, step: Post | Render) -> Json:
         """What a step on the way to an answer gives; None where that is no JSON."""
@@ -190,10 +197,19 @@ class Upstream:
             raise PromptFault(str(fault)) from fault
 
     async def send(
-        self, method: str, path: str, content: bytes, headers: Mapping[str, str], *, is_watched: bool = False
+        self,
+        method: str,
+        path: str,
+        content: bytes,
+        headers: Mapping[str, str],
+        *,
+        is_watched: bool = False,
+        is_patient: bool = False,
     ) -> aiohttp.ClientResponse:
-        """Raises UpstreamError where nothing answers. ``is_watched``: the caller has an eye on its silence."""
-        try:
+        """Raises UpstreamError where nothing answers. ``is_watched``: the caller has an eye on its silence.
+        ``is_patient``: a server that starts, loads or is busy is asked again."""
+
+        async def once() -> aiohttp.ClientResponse:
             try:
                 return await self._request(method, path, content, headers, is_watched)
             except aiohttp.ClientOSError as error:
@@ -201,6 +217,9 @@ class Upstream:
                     raise
                 # llama.cpp closes a connection after its hundredth request, without a word.
                 return await self._request(method, path, content, headers, is_watched)
+
+        try:
+            return await (patiently(once, self._retry_s) if is_patient else once())
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 

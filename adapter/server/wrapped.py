@@ -36,7 +36,7 @@ from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.own_prompt import Post, PromptFault, Render, sending
-from adapter.wire.request import Options, Request, checked, has_tools, translate
+from adapter.wire.request import Options, Request, checked, needs_translation, translate
 from adapter.wire.sse import as_json
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class _Passage:
                 self.request = translate(responses.as_openai(body), options)
                 self._head = responses.answer_head(body, f"resp_{self.request.turn[:24]}", int(time.time()))
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
-            elif has_tools(body):
+            elif needs_translation(body):
                 self.request = translate(body, options)
         except RequestError as error:
             self.refused = http.Response(error.status, json=refusal(error), request=sent)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapter.text.truncate import MAX_LINES
@@ -160,6 +161,11 @@ class ToolSet(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    @cached_property
+    def lower_names(self) -> frozenset[str]:
+        """The names in lower case."""
+        return frozenset(name.lower() for name in self._tools)
 
     def match(self, name: str) -> Tool | None:
         """The tool that ``name`` spells: exactly, by an alias, in another case or with other separators,

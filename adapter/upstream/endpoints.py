@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import Json
+from adapter.wire.sse import read_json
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
 """``openai`` is any server that has nothing but the OpenAI-compatible interface."""
@@ -37,6 +38,9 @@ LOCAL_PORTS: dict[int, str] = {
 
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 BUILT_IN = "leave out --base-url to use the built-in model"
+
+MAX_SAID_BYTES = 8_000_000
+"""Of what a server says about itself and its models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +212,13 @@ def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
         method, sent = ("GET", None) if body is None else ("POST", json.dumps(body))
         connection.request(method, parts.path or "/", sent, headers)
         response = connection.getresponse()
-        text = response.read()
+        text = response.read(MAX_SAID_BYTES)
     except (OSError, http.client.HTTPException):
         return None
     finally:
         connection.close()
     try:
-        content = json.loads(text)
+        content = read_json(text)
     except ValueError:
         content = None
     return Answer(response.status, response.getheader("Server", ""), content)

@@ -23,6 +23,7 @@ from adapter.values.events import (
     Json,
     JsonObject,
     ReasoningDelta,
+    ReasoningWasContent,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -39,6 +40,9 @@ DIED = (
     "the model server closed the connection in the middle of its answer; "
     "what came of a tool call is not a call. Ask again, or see its log."
 )
+
+MAX_CHARACTERS = 8_000_000
+"""Of one answer: two million tokens. What goes on longer has no end."""
 
 
 class Answer:
@@ -79,6 +83,8 @@ class Answer:
             if not isinstance(given, dict):
                 continue
             choice = self._choice(given.get("index"))
+            if choice is None:
+                return chunks + self._failed(_too_many(given.get("index"), self._request.answers))
             deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
@@ -142,10 +148,11 @@ class Answer:
         self._has_head = True
         self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
-    def _choice(self, index: Json) -> _Choice:
+    def _choice(self, index: Json) -> _Choice | None:
+        """None for one that nobody asked for."""
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
-        if choice is None:
+        if choice is None and 0 <= number < self._request.answers:
             choice = self._choices[number] = _Choice(self._request, number)
         return choice
 
@@ -174,7 +181,12 @@ class Whole:
 
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
-        choices = [self._choice(given) for given in completion.get("choices") or () if isinstance(given, dict)]
+        given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
+        if len(given) > self._request.answers:
+            return _too_many(len(given) - 1, self._request.answers)
+        choices = [self._choice(each) for each in given]
+        if error := next((choice.error for choice, _ in self._choices.values() if choice.error), None):
+            return error
         for choice, _ in self._choices.values():
             if again := choice.take_next():
                 return again
@@ -190,27 +202,41 @@ class Whole:
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
             **{key: value for key, value in given.items() if key != "logprobs"},
-            "message": {**kept, **_folded(deltas, choice.was_reasoning)},
+            "message": {**kept, **_folded(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
 
 
-def _folded(deltas: Iterable[JsonObject | str], was_reasoning: int) -> JsonObject:
-    """The deltas as one message; the first ``was_reasoning`` characters of content turned out to be reasoning."""
+def _too_many(index: Json, answers: int) -> JsonObject:
+    asked = f"{answers} answers were" if answers > 1 else "one answer was"
+    return error_object(
+        f"the model server sent answer number {index} (from 0 on), and {asked} asked for", "upstream_error"
+    )
+
+
+def _folded(deltas: Iterable[JsonObject | str], choice: _Choice) -> JsonObject:
+    """The deltas as one message; the first ``choice.was_reasoning`` characters of content turned out to be reasoning,
+    or all reasoning to be content."""
     content, reasoning = "", ""
     calls: list[JsonObject] = []
+    legacy: Json = None
     for delta in deltas:
         if isinstance(delta, str):
             continue
         content += delta.get("content") or ""
         reasoning += delta.get("reasoning_content") or ""
-        calls += [{key: call[key] for key in ("id", "type", "function")} for call in delta.get("tool_calls") or ()]
-    content, reasoning = content[was_reasoning:], content[:was_reasoning] + reasoning
-    message: JsonObject = {"role": "assistant", "content": content if content or not calls else None}
+        calls += [{key: call[key] for key in call if key != "index"} for call in delta.get("tool_calls") or ()]
+        legacy = delta.get("function_call") or legacy
+    content, reasoning = content[choice.was_reasoning :], content[: choice.was_reasoning] + reasoning
+    if choice.was_content:
+        reasoning = ""
+    message: JsonObject = {"role": "assistant", "content": content if content or not (calls or legacy) else None}
     if reasoning:
         message["reasoning_content"] = reasoning
     if calls:
         message["tool_calls"] = calls
+    if legacy:
+        message["function_call"] = legacy
     return message
 
 
@@ -222,6 +248,8 @@ class _Choice:
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
+        self.was_content = False
+        self._reasoned: list[str] = []  # by this parser
         self.again: Request | None = None
         self._is_whole = is_whole
         self._has_role = False
@@ -233,11 +261,13 @@ class _Choice:
         self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
+        self._size = 0
         self._begin(request)
 
     def _begin(self, request: Request) -> None:
         self._request = request
         self._parser: Parser | ReplyParser | None = None
+        self._reasoned = []
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
         self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
@@ -293,6 +323,10 @@ class _Choice:
         return events[0].text
 
     def _events(self, text: str) -> Sequence[Event]:
+        self._size += len(text)
+        if self._size > MAX_CHARACTERS:
+            self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
+            return ()
         self._hear(text, "")
         return self._reading().feed(text)
 
@@ -333,9 +367,13 @@ class _Choice:
                 case TextDelta(text=text):
                     deltas += self._text(text)
                 case ReasoningDelta(text=text):
+                    self._reasoned.append(text)
                     deltas.append({"reasoning_content": text})
                 case ContentWasReasoning():
                     self.was_reasoning = sum(map(len, self._content))
+                case ReasoningWasContent():
+                    self.was_content = True
+                    deltas += self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
                 case ToolCallDelta():
                     deltas += self._fragment(event)
                 case ToolCall() | InvalidToolCall() if again := self._mended(event):
@@ -423,9 +461,7 @@ class _Choice:
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)
-        function = {"name": name, "arguments": arguments}
-        call = {"index": len(self._ids) - 1, "id": call_id, "type": "function", "function": function}
-        return {"tool_calls": [call]}
+        return self._request.kinds.call(len(self._ids) - 1, call_id, name, arguments)
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
         """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
@@ -439,7 +475,8 @@ class _Choice:
 
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        self.finish_reason = "tool_calls" if self._ids and finish_reason == "stop" else finish_reason
+        called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
+        self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
         self._remember()
         self._observed(finish_reason)
         return self.finish_reason

@@ -7,7 +7,6 @@ model servers let pass, and which do no harm.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any
 
 from adapter.tools.definition import Tool, ToolSet
@@ -15,17 +14,28 @@ from adapter.tools.references import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, resolved
 from adapter.tools.schema import types_of
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.kept import Kept
 from adapter.wire.errors import RequestError, checked_as, objects_in
+
+MAX_TOOLS = 4_096
+"""In one request: their definitions alone are more than any model of today reads."""
+
+MAX_KEPT = 4_000_000
+"""Characters of definitions whose tools are kept, for they come with every request of a conversation."""
+
+_SETS: Kept[ToolSet] = Kept(MAX_KEPT)
 
 
 def tool_set(definitions: Json) -> ToolSet:
     """The tools of a request. Raises RequestError for what describes none, with the place at fault."""
-    return _tool_set(json.dumps(objects_in(definitions, "tools"), ensure_ascii=False))
+    listed = objects_in(definitions, "tools")
+    if len(listed) > MAX_TOOLS:
+        raise RequestError(f"'tools' has {len(listed):,} tools; at most {MAX_TOOLS:,} are taken: send fewer", "tools")
+    text = json.dumps(listed, ensure_ascii=False)
+    return _SETS.of(text, lambda: _tool_set(text))
 
 
-@lru_cache(maxsize=64)
 def _tool_set(definitions: str) -> ToolSet:
-    """One for each set, which comes with every request of a conversation."""
     return ToolSet(_tool(each, f"tools[{index}]") for index, each in enumerate(json.loads(definitions)))
 
 
@@ -46,8 +56,9 @@ def _tool(definition: JsonObject, place: str) -> Tool:
 def typed(schema: JsonObject) -> JsonObject:
     """``schema`` with the types of its parameters beside the references that hide them: chat templates show them."""
     named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
-    for each in (schema.get("properties") or {}).values() if named else ():
-        types = sorted(types_of(resolved({**each, **named})))
+    properties = resolved(schema).get("properties") or {} if named else {}
+    for name, found in properties.items():
+        each, types = schema["properties"][name], sorted(types_of(found))
         if "type" not in each and types:
             each["type"] = types if len(types) > 1 else types[0]
     return schema

@@ -16,6 +16,9 @@ from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReade
 MAX_UNLIKE = 20
 """Events, each unlike the one before, after which none is expected to be like another."""
 
+MAX_STREAM_BYTES = 256_000_000
+"""Of a streamed answer, some two hundred a token."""
+
 
 class Writer(Protocol):
     """How a client reads a stream. ``ping`` is what it skips."""
@@ -69,7 +72,13 @@ class Streamed:
         self._around = (b"", b"")  # the text in an event for the client
         self._unlike = 0  # events in a row that were not like the one before
         self._has_failed = False
+        self._size = 0
         self._is_over = False
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that have come and are not translated yet."""
+        return self._reader.waiting
 
     @property
     def is_done(self) -> bool:
@@ -94,9 +103,13 @@ class Streamed:
 
     def feed(self, piece: bytes) -> bytes:
         written = self._translated(self._reader.feed(piece))
-        if self._reader.waiting <= MAX_EVENT_BYTES:
+        self._size += len(piece)
+        if self._reader.waiting > MAX_EVENT_BYTES:
+            message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
+        elif self._size > MAX_STREAM_BYTES:
+            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes, and no end"
+        else:
             return written
-        message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
         return written + self.fail(error_object(message, "upstream_error"))
 
     def close(self) -> bytes:
@@ -178,7 +191,9 @@ class Completed:
             shown = body[:80].decode("utf-8", "replace")
             return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
         answer = self._whole.feed(completion)
-        return self._as_body(answer.body) if isinstance(answer, Request) else (200, answer)
+        if isinstance(answer, Request):
+            return self._as_body(answer.body)
+        return (502 if is_error(answer) else 200), answer
 
 
 def _reader_of(request: Request) -> EventReader | LineReader:

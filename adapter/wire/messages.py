@@ -2,8 +2,9 @@
 
 Everything a template might refuse is evened out: calls and results become text of the
 assistant and of the user, messages of the user that follow one another become one,
-``developer`` is ``system``. Parts that are no text (images) stay as they are. What tools and users say, and the
-arguments of past calls, is neutralised: nothing in it is a token or a call (`adapter.prompting.neutral`).
+``developer`` is ``system``, whose messages are one at the beginning, later ones the user's. Parts that are no text
+(images) stay as they are. What tools and users say, and the arguments of past calls, is neutralised: nothing in it is a
+token or a call (`adapter.prompting.neutral`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import groupby
 
 from adapter.conversation.contents import Content, joined
 from adapter.prompting.neutral import in_strings, neutralise, restore
+from adapter.prompting.traits import System
 from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
@@ -32,10 +34,14 @@ def plain_messages(
     """
     if not isinstance(messages, list) or not messages:
         raise RequestError(f"'messages' must be a list with at least one message, got {short(messages)}", "messages")
-    plain = _with_system(list(_plain(messages, format, tools, memory or Memory())), system)
+    evened = list(with_system(list(_plain(messages, format, tools, memory or Memory())), "first"))
     if closing:
-        plain.append({"role": "user", "content": closing})
-    return list(_joined(plain))
+        evened.append({"role": "user", "content": closing})
+    if system and evened[0]["role"] == "system":
+        evened[0] = {**evened[0], "content": joined(evened[0]["content"], system, "\n\n")}
+    elif system:
+        evened.insert(0, {"role": "system", "content": system})
+    return list(_joined(evened))
 
 
 def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Memory) -> Iterator[JsonObject]:
@@ -72,6 +78,12 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Mem
             if role == "user":
                 content = with_texts(neutral, content)
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
+
+
+def has_strays(messages: Sequence[Json]) -> bool:
+    """Whether a message of the system stands where a template may refuse it, or is the developer's."""
+    roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
+    return "developer" in roles or "system" in roles[1:]
 
 
 def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
@@ -141,13 +153,34 @@ def _arguments(written: Json) -> JsonObject:
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}
 
 
-def _with_system(messages: list[JsonObject], text: str) -> list[JsonObject]:
-    if not text:
-        return messages
-    if messages[0]["role"] == "system":
-        first = {**messages[0], "content": joined(messages[0]["content"], text, "\n\n")}
-        return [first, *messages[1:]]
-    return [{"role": "system", "content": text}, *messages]
+def with_system(messages: Sequence[JsonObject], where: System) -> Iterator[JsonObject]:
+    """The system's messages where a template has a place for them, those at the beginning as one; the others as the
+    user's, in their order."""
+    if where == "anywhere":
+        yield from messages
+        return
+    leading = 0
+    while leading < len(messages) and messages[leading]["role"] == "system":
+        leading += 1
+    said: Content = ""
+    for message in messages[:leading]:
+        said = joined(said, message["content"], "\n\n")
+    if said and where == "first":
+        yield {**messages[0], "content": said}
+        said = ""
+    for message in messages[leading:]:
+        if message["role"] == "system":
+            said = joined(said, message["content"], "\n\n")
+        elif message["role"] == "user":
+            yield {**message, "content": joined(said, message["content"], "\n\n")}
+            said = ""
+        else:
+            if said:
+                yield {"role": "user", "content": said}
+                said = ""
+            yield message
+    if said:
+        yield {"role": "user", "content": said}
 
 
 def _joined(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -8,12 +8,13 @@ named by their tool, images stand beside the text, a stream is JSON lines and is
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from adapter.conversation.contents import image, image_url
 from adapter.values.events import Json, JsonObject
-from adapter.wire.errors import checked_as, error_object, is_error, objects_in
+from adapter.wire.errors import RequestError, checked_as, error_object, is_error, objects_in
 from adapter.wire.sse import as_json
 
 OPTIONS = {
@@ -27,6 +28,12 @@ OPTIONS = {
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
     "repeat_penalty": "repeat_penalty",
+    "repeat_last_n": "repeat_last_n",
+    "typical_p": "typical_p",
+    "mirostat": "mirostat",
+    "mirostat_tau": "mirostat_tau",
+    "mirostat_eta": "mirostat_eta",
+    "num_keep": "n_keep",
 }
 """Ollama's names, and those of OpenAI's interface."""
 
@@ -49,13 +56,48 @@ def as_openai(body: JsonObject) -> JsonObject:
     if request["stream"]:
         request["stream_options"] = {"include_usage": True}
     if body.get("tools"):
-        request["tools"] = body["tools"]
+        tools = objects_in(body["tools"], "tools")
+        request["tools"] = [{**tool, "type": "function"} for tool in tools]  # there is no other kind
     if body.get("format") == "json":
         request["response_format"] = {"type": "json_object"}
     elif isinstance(body.get("format"), dict):
         schema = {"name": "answer", "schema": body["format"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return request
+    return request | _thinking(body.get("think"))
+
+
+def _thinking(think: Json) -> JsonObject:
+    """How servers that are no Ollama are told to think, or not, or how much."""
+    if isinstance(think, bool):
+        return {"chat_template_kwargs": {"enable_thinking": think}}
+    return {"reasoning_effort": think} if isinstance(think, str) and think else {}
+
+
+def generation_as_chat(body: JsonObject) -> JsonObject:
+    """A request to ``/api/generate`` as one to ``/api/chat``. Raises RequestError for what a chat cannot say."""
+    for field in ("raw", "suffix", "context", "template"):
+        if body.get(field):
+            raise RequestError(f"{field!r} needs an Ollama as model server: leave it out, or use /api/chat", field)
+    prompt = {"role": "user", "content": checked_as(str, body.get("prompt"), "prompt"), "images": body.get("images")}
+    rules = checked_as(str, body.get("system"), "system")
+    chat = {key: value for key, value in body.items() if key not in ("prompt", "system", "images")}
+    return {**chat, "messages": [*([{"role": "system", "content": rules}] if rules else []), prompt]}
+
+
+def embedding_request(body: JsonObject) -> JsonObject:
+    """A request to ``/api/embed``, or the older ``/api/embeddings``, as OpenAI's."""
+    asked: JsonObject = {"model": body.get("model"), "input": body.get("input", body.get("prompt"))}
+    return asked | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
+
+
+def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
+    """OpenAI's answer with embeddings in Ollama's shape."""
+    found = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
+    if is_old:
+        return {"embedding": next(iter(found), [])}
+    counted = (answer.get("usage") or {}).get("prompt_tokens") or 0
+    taken = {"total_duration": elapsed_ns, "load_duration": 0, "prompt_eval_count": counted}
+    return {"model": model, "embeddings": found, **taken}
 
 
 def _message(message: JsonObject, index: int) -> JsonObject:
@@ -181,13 +223,32 @@ def as_completion(answer: Json) -> Json:
     return chunk
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """``created_at``: RFC 3339. ``elapsed_ns``: since the request came. ``is_generating``: for ``/api/generate``, whose
+    answers are a text."""
+
+    model: str
+    created_at: str
+    elapsed_ns: Callable[[], int] = int
+    is_generating: bool = False
+
+    def said(self, message: JsonObject) -> JsonObject:
+        head: JsonObject = {"model": self.model, "created_at": self.created_at}
+        if not self.is_generating:
+            return {**head, "message": message}
+        thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
+        return {**head, "response": message["content"], **thinking}
+
+
 class OllamaWriter:
-    """Chunks as Ollama's JSON lines. ``created_at``: RFC 3339."""
+    """Chunks as Ollama's JSON lines. ``answering``: whose, and as which."""
 
     content_type = "application/x-ndjson"
 
-    def __init__(self, model: str, created_at: str) -> None:
-        self._head = {"model": model, "created_at": created_at}
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+        self._first_ns: int | None = None
         self._last: JsonObject = {}
         self.ping = self._line({"role": "assistant", "content": ""})
 
@@ -197,7 +258,8 @@ class OllamaWriter:
     def _written(self, chunk: JsonObject) -> bytes:
         if is_error(chunk):
             return _as_line(as_error(chunk))
-        self._last |= {key: chunk[key] for key in ("usage", "durations") if chunk.get(key)}
+        self._first_ns = self._answering.elapsed_ns() if self._first_ns is None else self._first_ns
+        self._last |= {key: chunk[key] for key in ("usage", "durations", "timings") if chunk.get(key)}
         for choice in chunk["choices"]:
             self._last["finish_reason"] = choice["finish_reason"]
             message = as_message(choice["delta"])
@@ -206,17 +268,18 @@ class OllamaWriter:
         return b""
 
     def end(self) -> bytes:
-        return _as_line({**self._head, "message": {"role": "assistant", "content": ""}, **_ending(self._last)})
+        ending = _ending(self._last, self._first_ns or 0, self._answering.elapsed_ns())
+        return _as_line(self._answering.said({"role": "assistant", "content": ""}) | ending)
 
     def _line(self, message: JsonObject) -> bytes:
-        return _as_line({**self._head, "message": message, "done": False})
+        return _as_line({**self._answering.said(message), "done": False})
 
 
-def as_answer(completion: JsonObject, model: str, created_at: str) -> JsonObject:
+def as_answer(completion: JsonObject, answering: Answering) -> JsonObject:
     """A whole answer in Ollama's shape, from OpenAI's."""
     choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
     last = {**completion, "finish_reason": choice["finish_reason"]}
-    return {"model": model, "created_at": created_at, "message": as_message(choice["message"]), **_ending(last)}
+    return answering.said(as_message(choice["message"])) | _ending(last, 0, answering.elapsed_ns())
 
 
 def as_message(delta: Mapping[str, Any]) -> JsonObject:
@@ -244,15 +307,30 @@ def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
     return {"error": said.get("message", "") if isinstance(said, dict) else str(said)}
 
 
-def _ending(last: Mapping[str, Any]) -> JsonObject:
+def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObject:
+    """``first_ns``: until the answer began, where the server does not say how long it read."""
+    measured = {
+        "total_duration": elapsed_ns,
+        "load_duration": 0,
+        "prompt_eval_duration": _told_ns(last, "prompt_ms", first_ns),
+        "eval_duration": _told_ns(last, "predicted_ms", elapsed_ns - first_ns),
+    }
     reason, usage = last.get("finish_reason"), last.get("usage") or {}
     return {
         "done": True,
         "done_reason": "length" if reason == "length" else "stop",
+        **measured,
         **(last.get("durations") or {}),
         "prompt_eval_count": usage.get("prompt_tokens", 0),
         "eval_count": usage.get("completion_tokens", 0),
     }
+
+
+def _told_ns(last: Mapping[str, Any], name: str, otherwise: int) -> int:
+    """What llama.cpp says of the time it took."""
+    timings = last.get("timings")
+    told = timings.get(name) if isinstance(timings, dict) else None
+    return int(told * 1e6) if isinstance(told, int | float) and 0 <= told < 1e12 else otherwise
 
 
 def _as_line(value: Json) -> bytes:

@@ -22,9 +22,13 @@ from adapter.prompting.traits import Traits, fits_nine
 from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json, JsonObject
+from adapter.values.kept import Kept
+from adapter.wire.definitions import MAX_KEPT
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
-from adapter.wire.messages import calls_of, content_of, short, split_texts, with_texts
+from adapter.wire.messages import calls_of, content_of, short, split_texts, with_system, with_texts
+
+_NEUTRAL: Kept[list[Json]] = Kept(MAX_KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def own_messages(
     read = list(_in_order(read, reader.order))
     if not traits.several:
         read = list(_one_by_one(read, traits))
-    read = list(_with_system(read, traits))
+    read = list(with_system(read, traits.system))
     if not traits.users:
         read = list(_alternating(read))
     if traits.between is not None:
@@ -75,19 +79,14 @@ def own_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
     ours."""
     definitions = {each["function"]["name"]: each for each in map(_as_function, given or ())}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
-    return _neutral_definitions(json.dumps(list(definitions.values()), ensure_ascii=False), format)
-
-
-@lru_cache(maxsize=64)
-def _neutral_definitions(definitions: str, format: Format) -> list[Json]:
-    """One list for each set of tools, which comes with every request of a conversation."""
-    read: list[JsonObject] = json.loads(definitions)
-    shown = ToolSet(read)
 
     def neutral(text: str) -> str:
         return neutralise(text, format, shown)
 
-    return [_neutral_definition(definition, neutral) for definition in read]
+    def made() -> list[Json]:
+        return [_neutral_definition(definition, neutral) for definition in definitions.values()]
+
+    return _NEUTRAL.of(json.dumps(list(definitions.values()), ensure_ascii=False), made, format)
 
 
 def _as_function(definition: JsonObject) -> JsonObject:
@@ -239,35 +238,6 @@ def _one_by_one(messages: Sequence[JsonObject], traits: Traits) -> Iterator[Json
             waiting[0] = {**message, "tool_calls": calls[:1]}
         elif message["role"]:
             yield message
-
-
-def _with_system(messages: Sequence[JsonObject], traits: Traits) -> Iterator[JsonObject]:
-    """The system's messages where the template has a place for them; the others as the user's."""
-    if traits.system == "anywhere":
-        yield from messages
-        return
-    leading = 0
-    while leading < len(messages) and messages[leading]["role"] == "system":
-        leading += 1
-    said: Content = ""
-    for message in messages[:leading]:
-        said = joined(said, message["content"], "\n\n")
-    if said and traits.system == "first":
-        yield {"role": "system", "content": said}
-        said = ""
-    for message in messages[leading:]:
-        if message["role"] == "system":
-            said = joined(said, message["content"], "\n\n")
-        elif message["role"] == "user":
-            yield {**message, "content": joined(said, message["content"], "\n\n")}
-            said = ""
-        else:
-            if said:
-                yield {"role": "user", "content": said}
-                said = ""
-            yield message
-    if said:
-        yield {"role": "user", "content": said}
 
 
 def _alternating(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Protocol
 
 from adapter.constraints.frames import opening_of
@@ -24,14 +24,16 @@ from adapter.reading.policy import APPROVED, get_policy
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.wire.definitions import tool_set
+from adapter.values.kept import Kept
+from adapter.wire.definitions import MAX_KEPT, tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
 from adapter.wire.memory import Memory
-from adapter.wire.messages import last_calls, plain_messages
+from adapter.wire.messages import has_strays, last_calls, plain_messages
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
+from adapter.wire.tool_kinds import FUNCTIONS, Kinds, as_functions
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -45,12 +47,20 @@ _OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Fields by which a client or we make a server write one thing and nothing else."""
 
+_PROMPTS: Kept[str] = Kept(MAX_KEPT)
+
 MAX_DEPTH = 100
 """Of lists and objects in a request: a definition of a tool takes ten."""
 
-MAX_VALUES = 2_000_000
+MAX_VALUES = 1_000_000
 """In one body. Empty lists and the like take thirty times the memory that they take as text; a text with as many
 commas and brackets fits no model."""
+
+MAX_ANSWERS = 128
+"""That one request may ask for (``n``), as at OpenAI."""
+
+MAX_TEXT = 4_000_000
+"""Characters in what a request says, images left out: a million tokens, more than models of today read."""
 
 
 def read_body(content: bytes) -> JsonObject:
@@ -179,6 +189,10 @@ class Request:
     stream: bool = False
     wants_usage: bool = False
     stream_arguments: bool = False
+    answers: int = 1
+    """How many were asked for."""
+    kinds: Kinds = FUNCTIONS
+    """In which form the client gets calls."""
     policy: str = "safe"
     turn: str = ""
     """Tells this turn from others of the conversation, for the ids of its calls."""
@@ -230,20 +244,35 @@ def key_of(name: str, arguments: JsonObject) -> str:
     return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
-def has_tools(body: Json) -> bool:
-    """Whether a request needs translating at all: it offers tools, or speaks of calls made before."""
+def needs_translation(body: Json) -> bool:
+    """Whether a request needs translating at all: it offers tools, speaks of calls made before, or has more to say by
+    the system than a template may take."""
     if not isinstance(body, dict):
         return False
-    messages = body.get("messages")
-    return bool(body.get("tools")) or any(
-        isinstance(message, dict) and (message.get("role") == "tool" or bool(message.get("tool_calls")))
-        for message in (messages if isinstance(messages, list) else ())
+    messages = body["messages"] if isinstance(body.get("messages"), list) else []
+    return (
+        bool(body.get("tools") or body.get("functions"))
+        or has_strays(messages)
+        or any(
+            isinstance(message, dict)
+            and (
+                message.get("role") in ("tool", "function")
+                or bool(message.get("tool_calls") or message.get("function_call"))
+            )
+            for message in messages
+        )
     )
 
 
 def translate(body: JsonObject, options: Options) -> Request:
     """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
+    if (size := _characters(body)) > MAX_TEXT:
+        message = f"the request has {size:,} characters of text; at most {MAX_TEXT:,} are taken"
+        raise RequestError(f"{message}: shorten its messages and tools", "messages")
+    body, kinds = as_functions(body)
     options = options.for_model(str(body.get("model") or ""))
+    if kinds is not FUNCTIONS:
+        options = replace(options, native=False, stream_arguments=False)
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
@@ -286,7 +315,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     elif options.prompt == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(_frozen(shown), format.name, _style(options), options.prompts) if allowed else ""
+        system = _prompt(shown, format.name, _style(options), options.prompts) if allowed else ""
         messages = plain_messages(body.get("messages"), format, system, order, described, options.memory)
         plain = {**options.fields, **plain, "messages": messages}
     if allowed and format.stops:
@@ -309,6 +338,8 @@ def translate(body: JsonObject, options: Options) -> Request:
         stream=body.get("stream") is True,
         wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
+        answers=_answers(body),
+        kinds=kinds,
         policy=policy,
         turn=_turn(messages),
         generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else before,
@@ -325,6 +356,21 @@ def translate(body: JsonObject, options: Options) -> Request:
     )
 
 
+def _characters(value: Json) -> int:
+    """In all texts of ``value``; those of data URLs are images."""
+    size, waiting = 0, [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                size += 0 if text.startswith("data:") else len(text)
+            case list() as items:
+                waiting += items
+            case dict() as fields:
+                waiting += fields.keys()
+                waiting += fields.values()
+    return size
+
+
 def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
     """The request as it came: the server describes the tools and reads the calls."""
     return Request(
@@ -334,6 +380,7 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
         stream=body.get("stream") is True,
         wants_usage=_wants_usage(body),
         stream_arguments=options.stream_arguments,
+        answers=_answers(body),
         policy=options.policy,
         turn=_turn(body.get("messages")),
         is_restricted=len(allowed) < len(described),
@@ -346,6 +393,15 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
 def _wants_usage(body: JsonObject) -> bool:
     stream_options = body.get("stream_options")
     return isinstance(stream_options, dict) and stream_options.get("include_usage") is True
+
+
+def _answers(body: JsonObject) -> int:
+    number = body.get("n")
+    if number is None:
+        return 1
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_ANSWERS:
+        raise RequestError(f"'n' must be a number from 1 to {MAX_ANSWERS}, got {str(number)[:40]!r}", "n")
+    return number
 
 
 def _turn(messages: Json) -> str:
@@ -414,11 +470,11 @@ def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
     return own + [each for each in formats if each not in own]
 
 
-def _frozen(tools: ToolSet) -> str:
-    return json.dumps([tool.to_openai() for tool in tools.values()], ensure_ascii=False)
-
-
-@lru_cache(maxsize=64)
-def _prompt(tools: str, format: str, style: str, prompts: str | None) -> str:
+def _prompt(tools: ToolSet, format: str, style: str, prompts: str | None) -> str:
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
-    return system_prompt(CLIENTS_TOOLS, format, style, tools=json.loads(tools), prompts=prompts).strip()
+
+    def made() -> str:
+        return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts).strip()
+
+    frozen = json.dumps([tool.to_openai() for tool in tools.values()], ensure_ascii=False)
+    return _PROMPTS.of(frozen, made, format, style, prompts)

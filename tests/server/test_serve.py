@@ -292,15 +292,15 @@ def test_no_model_server_is_a_502(upstream):
 def test_what_is_not_ours_passes_through(client, upstream, url):
     """Models, chats without tools, unknown paths; health is our own and the server's."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
-    upstream.on("/api/version", as_json(200, {"version": "1"}))
+    upstream.on("/version", as_json(200, {"version": "1"}))
     upstream.on(CHAT, as_json(200, completion(CALL)))
     assert [model.id for model in client.models.list()] == ["m"]
     assert client.chat.completions.create(model="m", messages=ASK).choices[0].message.content == CALL
-    assert get(url, "/api/version") == (200, {"version": "1"})
+    assert get(url, "/version") == (200, {"version": "1"})
     assert get(url, "/health")[0] == 200
     assert get(url, "/nowhere")[0] == 404
-    get(url, "/a%2Fb?c=%20d")
-    assert upstream.requests[-1][0] == "/a%2Fb?c=%20d"
+    get(url, "/v1/models/a%2Fb?c=%20d")
+    assert upstream.requests[-1][0] == "/v1/models/a%2Fb?c=%20d"
 
 
 def test_an_address_that_is_taken_says_so(url, upstream):
@@ -322,7 +322,7 @@ def test_an_address_that_is_taken_says_so(url, upstream):
         ({"Host": "[::1"}, 421),
         ({"Origin": "null"}, 403),
         ({"Origin": "https://evil.example"}, 403),
-        ({"Origin": "http://localhost:3000"}, 200),
+        ({"Origin": "http://localhost:3000"}, 403),
     ],
 )
 def test_pages_of_other_machines_are_kept_out(upstream, url, headers, status):

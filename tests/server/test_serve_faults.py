@@ -278,7 +278,7 @@ def test_a_client_that_never_reads_is_given_up(fields):
 
 def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
     """One that is whole before it is sent, and waits in our memory."""
-    upstream.on(CHAT, as_json(200, completion("x" * 10_000_000)))
+    upstream.on(CHAT, as_json(200, completion("x" * 7_000_000)))
     with serving(upstream.url, "--stall", "0.5") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as deaf:
         time.sleep(3)
         assert is_broken_off(deaf)
@@ -320,17 +320,20 @@ def is_broken_off(connection: socket.socket) -> bool:
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": ""}, 415),
+        ({"Content-Type": "text/plain", "Origin": "{own}"}, 415),
+        ({"Content-Type": "", "Origin": "{own}"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 200),
+        ({"Content-Type": ""}, 200),
         ({"Content-Encoding": "gzip"}, 415),
         ({"Content-Type": "application/json; charset=utf-8"}, 200),
     ],
 )
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
 def test_only_json_is_taken(upstream, url, path, headers, status):
-    """A page of another site could post anything else without asking first."""
+    """From pages, which could post anything else without asking first; others need not say."""
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": [], "stream": False, "max_tokens": 9}).encode()
+    headers = {name: value.replace("{own}", url.removesuffix("/v1")) for name, value in headers.items()}
     assert post(url, body, headers, path)[0] == status
 
 

@@ -153,3 +153,99 @@ def test_models_are_listed_and_can_call(before):
     before.upstream.on("/api/show", as_json(200, {"capabilities": ["completion", "insert"], "model_info": {}}))
     assert [model.model for model in before.client.list().models] == ["smollm2:135m"]
     assert "tools" in (before.client.show("smollm2:135m").capabilities or [])
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_durations_are_told(before, stream):
+    """Clients divide by them; those of an Ollama are its own."""
+    before.says("Hi.", stream)
+    last = answers(before, stream, tools=TOOLS)[-1]
+    told = (last.total_duration, last.load_duration, last.prompt_eval_duration, last.eval_duration)
+    assert None not in told
+    assert last.total_duration > 0
+    if before.is_ollama:
+        assert last.total_duration == COUNTS["total_duration"]
+
+
+@pytest.mark.parametrize(
+    ("think", "said"),
+    [
+        (False, {"chat_template_kwargs": {"enable_thinking": False}}),
+        (True, {"chat_template_kwargs": {"enable_thinking": True}}),
+        ("low", {"reasoning_effort": "low"}),
+    ],
+)
+def test_whether_to_think_is_told_as_the_server_takes_it(before, think, said):
+    before.says("Hi.", False)
+    answers(before, False, tools=TOOLS, think=think, options={"repeat_last_n": 7, "mirostat": 1, "num_keep": 3})
+    (body,) = before.upstream.bodies(before.path)
+    if before.is_ollama:
+        assert body["think"] == think
+        assert body["options"]["mirostat"] == 1
+    else:
+        assert {key: body[key] for key in said} == said
+        assert (body["repeat_last_n"], body["mirostat"], body["n_keep"]) == (7, 1, 3)
+
+
+def generation(text: str, stream: bool) -> Reply:
+    """As Ollama answers to `/api/generate`."""
+    end = {**HEAD, "response": "" if stream else text, "done": True, "done_reason": "stop", **COUNTS}
+    lines = [{**HEAD, "response": each, "done": False} for each in text] if stream else []
+    return Reply(200, b"".join(json.dumps(line).encode() + b"\n" for line in [*lines, end]), "application/x-ndjson")
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_text_is_generated_from_a_prompt(before, stream):
+    """Of another server it is the answer in a chat, reasoning apart."""
+    if before.is_ollama:
+        before.upstream.on("/api/generate", generation("Hi there.", stream))
+    else:
+        before.says("<think>Hm.</think>Hi there.", stream)
+    given = before.client.generate("m", "Greet me.", system="Be kind.", stream=stream, options={"seed": 4})
+    parts = list(given) if stream else [given]
+    assert "".join(part.response for part in parts) == "Hi there."
+    assert parts[-1].done
+    if not before.is_ollama:
+        assert "".join(part.thinking or "" for part in parts) == "Hm."
+        (body,) = before.upstream.bodies(CHAT)
+        assert [message["content"] for message in body["messages"]] == ["Be kind.", "Greet me."]
+        assert body["seed"] == 4
+
+
+def test_what_only_an_ollama_can_generate_is_refused_by_name(before):
+    if before.is_ollama:
+        pytest.skip("it can")
+    with pytest.raises(ollama.ResponseError, match="'raw' needs an Ollama as model server"):
+        before.client.generate("m", "Greet me.", raw=True)
+    assert before.client.generate("m").done_reason == "load"
+
+
+def test_texts_are_embedded(before):
+    if before.is_ollama:
+        before.upstream.on("/api/embed", as_json(200, {"model": "m", "embeddings": [[1.0], [2.0]]}))
+        before.upstream.on("/api/embeddings", as_json(200, {"embedding": [1.0]}))
+    else:
+        data = [{"object": "embedding", "index": index, "embedding": [value]} for index, value in enumerate((1.0, 2.0))]
+        before.upstream.on("/v1/embeddings", as_json(200, {"data": data, "usage": {"prompt_tokens": 5}}))
+    assert [list(each) for each in before.client.embed("m", ["a", "b"]).embeddings] == [[1.0], [2.0]]
+    assert list(before.client.embeddings("m", "a").embedding) == [1.0]
+
+
+def test_what_runs_is_told(before):
+    """The version, the models that are loaded, and that somebody is there."""
+    if before.is_ollama:
+        before.upstream.on("/api/ps", as_json(200, {"models": [{"model": "m", "name": "m"}]}))
+    else:
+        before.upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m"}]}))
+    assert [each.model for each in before.client.ps().models] == ["m"]
+    assert before.client._client.get("/api/version").json()["version"] == ("0.9" if before.is_ollama else "0.12.6")
+    assert before.client._client.head("/").status_code == 200
+
+
+def test_a_body_may_be_of_any_kind(before):
+    """litellm says none, curl that it is a form."""
+    for kind in ("", "application/x-www-form-urlencoded", "text/plain"):
+        before.says("Hi.", False)
+        body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": False})
+        answer = before.client._client.post("/api/chat", content=body, headers={"Content-Type": kind})
+        assert answer.json()["message"]["content"] == "Hi."

@@ -20,7 +20,7 @@ from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
-from adapter.wire.request import Options, Request, checked, has_tools, translate
+from adapter.wire.request import Options, Request, checked, needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -78,7 +78,33 @@ def test_streamed_and_whole_say_the_same(text, reason):
     assert [call["function"] for call in message.get("tool_calls") or ()] == calls
     assert choice["finish_reason"] == finish_reason
     told = (message["content"] or "", message.get("reasoning_content") or "")
-    assert sorted(told[0] + told[1]) == sorted(content + reasoning)
+    was_content = content.endswith(reasoning) and told == (content, "")
+    assert was_content or sorted(told[0] + told[1]) == sorted(content + reasoning)
+
+
+@pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])
+def test_a_copy_of_a_result_comes_without_its_markup(fields):
+    """A model that may not call goes on by copying the result that it was shown; what is in the copy stays."""
+    calls = [{"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}]
+    messages = [*ASK, {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "7"}]
+    asked = request(messages=messages, **fields)
+    text = "It says:\n<tool_response>\n7\n</tool_response>\nSeven."
+    streamed = Streamed(asked, 0)
+    content, *_ = joined(streamed.feed(stream_of(text)) + streamed.close())
+    (choice,) = whole(completion(text), asked)["choices"]
+    assert content == choice["message"]["content"] == "It says:\n7\nSeven."
+
+
+def test_reasoning_that_was_the_answer_is_the_answer():
+    """A model that begins to think and answers: nobody gets an empty answer. In a stream it was reasoning before."""
+    text = "<think>\nThe file has 3 lines."
+    (choice,) = whole(completion(text), request())["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
+    streamed = Streamed(request(), 0)
+    content, reasoning, _, reason = joined(streamed.feed(stream_of(text)) + streamed.close())
+    assert (content, reasoning, reason) == ("The file has 3 lines.", "The file has 3 lines.", "stop")
+    (cut,) = whole(completion(text, "length"), request())["choices"]
+    assert cut["message"]["reasoning_content"] == "The file has 3 lines."
 
 
 @given(data=st.binary(max_size=200))
@@ -328,10 +354,34 @@ def test_images_that_are_none_are_refused():
         as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
 
 
+RULES = [
+    *({"role": "system", "content": "A"}, {"role": "developer", "content": "B"}, {"role": "user", "content": "x"}),
+    *(
+        {"role": "system", "content": "C"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "developer", "content": "D"},
+    ),
+    *({"role": "user", "content": "go"}, {"role": "system", "content": "E"}),
+]
+
+
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
+def test_messages_of_the_system_reach_any_template_and_none_is_lost(tools):
+    """As codex (two) and gptme (three) send them: one first, the others in their order with what the user says."""
+    asked: dict[str, Any] = {"model": "qwen3", "messages": RULES, "tools": tools}
+    assert needs_translation(asked)
+    messages = translate(asked, Options()).body["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[0]["content"].startswith("A\n\nB")
+    assert [message["content"] for message in messages[1:]] == ["x\n\nC", "ok", "D\n\ngo\n\nE"]
+
+
 def test_only_what_speaks_of_tools_is_translated():
-    assert has_tools({"tools": TOOLS})
-    assert has_tools({"messages": [{"role": "tool", "content": ""}]})
-    assert not any(map(has_tools, ({"messages": ASK}, {"tools": []}, {"messages": "x"}, [], None)))
+    assert needs_translation({"tools": TOOLS})
+    assert needs_translation({"messages": [{"role": "tool", "content": ""}]})
+    assert needs_translation({"messages": [{"role": "developer", "content": ""}]})
+    assert not needs_translation({"messages": [{"role": "system", "content": "x"}, *ASK]})
+    assert not any(map(needs_translation, ({"messages": ASK}, {"tools": []}, {"messages": "x"}, [], None)))
 
 
 @pytest.mark.parametrize("options", [Options(format="x"), Options(style="x"), Options(policy="x")])
@@ -448,7 +498,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 )
 def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
     """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
-    has_tools(body)
+    needs_translation(body)
     try:
         translate(READERS[dialect](body), Options())
     except RequestError as error:
@@ -471,12 +521,12 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
             if status == 200 and dialect == "anthropic":
                 anthropic.as_answer(completion_, "m", "msg")
             elif status == 200 and dialect == "ollama":
-                ollama.as_answer(completion_, "m", "now")
+                ollama.as_answer(completion_, ollama.Answering("m", "now"))
         return
     writer: Any = {
         "openai": None,
         "anthropic": anthropic.AnthropicWriter("m", "msg"),
-        "ollama": ollama.OllamaWriter("m", "now"),
+        "ollama": ollama.OllamaWriter(ollama.Answering("m", "now")),
     }
     streamed = Streamed(request(), 0, writer[dialect])
     sent = b"".join(streamed.feed(as_event(chunk)) for chunk in chunks) + streamed.close()
@@ -499,3 +549,12 @@ def test_the_type_behind_a_reference_is_known():
     (call,) = parse(text, made.tools, "qwen3_coder").calls
     assert call.arguments == {"p": {"a": 1}}
     assert made.tools["f"].parameters["properties"]["q"]["type"] == ["null", "object"]
+
+
+@pytest.mark.parametrize("timings", [{"prompt_ms": 2.5, "predicted_ms": 4}, {"prompt_ms": None}, {"prompt_ms": "x"}, 7])
+def test_durations_for_ollamas_clients_are_the_servers_where_it_tells(timings):
+    """llama.cpp's, in nanoseconds; nonsense is not told on."""
+    completed = {**completion("Hi."), "timings": timings}
+    answer = ollama.as_answer(completed, ollama.Answering("m", "now", lambda: 9))
+    told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
+    assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))

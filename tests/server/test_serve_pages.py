@@ -1,0 +1,165 @@
+"""Who may ask a server on this machine, what of a request the model server gets to see, and what it is asked at all."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
+from tests.server.test_wrap import ASK, TOOLS, completion
+from tests.serving import serving
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+PAGE = "http://localhost:3000"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as script:
+        script.on(MODELS, as_json(200, {"object": "list", "data": []})).on(CHAT, as_json(200, completion("Done.")))
+        yield script
+
+
+@pytest.fixture(scope="module")
+def url(upstream: ScriptedServer) -> Iterator[str]:
+    with serving(upstream.url, "--allow-origin", "https://allowed.example") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def open_url(upstream: ScriptedServer) -> Iterator[str]:
+    with serving(upstream.url, "--pass-admin") as url:
+        yield url
+
+
+def ask(
+    url: str, path: str, headers: dict[str, str] | None = None, method: str = "GET", body: Any = None
+) -> tuple[int, dict[str, str], str]:
+    """Status, headers and body. The path goes as it is."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
+        response = connection.getresponse()
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read().decode()
+    finally:
+        connection.close()
+
+
+def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str], Any]]:
+    """The requests that bear a mark, among those by which a server looks what is behind it."""
+    return [each for each in upstream.requests if each[1].get("x-request-id") == mark]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "127.0.0.1:1"}, 200),
+        ({"Host": "LOCALHOST"}, 200),
+        ({"Host": "[::1]:8090"}, 200),
+        ({"Host": "evil.localhost"}, 421),
+        ({"Host": "evil.com@127.0.0.1"}, 421),
+        ({"Host": "127.0.0.1.evil.com"}, 421),
+        ({"Host": "127.0.0.1:1/x"}, 421),
+        ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
+        ({"Origin": PAGE}, 403),
+        ({"Origin": "http://evil.localhost"}, 403),
+        ({"Origin": "https://allowed.example"}, 200),
+        ({"Origin": "https://allowed.example.evil"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "https://allowed.example"}, 200),
+    ],
+)
+def test_pages_are_kept_out_unless_they_are_allowed(url, headers, status):
+    for method, path, body in (("GET", MODELS, None), ("POST", CHAT, {"model": "m", "messages": ASK, "tools": TOOLS})):
+        assert ask(url, path, headers, method, body)[0] == status
+
+
+def test_a_refused_page_hears_how_it_would_be_allowed(url):
+    assert f"--allow-origin {PAGE}" in ask(url, MODELS, {"Origin": PAGE})[2]
+
+
+def test_an_allowed_page_may_read_and_another_may_not(url):
+    """Its browser asks first, without a key, and is told."""
+    page = {"Origin": "https://allowed.example"}
+    first = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    status, headers, _ = ask(url, CHAT, {**page, **first}, "OPTIONS")
+    assert (status, headers["access-control-allow-headers"]) == (204, "authorization,content-type")
+    status, headers, _ = ask(url, MODELS, page)
+    assert (headers["access-control-allow-origin"], headers["vary"]) == ("https://allowed.example", "Origin")
+    assert "access-control-allow-origin" not in ask(url, MODELS)[1]
+    assert ask(url, CHAT, {"Origin": PAGE, **first}, "OPTIONS")[0] == 403
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "X-Auth-Token", "X-Amz-Security-Token",
+        "Ocp-Apim-Subscription-Key", "apikey", "X-Secret", "Proxy-Authorization", "X_API_KEY",
+    ],
+)  # fmt: skip
+def test_a_client_s_key_is_not_handed_on(upstream, url, header):
+    """Other headers are, and other fields of the query."""
+    sent = {header: "sk-secret", "X-Request-Id": f"key in {header}", "OpenAI-Organization": "o"}
+    ask(url, f"{MODELS}?key=sk-secret&api_key=sk-secret&limit=3", sent)
+    ask(url, CHAT, sent, "POST", {"model": "m", "messages": ASK})
+    (path, listed, _), (_, asked, _) = seen(upstream, f"key in {header}")
+    assert path == f"{MODELS}?limit=3"
+    for headers in (listed, asked):
+        assert "sk-secret" not in str(headers)
+        assert headers["openai-organization"] == "o"
+
+
+@pytest.mark.parametrize("header", ["Api-Key", "X-Goog-Api-Key", "X-Api-Key"])
+def test_a_key_may_be_shown_as_other_services_take_it(upstream, header):
+    with serving(upstream.url, "--api-key", "k") as url:
+        assert [ask(url, MODELS, {header: key})[0] for key in ("k", "wrong")] == [200, 401]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models/org/m:7b", 404),
+        ("GET", "/props", 404),
+        ("GET", "/version", 404),
+        ("POST", "/v1/embeddings", 404),
+        ("POST", "/tokenize", 404),
+        ("POST", "/v1/completions", 404),
+        ("POST", "/api/pull", 403),
+        ("DELETE", "/api/delete", 403),
+        ("POST", "/api/create", 403),
+        ("POST", "/props", 403),
+        ("POST", "/slots/0?action=save", 403),
+        ("POST", "/lora-adapters", 403),
+        ("PUT", "/v1/models", 403),
+        ("DELETE", "/v1/models/m", 403),
+        ("GET", "/slots", 404),
+        ("GET", "/v1/models/..%2F..%2Fslots", 400),
+        ("GET", "/v1/models/../../slots", 400),
+        ("GET", "/v1/models/%2e%2e/slots", 400),
+        ("GET", "/v1/models/..\\slots", 400),
+        ("GET", "/v1/models/%252e%252e/slots", 404),
+    ],
+)
+def test_what_manages_the_model_server_is_not_passed_on(upstream, url, open_url, method, path, status):
+    """By itself requests to its models are, 404 here; all is with --pass-admin, but what is no plain path."""
+    is_passed = path in ("/v1/models/org/m:7b", "/props", "/version") or method == "POST"
+    is_passed = is_passed and status == 404
+    body, mark = None if method == "GET" else {"model": "m"}, f"{method} {path}"
+    answered, _, said = ask(url, path, {"X-Request-Id": mark}, method, body)
+    assert answered == status, said
+    assert ("not passed on" in said) == (not is_passed and status != 400)
+    assert len(seen(upstream, mark)) == is_passed
+    if method in ("GET", "POST"):
+        ask(open_url, path, {"X-Request-Id": f"{mark}, open"}, method, body)
+        assert len(seen(upstream, f"{mark}, open")) == (status != 400)

@@ -1,0 +1,112 @@
+"""A model server that starts, loads or is busy is asked again, as long as nothing of an answer was sent on."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.test_wrap import ASK, TOOLS, completion
+from tests.serving import serving
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+LOADING = as_error(503, "Loading model", "unavailable_error")
+BUSY = replace(as_error(429, "Too many requests"), headers=(("Retry-After", "0.1"),))
+DONE = as_json(200, completion("Done."))
+WITH_TOOLS: dict[str, Any] = {"model": "m", "messages": ASK, "tools": TOOLS}
+
+
+@pytest.fixture(scope="module")
+def url(shared: ScriptedServer) -> Iterator[str]:
+    with serving(shared.url) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def upstream(shared: ScriptedServer) -> ScriptedServer:
+    shared.replies.clear()
+    shared.requests.clear()
+    return shared
+
+
+def post(url: str, body: Any) -> tuple[int, str | None, str]:
+    """Status, Retry-After and body."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    try:
+        connection.request("POST", CHAT, json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        return response.status, response.getheader("Retry-After"), response.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("busy", [LOADING, BUSY], ids=["loading", "busy"])
+@pytest.mark.parametrize("body", [WITH_TOOLS, {"model": "m", "messages": ASK}], ids=["tools", "passed through"])
+def test_it_is_asked_again_until_it_answers(upstream, url, busy, body):
+    upstream.on(CHAT, busy, busy, DONE)
+    status, _, said = post(url, body)
+    assert (status, json.loads(said)["choices"][0]["message"]["content"]) == (200, "Done.")
+    assert len(upstream.bodies()) == 3
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_when_to_ask_again_comes_through_where_that_is_later(upstream, url, stream):
+    """Its own words, too: the client's SDK knows what to do."""
+    upstream.on(CHAT, replace(as_error(429, "Quota used up"), headers=(("Retry-After", "3600"),)))
+    status, when, said = post(url, {**WITH_TOOLS, "stream": stream})
+    assert (status, when) == (429, "3600")
+    assert "Quota used up" in said
+    assert len(upstream.bodies()) == 1
+
+
+@pytest.mark.parametrize("reply", [as_error(429, "Slow down"), as_error(500, "Broken"), as_error(400, "Loading")])
+def test_other_refusals_are_the_client_s_at_once(upstream, url, reply):
+    upstream.on(CHAT, reply, DONE)
+    assert post(url, WITH_TOOLS)[0] == reply.status
+    assert len(upstream.bodies()) == 1
+
+
+def test_an_answer_that_has_begun_is_not_asked_for_again(upstream, url):
+    """It breaks off, and the client has had its beginning."""
+    upstream.on(CHAT, as_stream(delta("I look"), done=False, cut=True), DONE)
+    assert "closed the connection" in post(url, {**WITH_TOOLS, "stream": True})[2]
+    assert len(upstream.bodies()) == 1
+
+
+def test_a_server_that_just_starts_is_waited_for():
+    """Nothing listened when the request came."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    answered: list[int] = []
+    with serving(f"http://127.0.0.1:{port}", "--prompt", "words") as url:
+        asking = threading.Thread(target=lambda: answered.append(post(url, WITH_TOOLS)[0]))
+        asking.start()
+        time.sleep(0.5)
+        with ScriptedServer(port) as upstream:
+            upstream.on(CHAT, DONE)
+            asking.join()
+    assert answered == [200]
+
+
+def test_with_no_time_to_retry_the_first_answer_counts(upstream):
+    upstream.on(CHAT, LOADING, DONE)
+    with serving(upstream.url, "--retry", "0") as url:
+        assert post(url, WITH_TOOLS)[:2] == (503, "5")
