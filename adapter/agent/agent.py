@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from adapter.constraints.modes import Constraint, get_constraint
@@ -21,7 +21,6 @@ from adapter.prompting.prompt import system_prompt
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
-from adapter.upstream.enforcing import waiting_fields
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.transport import ChatClient, constraint_fields, find_endpoint
 from adapter.values.errors import TransportError, UsageError
@@ -172,7 +171,11 @@ class Settled(Generic[ChatT]):
             raise UsageError(f"constraint={self._constraint!r} takes a ChatClient, not a {type(chat).__name__}")
         kind, tools, name = chat.endpoint.kind, self.workspace.tools, self.format.name
         held = constraint_fields(kind, tools, format=name, reply=self._reply)
-        return (waiting_fields(kind, tools, format=name) if self._constraint == "arguments" else {}), held
+        waiting: JsonObject = {}
+        if self._constraint == "arguments":
+            with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+                waiting = constraint_fields(kind, tools, format=name, waits=True)
+        return waiting, held
 
     def _begin(self, task: str) -> Query:
         """A new conversation."""

@@ -49,6 +49,7 @@ _SHARED = {
     "boolean": '"true" | "false"',
     "null": '"null"',
     "key": r'"\"" [a-zA-Z0-9_.-]{1,40} "\""',
+    "spaces": r"[ \t\r\n]{0,20}",
     "text": rf"[^<{{\x00-\x20] [^\x00]{{0,{LONGEST_REPETITION}}}",
     "scalar": r'"\"" char{0,400} "\"" | number | boolean | null',
     "flat": 'scalar | "[" (scalar (", " scalar){0,15})? "]" | "{" (key ": " scalar (", " key ": " scalar){0,15})? "}"',
@@ -74,6 +75,11 @@ class Rules:
     def call(self, name: str, shape: Shape) -> str:
         """What follows the frame's head."""
         return f"{quote(encode(name)[1:-1] + self._middle)} {self.expression(shape, f'{name}-arguments')}"
+
+    def bare(self, name: str, shape: Shape) -> str:
+        """Of a call in JSON that somebody has begun in a spacing of their own, the name and what follows."""
+        arguments = self.expression(shape, f"{name}-arguments")
+        return rf'{quote(encode(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
 
     def add(self, hint: str, body: str) -> str:
         """The name under which ``body`` stands: like ``hint``, in the letters that GBNF allows in a name."""

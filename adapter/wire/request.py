@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Protocol
 
-from adapter.constraints.frames import opening_of
-from adapter.constraints.grammar import begins_with
 from adapter.constraints.grounding import Ground, conversational
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import with_reply
@@ -26,7 +24,7 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
-from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
+from adapter.wire.llama_cpp import is_lazy, without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.messages import last_calls, plain_messages
 from adapter.wire.own_messages import own_definitions, own_messages
@@ -81,7 +79,8 @@ def read_body(content: bytes) -> JsonObject:
 class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
-    ``format``: how it is written. ``several``: more than one call may be made.
+    ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
+    begun one.
     """
 
     def __call__(
@@ -92,6 +91,7 @@ class Enforce(Protocol):
         format: str = "hermes",
         reply: Tool | None = None,
         several: bool = False,
+        waits: bool = False,
     ) -> JsonObject: ...
 
 
@@ -293,11 +293,10 @@ def translate(body: JsonObject, options: Options) -> Request:
         plain["stop"] = _stops(body.get("stop"), format.stops)
     plain |= enforced
     policy = APPROVED.name if enforced else options.policy  # what is enforced may be a call without markers
-    opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
-    if options.enforce and opening and (own is not None or _is_plain(messages)):
+    waits = constraint == "arguments" and options.waits_for_calls and (own is not None or _is_plain(messages))
+    if options.enforce and waits:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            grammar = options.enforce(allowed, choices, format=format.name)["grammar"]
-            plain |= lazy_fields(grammar, opening) if begins_with(grammar, opening) else {}
+            plain |= options.enforce(allowed, choices, format=format.name, waits=True)
     before = options.generation_prompt
     if own is not None and own.way != "vllm" and before is None:
         before = own.traits.generation_prompt
