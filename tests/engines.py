@@ -49,7 +49,11 @@ def write_random_gguf(
         ("tokenizer.ggml.model", STRING, "llama"),
         ("tokenizer.ggml.tokens", ARRAY, (STRING, texts)),
         ("tokenizer.ggml.scores", ARRAY, (FLOAT32, [0.0] * vocabulary)),
-        ("tokenizer.ggml.token_type", ARRAY, (INT32, [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[USER_DEFINED] * len(own_tokens)])),
+        (
+            "tokenizer.ggml.token_type",
+            ARRAY,
+            (INT32, [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[USER_DEFINED] * len(own_tokens)]),
+        ),
         ("tokenizer.ggml.unknown_token_id", UINT32, 0),
         ("tokenizer.ggml.bos_token_id", UINT32, 1),
         ("tokenizer.ggml.eos_token_id", UINT32, 2),

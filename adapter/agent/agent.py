@@ -17,7 +17,7 @@ from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
 from adapter.formats.parser import Parser
 from adapter.operations.approval import Approver
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.prompt import Style, new_session, system_prompt
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
@@ -157,8 +157,10 @@ class Settled(Generic[ChatT]):
         if self._constraint == "prefer":
             tools, self._reply = with_reply(tools)
         self._own = own_chat(chat, tools, self.format.name, self._prompt)
-        style = style or ("native" if self._own else "compact")
-        self.system = system or system_prompt(self.workspace.dialect, self.format.name, style, tools=tools)
+        style = style or ("native" if self._own else style_for(self._constraint))
+        self.system = system or system_prompt(
+            self.workspace.dialect, self.format.name, style, tools=tools, session=new_session()
+        )
         self._free, self._held = self._fields(chat)
         self._is_held = self._constraint in ("prefer", "required")
         self._is_settled = True
@@ -304,6 +306,11 @@ class Agent(Settled[Chat]):
         if fields and isinstance(self._chat, ChatClient):
             return self._chat.stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)
+
+
+def style_for(constraint: Constraint | None) -> Style:
+    """How tools are described: where calls are enforced without an example, whose values small models copy."""
+    return "bare" if constraint in ("prefer", "required") else "compact"
 
 
 def check_prompt(prompt: str) -> None:

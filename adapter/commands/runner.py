@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from adapter.agent.agent import Agent, Chat, Observed, check_prompt
+from adapter.agent.agent import Agent, Chat, Observed, check_prompt, style_for
 from adapter.commands.config import Config
 from adapter.commands.console import Console, ConsoleQuestions
 from adapter.commands.endings import Tally, ending
@@ -30,7 +30,7 @@ from adapter.mcp.tools import McpTools, servers_of
 from adapter.operations import Edits, FileText, Glob, Paths, ReadText
 from adapter.operations.approval import Approver, Rule
 from adapter.probing import profiles
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import Tool, ToolSet
@@ -235,7 +235,7 @@ def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, c
     is_own = found is not None and found.own is not None
     shown = found.template if found is not None else None
     known = setup.format if setup is not None and not setup.native else guess(served.chat.model, shown)
-    style = "native" if is_native or is_own else settings.style or (setup.style if setup else "compact")
+    style = "native" if is_native or is_own else settings.style or (setup.style if setup else style_for(constraint))
     format = settings.format or known or "hermes"
     return _Help(format, style, constraint, evidence, is_native, is_own=is_own, sees_images=sees_images)
 
@@ -305,7 +305,9 @@ def _agent(
         workspace,
         chat,
         format=help.format,
-        system=system_prompt(settings.dialect, help.format, help.style, tools=offered, prompts=settings.prompts),
+        system=system_prompt(
+            settings.dialect, help.format, help.style, tools=offered, prompts=settings.prompts, session=new_session()
+        ),
         prompt="own" if help.is_own else "words",
         limits=limits,
         observe=witnesses.observe,

@@ -127,7 +127,9 @@ def _gbnf(
     if allow_text:
         root = f"{root} | text"
     if allow_bare and isinstance(rules, Rules) and isinstance(frame, Frame):
-        calls = [rules.add(f"bare-{name}", rules.bare(name, shape)) for name, shape in _callable(tools, shaping).items()]
+        calls = [
+            rules.add(f"bare-{name}", rules.bare(name, shape)) for name, shape in _callable(tools, shaping).items()
+        ]
         bare = rules.add("bare-call", rf'"{{" spaces "\"name\"" spaces ":" spaces ({alternatives(calls)}) spaces "}}"')
         root = f'{root} | {bare} | "```" "json"? spaces {bare} spaces "```"'
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])

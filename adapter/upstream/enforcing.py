@@ -62,9 +62,7 @@ def _waiting_fields(
     opening = opening_of(format) if kind == "llama.cpp" else None
     if opening is None:
         return {}
-    grammar = gbnf(
-        tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True
-    )
+    grammar = gbnf(tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True)
     if not begins_with(grammar, opening):
         return {}
     return lazy_fields(grammar, opening, get_format(format).special_tokens, bare_names(grammar, tools))

@@ -16,7 +16,7 @@ from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
 from adapter.reading.policy import APPROVED, get_policy
 from adapter.tools.definition import Tool, ToolSet
@@ -36,6 +36,9 @@ CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
+
+SESSION = new_session()
+"""One for all requests: what a conversation's prompt begins with stays the same."""
 
 _OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
 """What a client says to us, or is not to say at all."""
@@ -420,4 +423,5 @@ def _frozen(tools: ToolSet) -> str:
 @lru_cache(maxsize=64)
 def _prompt(tools: str, format: str, style: str, prompts: str | None) -> str:
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
-    return system_prompt(CLIENTS_TOOLS, format, style, tools=json.loads(tools), prompts=prompts).strip()
+    described = json.loads(tools)
+    return system_prompt(CLIENTS_TOOLS, format, style, tools=described, prompts=prompts, session=SESSION).strip()

@@ -302,5 +302,7 @@ def test_nothing_else_is_waited_for():
     assert re.search(pattern["value"], '{"name": "a.b(c)"')
     for text in ('{"name": "aXb(c)"', 'see {"name": "a.b(c)"', '{"title": "a.b(c)"'):
         assert not re.search(pattern["value"], text)
-    assert len(constraint_fields("llama.cpp", ToolSet([COUNT]), format="qwen3_coder", waits=True)["grammar_triggers"]) == 1
+    assert (
+        len(constraint_fields("llama.cpp", ToolSet([COUNT]), format="qwen3_coder", waits=True)["grammar_triggers"]) == 1
+    )
     assert constraint_fields("vllm", odd, waits=True) == {}
