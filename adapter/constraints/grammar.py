@@ -69,6 +69,7 @@ def gbnf(
     reply: Tool | None = None,
     several: bool = False,
     allow_bare: bool = False,
+    calls: int = 1,
 ) -> str:
     """A grammar whose every text is one call of one of the tools with arguments of its schema.
 
@@ -78,7 +79,8 @@ def gbnf(
     ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
     alone; then all is in JSON. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as
     models that have called what they wanted go on to talk about it. ``allow_bare``: or one whose JSON stands alone or
-    in a fence, where the format's stands between markers. Raises UsageError when no tool is left to
+    in a fence, where the format's stands between markers. ``calls``: how many, where they can follow each other.
+    Raises UsageError when no tool is left to
     call, and for more than `MAX_GRAMMAR`.
     """
     shaping = Shaping(choices or {}, max_string, max_text)
@@ -88,7 +90,7 @@ def gbnf(
     shallow = replace(shaping, max_depth=2)
     for frame, each in ((frame, each) for each in (shaping, shallow) for frame in frames):
         try:
-            grammar = _gbnf(tools, frame, each, allow_text, reply, several, allow_bare)
+            grammar = _gbnf(tools, frame, each, allow_text, reply, several, allow_bare, calls)
         except Unwritable:  # in pairs; as JSON everything can be written
             continue
         if len(grammar) <= MAX_GRAMMAR:
@@ -107,6 +109,7 @@ def _gbnf(
     reply: Tool | None,
     several: bool,
     allow_bare: bool,
+    count: int,
 ) -> str:
     rules = PairRules(frame) if isinstance(frame, Pairs) else Rules(frame)
 
@@ -122,6 +125,8 @@ def _gbnf(
         if reply is not None and isinstance(frame, Frame):
             end = f"({quote(frame.between + frame.head + reply.name + frame.middle)})?"
         root = f"{root} ({quote(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
+    if count > 1 and frame.between is not None:
+        root = f"{root} ({quote(frame.between)} {root}){{{count - 1}}}"
     if reply is not None:
         root = f"{call_of(ToolSet([reply]))} | {root}"
     if allow_text:

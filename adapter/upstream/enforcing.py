@@ -27,6 +27,7 @@ def constraint_fields(
     reply: Tool | None = None,
     several: bool = False,
     waits: bool = False,
+    calls: int = 1,
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
@@ -46,6 +47,7 @@ def constraint_fields(
             choices=choices,
             reply=reply,
             several=several,
+            calls=calls,
             max_string=max_string,
             max_text=max_text,
         )

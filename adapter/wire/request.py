@@ -16,6 +16,7 @@ from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
+from adapter.prompting.choosing import Parts, choose
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
 from adapter.reading.policy import APPROVED, get_policy
@@ -26,7 +27,7 @@ from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, without_grammar
 from adapter.wire.memory import Memory
-from adapter.wire.messages import last_calls, plain_messages
+from adapter.wire.messages import last_calls, last_request, plain_messages, with_examples
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
@@ -83,7 +84,7 @@ class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
     ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
-    begun one.
+    begun one. ``calls``: how many.
     """
 
     def __call__(
@@ -95,6 +96,7 @@ class Enforce(Protocol):
         reply: Tool | None = None,
         several: bool = False,
         waits: bool = False,
+        calls: int = 1,
     ) -> JsonObject: ...
 
 
@@ -135,6 +137,12 @@ class Options:
     """What the server is told besides, unless the client says otherwise."""
     native: bool = False
     setup_of: Callable[[str], Setup | None] | None = None
+    small: Parts | None = None
+    """The help for a model that is too small to choose by itself; see `adapter.prompting.choosing`."""
+    choices: Choices | None = None
+    """The only values of parameters, where they were found already."""
+    calls: int = 1
+    """How many an enforced answer has."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
@@ -143,6 +151,11 @@ class Options:
     def may_be_own(self) -> bool:
         """Whether nothing was said that means words."""
         return self.prompt != "words" and not self.style and not self.prompts
+
+    def helps_with(self, body: JsonObject) -> bool:
+        """Whether a small model is helped with this request: nothing was said that means another way."""
+        is_left = self.constraint is None and self.may_be_own and self.own is None and self.setup_of is None
+        return is_left and self.enforce is not None and not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
 
     def for_model(self, model: str) -> Options:
         """With what is known of the model, as far as nothing else was said."""
@@ -255,19 +268,23 @@ def translate(body: JsonObject, options: Options) -> Request:
     parallel = body.get("parallel_tool_calls") is not False
     if options.native:
         return _native(body, described, allowed, options)
+    if options.small is not None and allowed and options.helps_with(body):
+        return _chosen(body, allowed, must_call, options, options.small)
     constraint = _constraint(body, options, must_call) if allowed else "off"
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (options.grounded or options.ground):
         choices = conversational(allowed, body.get("messages") or [], options.ground)
+    choices = {**choices, **(options.choices or {})}
     enforced: JsonObject = {}
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and body.get("parallel_tool_calls") is True
+        calls = options.calls if body.get("parallel_tool_calls") is not False else 1
         may_say = reply if may_reply else None
         try:
-            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several)
+            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several, calls=calls)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
@@ -275,6 +292,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     order = _order(allowed, must_call, parallel, described)
     plain = {key: value for key, value in body.items() if key not in _OURS}
     own = None if options.own is None or not options.may_be_own else own_prompt_for(body, options.own)
+    if options.choices is not None:
+        order = ""  # nothing but the examples is to stand before the answer
     if own is not None:
         # Words that are none of the template's only where nothing else holds the model to what was asked for.
         is_free = not must_call and len(allowed) == len(described)
@@ -325,6 +344,30 @@ def translate(body: JsonObject, options: Options) -> Request:
         made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
         as_text=partial(translate, body, replace(options, own=None)) if own and options.prompt == "auto" else None,
     )
+
+
+def _chosen(body: JsonObject, allowed: ToolSet, must_call: bool, options: Options, parts: Parts) -> Request:
+    """The request for a model that does not choose by itself: an answer in words, or a call of what was chosen."""
+    messages = body.get("messages")
+    options = replace(options, small=None)
+    request, has_result = last_request(messages)
+    chosen = None if has_result and not must_call else choose(request, allowed, must_call=must_call, parts=parts)
+    if chosen is None or not chosen.tools:
+        return translate({**body, "tool_choice": "none"}, options)
+    held = replace(
+        options,
+        constraint="required",
+        style="small",
+        choices=chosen.choices,
+        calls=chosen.calls,
+        fields={"temperature": 0, **options.fields},
+    )
+    tools = [tool.to_openai() for tool in chosen.tools.values()]
+    shown = with_examples(messages, [(each.request, each.tool, each.arguments) for each in chosen.examples])
+    try:
+        return translate({**body, "messages": shown, "tools": tools, "tool_choice": "required"}, held)
+    except RequestError:  # no grammar for these tools
+        return translate(body, options)
 
 
 def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
