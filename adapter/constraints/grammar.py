@@ -20,6 +20,7 @@ way in which a constrained 135M model failed to give a valid call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -69,7 +70,7 @@ def gbnf(
     reply: Tool | None = None,
     several: bool = False,
     allow_bare: bool = False,
-    calls: int = 1,
+    each: Sequence[ToolSet] = (),
 ) -> str:
     """A grammar whose every text is one call of one of the tools with arguments of its schema.
 
@@ -79,8 +80,8 @@ def gbnf(
     ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
     alone; then all is in JSON. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as
     models that have called what they wanted go on to talk about it. ``allow_bare``: or one whose JSON stands alone or
-    in a fence, where the format's stands between markers. ``calls``: how many, where they can follow each other.
-    Raises UsageError when no tool is left to
+    in a fence, where the format's stands between markers. ``each``: instead of one call several, the tools of
+    each, where calls can follow each other. Raises UsageError when no tool is left to
     call, and for more than `MAX_GRAMMAR`.
     """
     shaping = Shaping(choices or {}, max_string, max_text)
@@ -88,9 +89,9 @@ def gbnf(
     own = None if reply else pairs_of(format)
     frames: list[Frame | Pairs] = [frame_of(format)] if own is None else [own, frame_of(format)]
     shallow = replace(shaping, max_depth=2)
-    for frame, each in ((frame, each) for each in (shaping, shallow) for frame in frames):
+    for frame, shaped in ((frame, shaped) for shaped in (shaping, shallow) for frame in frames):
         try:
-            grammar = _gbnf(tools, frame, each, allow_text, reply, several, allow_bare, calls)
+            grammar = _gbnf(tools, frame, shaped, allow_text, reply, several, allow_bare, each)
         except Unwritable:  # in pairs; as JSON everything can be written
             continue
         if len(grammar) <= MAX_GRAMMAR:
@@ -109,7 +110,7 @@ def _gbnf(
     reply: Tool | None,
     several: bool,
     allow_bare: bool,
-    count: int,
+    each: Sequence[ToolSet],
 ) -> str:
     rules = PairRules(frame) if isinstance(frame, Pairs) else Rules(frame)
 
@@ -125,8 +126,8 @@ def _gbnf(
         if reply is not None and isinstance(frame, Frame):
             end = f"({quote(frame.between + frame.head + reply.name + frame.middle)})?"
         root = f"{root} ({quote(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
-    if count > 1 and frame.between is not None:
-        root = f"{root} ({quote(frame.between)} {root}){{{count - 1}}}"
+    if each and frame.between is not None:
+        root = f" {quote(frame.between)} ".join(map(call_of, each))
     if reply is not None:
         root = f"{call_of(ToolSet([reply]))} | {root}"
     if allow_text:

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
 from adapter.prompting.examples import EXAMPLES, Example, nearest
-from adapter.prompting.ranking import KINDS, STOP, Ranking, kinds_in, kinds_of, words
+from adapter.prompting.ranking import KINDS, STOP, Ranking, kinds_in, kinds_of, stem, words
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
@@ -37,8 +38,10 @@ _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}?tools?\b")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which help is given. ``examples``: worked ones before the request; none, ``made`` from the schemas where no others
-    are known, or ``known`` only. ``decides``: whether words decide if a call is made. ``shortlist``: how many tools are
+    """Which help is given.
+
+    ``examples``: worked ones before the request: none, ``known`` ones only, or ``made`` from the schemas where no
+    others are known. ``decides``: whether words decide if a call is made. ``shortlist``: how many tools are
     offered, None for all. ``values``: parameters take what the request holds. ``counts``: as many calls as it names."""
 
     examples: Literal["none", "known", "made"] = "made"
@@ -55,7 +58,8 @@ class Chosen:
     tools: ToolSet = field(default_factory=ToolSet)
     examples: tuple[Example, ...] = ()
     choices: Choices = field(default_factory=dict)
-    calls: int = 1
+    each: tuple[ToolSet, ...] = ()
+    """Where several calls are to be made: the tools of each."""
 
 
 def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = Parts()) -> Chosen:
@@ -64,12 +68,12 @@ def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Part
     scores = Ranking(tools, _sayings(tools, known)).scores(request)
     if parts.decides and not must_call and not _wants_call(request, tools, scores):
         return Chosen()
-    few = ToolSet(tools[name] for name in _few(tools, scores, parts.shortlist))
-    shown = _examples(request, tools, few, known, parts)
+    few = ToolSet(tools[name] for name in _few(request, tools, scores, parts.shortlist))
+    shown = _examples(request, few, known, parts)
     choices: Choices = {}
     if parts.values:
         few, choices = _with_values(request, few)
-    return Chosen(few, shown, choices, _count(request, few) if parts.counts else 1)
+    return Chosen(few, shown, choices, _each(request, few) if parts.counts else ())
 
 
 def _sayings(tools: ToolSet, known: Sequence[Example]) -> dict[str, list[str]]:
@@ -81,10 +85,11 @@ def _sayings(tools: ToolSet, known: Sequence[Example]) -> dict[str, list[str]]:
     return found
 
 
-def _few(tools: ToolSet, scores: Mapping[str, float], count: int | None) -> list[str]:
+def _few(request: str, tools: ToolSet, scores: Mapping[str, float], count: int | None) -> list[str]:
     """The ``count`` nearest tools; where no words fit, those that read a file first, which does no harm."""
     names = list(scores)
-    if max(scores.values(), default=0.0) < ENOUGH:
+    held = set(words(request))
+    if max(scores.values(), default=0.0) < ENOUGH and "_path_" in held and "_text_" not in held:
         names.sort(key=lambda name: (role_of(tools[name]) or ("",))[0] != "read_file")
     return names[:count]
 
@@ -119,9 +124,7 @@ def known_examples(tools: ToolSet) -> list[Example]:
     return found
 
 
-def _examples(
-    request: str, tools: ToolSet, few: ToolSet, known: Sequence[Example], parts: Parts
-) -> tuple[Example, ...]:
+def _examples(request: str, few: ToolSet, known: Sequence[Example], parts: Parts) -> tuple[Example, ...]:
     if parts.examples == "none":
         return ()
     pool = [example for example in known if example.tool in few]
@@ -169,44 +172,49 @@ def _with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     shown = []
     for tool in tools.values():
-        properties: JsonObject = {}
-        for name, schema in tool.properties.items():
-            if name not in tool.required and not _is_meant(request, name, schema):
-                continue
-            properties[name] = _numbered(request, schema)
-            values = _texts(request, name, schema)
-            if values:
-                choices[tool.name, name] = values
-        parameters = {**tool.parameters, "properties": properties}
-        shown.append(replace(tool, parameters=parameters))
+        meant = {
+            name: _narrowed(request, schema)
+            for name, schema in tool.properties.items()
+            if name in tool.required or _is_meant(request, name, schema)
+        }
+        given = {name: _texts(request, tool, name, schema) for name, schema in meant.items()}
+        given |= _in_order(request, tool)
+        choices |= {(tool.name, name): values for name, values in given.items() if values}
+        shown.append(replace(tool, parameters={**tool.parameters, "properties": meant}))
     return ToolSet(shown), choices
 
 
 def _is_meant(request: str, name: str, schema: Json) -> bool:
     """Whether the request speaks of an argument that may be left out."""
-    description = str(schema.get("description") or "") if isinstance(schema, dict) else ""
-    values = " ".join(map(str, schema.get("enum") or ())) if isinstance(schema, dict) else ""
-    said = {word for word in words(f"{name.replace('_', ' ')} {description} {values}") if not word.startswith("_")}
-    return bool(said & set(words(request)))
+    if not isinstance(schema, dict):
+        return False
+    if kinds_of(name, schema) & {"_path_", "_folder_"}:
+        return bool(_places(request))
+    values = " ".join(map(str, schema.get("enum") or ()))
+    said = set(words(f"{name.replace('_', ' ')} {schema.get('description') or ''} {values}"))
+    return any(word in said for word in words(request) if not word.startswith("_"))
 
 
-def _numbered(request: str, schema: Json) -> Json:
-    """A number, or a list of them, as one of those that the request has."""
-    if not isinstance(schema, dict) or "enum" in schema:
+def _narrowed(request: str, schema: Json) -> Json:
+    """A number, or a list of them, as one of those that the request has; of choices those that it names."""
+    if not isinstance(schema, dict):
         return schema
+    if isinstance(schema.get("enum"), list):
+        asked = set(words(request))
+        named = [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
+        return {**schema, "enum": named} if named else schema
     types = types_of(schema)
     if "array" in types and isinstance(items := schema.get("items"), dict):
-        return {**schema, "items": _numbered(request, items)}
+        return {**schema, "items": _narrowed(request, items)}
     if not types & {"integer", "number"} or "string" in types:
         return schema
-    numbers = _numbers(request, whole="number" not in types)
-    fitting = [each for each in numbers if _fits(each, schema)]
+    fitting = [each for each in _numbers(request, whole="number" not in types) if _fits(each, schema)]
     return {**schema, "enum": fitting} if fitting else schema
 
 
 def _numbers(request: str, *, whole: bool) -> list[int | float]:
     found: list[int | float] = []
-    for text in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)|(?<=[$€£])\d+(?:\.\d+)?", request):
+    for text in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)", request):
         number = float(text)
         if number == int(number):
             found.append(int(number))
@@ -220,7 +228,27 @@ def _fits(number: float, schema: JsonObject) -> bool:
     return (lowest is None or number >= lowest) and (highest is None or number <= highest)
 
 
-def _texts(request: str, name: str, schema: Json) -> list[str]:
+def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
+    """Paths, and quoted texts, one for each parameter that takes them: in the order in which they were said."""
+    strings = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"string"}]
+    kinds = {name: kinds_of(name, tool.properties[name]) for name in strings}
+    paths = spelled_paths(request)
+    pieces = [piece for piece in dict.fromkeys(quoted(request)) if piece not in paths]
+    taking_paths = [name for name in strings if "_path_" in kinds[name]]
+    taking_texts = [name for name in strings if name not in taking_paths]
+    found: dict[str, list[str]] = {}
+    for names, values in ((taking_paths, paths), (taking_texts, pieces)):
+        if len(names) == len(values) > 1:
+            if _REVERSED.search(request):
+                values = values[::-1]
+            found |= {name: [value] for name, value in zip(names, values, strict=True)}
+    return found
+
+
+_REVERSED = re.compile(r"(?i)\b(?:instead of|in place of|rather than)\s+\W")
+
+
+def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     """What of the request a text may be; nothing leaves it free."""
     if not isinstance(schema, dict) or "string" not in types_of(schema) or schema.keys() & {"enum", "pattern", "const"}:
         return []
@@ -229,52 +257,99 @@ def _texts(request: str, name: str, schema: Json) -> list[str]:
         if kind in kinds and (found := KINDS[kind].findall(request)):
             return list(dict.fromkeys(found))
     pieces, paths = quoted(request), spelled_paths(request)
-    if "_path_" in kinds and paths:
-        return paths
+    if kinds & {"_path_", "_folder_"} and (found := paths or _places(request)):
+        return found
     if len(request.split()) > MOST_WORDS:
         return []
-    if pieces and "_text_" in kinds:
-        return [piece for piece in pieces if piece not in paths] or pieces
+    if "_text_" in kinds and (found := [piece for piece in pieces if piece not in paths] or _said(request)):
+        return found
     if "_code_" in kinds and (found := KINDS["_code_"].findall(request)):
         return list(dict.fromkeys(found))
     rest = request
     for piece in (*paths, *pieces):
         rest = rest.replace(piece, "\n")
-    spoken = (run for part in re.split(r"[\n,;:!?]\s", rest) for run in runs(part))
-    return [*pieces, *dict.fromkeys(run for run in spoken if "_text_" in kinds or _is_name(run))][:MAX_CHOICES]
+    parts = re.split(r"[\n,;:!?]\s*", rest)
+    if "_text_" in kinds:
+        return [*pieces, *dict.fromkeys(run for part in parts for run in runs(part))][:MAX_CHOICES]
+    names = list(dict.fromkeys(_NAME.findall(rest)))
+    for each in names:
+        parts = [piece for part in parts for piece in part.split(each)]
+    own = set(_plain_words(tool))
+    others = (run for part in parts for run in runs(part) if _is_name(run, own))
+    return [*pieces, *names, *dict.fromkeys(others)][:MAX_CHOICES]
 
 
-def _is_name(run: str) -> bool:
-    """Whether a run of words does not begin or end in the middle of something else."""
+_NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w'-]*(?: (?:(?:de|of|the|and) )?[A-Z0-9][\w'-]*)*")
+"""Words with capitals that do not begin a sentence."""
+
+
+def _plain_words(tool: Tool) -> list[str]:
+    return [word for word in words(f"{tool.name.replace('_', ' ')} {tool.description}") if not word.startswith("_")]
+
+
+def _is_name(run: str, own: set[str]) -> bool:
+    """Whether a run of words may be a value: it ends in no little word, and is not what the tool is called itself."""
     spelled = re.findall(r"[^\W_]+", run.lower())
-    return bool(spelled) and spelled[0] not in STOP and spelled[-1] not in STOP
+    if not spelled or spelled[0] in STOP or spelled[-1] in STOP or spelled[0].isdigit():
+        return False
+    return not own.intersection(map(stem, spelled))
+
+
+def _said(request: str) -> list[str]:
+    """What follows a colon, or "that", to the end: words that somebody is to be told."""
+    found = re.search(r":\s+(\S.*)$", request) or re.search(r"\b(?:that|saying)\s+(\S.*)$", request)
+    return [found[1].rstrip(".")] if found else []
+
+
+def _places(request: str) -> list[str]:
+    """Where something is to be done: a path after "in" and the like, or a word there that stands alone."""
+    found = re.findall(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)", request)
+    return [place for place in dict.fromkeys(found) if stem(place.lower()) not in _EVERYWHERE]
+
+
+_EVERYWHERE = frozenset(
+    map(stem, ("project", "code", "file", "repository", "repo", "all", "every", "this", "my", "our"))
+)
 
 
 # ----------------------------------------------------------------- how many
 
 
-def _count(request: str, tools: ToolSet) -> int:
-    """How many calls a request names: two values of the kind of which the only tool takes one."""
-    if len(tools) != 1:
-        return 1
+def _each(request: str, tools: ToolSet) -> tuple[ToolSet, ...]:
+    """The tool once for each value that a list in the request names, where it is the only one and takes one of them."""
+    if len(tools) != 1 or not re.search(r"(?i)\b(?:and|both|each|per)\b", request):
+        return ()
     (tool,) = tools.values()
-    if len(tool.required) != 1 or not re.search(r"(?i)\b(?:and|both|,|once per|each)\b", request):
-        return 1
-    schema = tool.properties.get(tool.required[0], {})
-    values: Sequence[object] = schema.get("enum") or [] if isinstance(schema, dict) else []
-    if isinstance(schema, dict) and not values and "string" in types_of(schema):
-        kinds = kinds_of(tool.required[0], schema)
-        for kind in ("_mail_", "_url_", "_date_", "_time_", "_code_"):
-            if kind in kinds:
-                values = KINDS[kind].findall(request)
-                break
-        else:
-            values = spelled_paths(request) if "_path_" in kinds else _named(request)
-    return max(1, min(len(dict.fromkeys(values)), 8))
+    if len(tool.required) != 1:
+        return ()
+    name = tool.required[0]
+    schema = tool.properties.get(name, {})
+    values = _listed(request, name, schema) if isinstance(schema, dict) else []
+    if not 1 < len(values) <= MAX_CALLS:
+        return ()
+
+    def with_value(value: Json) -> ToolSet:
+        properties = {**tool.properties, name: {**schema, "enum": [value]}}
+        return ToolSet([replace(tool, parameters={**tool.parameters, "properties": properties})])
+
+    return tuple(map(with_value, values))
 
 
-def _named(request: str) -> list[str]:
-    """The names that a list joins: words with a capital on both sides of "and"."""
-    joined = re.search(r"((?:[A-Z][\w'-]*(?: [A-Z][\w'-]*)*(?:, | and (?:in |of |for |at |from )?|, and )?){2,})", request)
-    found = re.findall(r"[A-Z][\w'-]*(?: [A-Z][\w'-]*)*", joined[1]) if joined and " and " in joined[1] else []
-    return found
+def _listed(request: str, name: str, schema: JsonObject) -> list[Json]:
+    if schema.get("enum"):
+        return list(schema["enum"])
+    if types_of(schema) != {"string"}:
+        return []
+    kinds = kinds_of(name, schema)
+    for kind in ("_mail_", "_url_", "_date_", "_time_", "_code_"):
+        if kind in kinds:
+            return list(dict.fromkeys(KINDS[kind].findall(request)))
+    if kinds & {"_path_", "_folder_"}:
+        return list(spelled_paths(request))
+    joined = re.search(rf"({_NAME.pattern})((?:, {_ONE})*),? and (?:in |of |for |at |from |with )?({_ONE})", request)
+    if joined is None:
+        return []
+    return list(dict.fromkeys([joined[1], *re.findall(_ONE, joined[2]), joined[3]]))
+
+
+_ONE = r"[A-Z][\w'-]*(?: [A-Z][\w'-]*)*"

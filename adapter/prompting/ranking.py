@@ -22,14 +22,17 @@ NAME, DESCRIPTION, PARAMETER, EXAMPLE = 3, 2, 1, 1
 """How often a word counts that stands there."""
 
 LACKING = 0.5
-"""What a tool counts that needs more paths or numbers than the request has."""
+"""What a tool counts that needs more paths or numbers than the request has, or has no room for its quoted texts."""
 
-STOP = frozenset(
-    "a an the and or of to in on at by for from with without into is are was were be been am do does did has have had it "
-    "its this that these those i me my we our us you your he she they them what which who whom whose where when why how "
-    "can could would should will shall may might must please let need want like get got give make there here if than "
-    "then so not no any some all every one also just now tell about as s t re ll d m up out".split()
-)
+_LITTLE = """
+a an the and or of to in on at by for from with without into is are was were be been am do does did has have had it its
+this that these those i me my we our us you your he she they them what which who whom whose where when why how can could
+would should will shall may might must please let need want like get got give make there here if than then so not no any
+some all every one also just now tell about as s t re ll d m up out
+"""
+STOP = frozenset(_LITTLE.split())
+"""Words that tell nothing of what is asked for."""
+
 KINDS = {
     "_mail_": re.compile(r"\b[\w.+-]+@[\w-]+\.\w+\b"),
     "_url_": re.compile(r"\bhttps?://\S+"),
@@ -84,8 +87,10 @@ class Ranking:
     """Of ``tools``; ``examples``: requests that a tool answers, by its name."""
 
     def __init__(self, tools: ToolSet, examples: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._room = {tool.name: _room(tool) for tool in tools.values()}
         self._needs = {tool.name: Counter(_needed(tool)) for tool in tools.values()}
-        self._documents = {tool.name: Counter(_document(tool, (examples or {}).get(tool.name, ()))) for tool in tools.values()}
+        said = examples or {}
+        self._documents = {tool.name: Counter(_document(tool, said.get(tool.name, ()))) for tool in tools.values()}
         spread = Counter(word for document in self._documents.values() for word in document)
         count = len(self._documents)
         self._weights = {word: math.log(1 + (count - times + 0.5) / (times + 0.5)) for word, times in spread.items()}
@@ -95,10 +100,14 @@ class Ranking:
         """Of each tool, the best first; 0 where nothing is shared."""
         held = Counter(words(request))
         scores = {
-            name: self._score(held.keys(), document) * (1.0 if self._needs[name] <= held else LACKING)
+            name: self._score(held.keys(), document) * (1.0 if self._has_room(name, held) else LACKING)
             for name, document in self._documents.items()
         }
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
+
+    def _has_room(self, name: str, held: Counter[str]) -> bool:
+        texts = min(held["_text_"], max(self._room.values()))
+        return self._needs[name] <= held and texts <= self._room[name]
 
     def shared(self, request: str) -> set[str]:
         """The words, not the kinds of values, that the request has in common with any tool."""
@@ -121,6 +130,12 @@ def _document(tool: Tool, examples: Sequence[str]) -> Iterator[str]:
         yield from _kinds(name, schema)
     for example in examples:
         yield from words(example) * EXAMPLE
+
+
+def _room(tool: Tool) -> int:
+    """How many texts a call can hold beside its paths."""
+    strings = (name for name, schema in tool.properties.items() if "string" in types_of(schema))
+    return sum("_path_" not in kinds_of(name, tool.properties[name]) for name in strings)
 
 
 def _needed(tool: Tool) -> Iterator[str]:

@@ -33,7 +33,8 @@ def role_of(tool: Tool) -> tuple[str, dict[str, str]] | None:
     for role, pattern, parameters in _ROLES:
         found = {usual: _first(tool, names) for usual, names in parameters.items()}
         own = {usual: name for usual, name in found.items() if name}
-        if len(own) == len(parameters) and set(tool.required) <= set(own.values()) and re.search(f"(?i){pattern}", tool.name):
+        is_whole = len(own) == len(parameters) and set(tool.required) <= set(own.values())
+        if is_whole and re.search(f"(?i){pattern}", tool.name):
             return role, own
     return None
 

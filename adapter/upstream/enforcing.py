@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from adapter.constraints.frames import opening_of
 from adapter.constraints.grammar import bare_names, begins_with, gbnf, json_schema
 from adapter.constraints.shapes import Choices
@@ -27,7 +29,7 @@ def constraint_fields(
     reply: Tool | None = None,
     several: bool = False,
     waits: bool = False,
-    calls: int = 1,
+    each: Sequence[ToolSet] = (),
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
@@ -47,7 +49,7 @@ def constraint_fields(
             choices=choices,
             reply=reply,
             several=several,
-            calls=calls,
+            each=each,
             max_string=max_string,
             max_text=max_text,
         )

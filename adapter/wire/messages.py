@@ -87,7 +87,7 @@ def last_request(messages: Json) -> tuple[str, bool]:
 
 
 def with_examples(messages: Json, examples: Sequence[tuple[str, str, JsonObject]]) -> list[Json]:
-    """The conversation after worked examples, each a request, a tool and the arguments of its call, as earlier turns."""
+    """The conversation after worked examples as earlier turns: each a request, a tool and the arguments of its call."""
     given = messages if isinstance(messages, list) else []
     start = next((index for index, each in enumerate(given) if not _is_system(each)), len(given))
     shown: list[Json] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -84,7 +84,7 @@ class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
     ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
-    begun one. ``calls``: how many.
+    begun one. ``each``: the tools of each of several calls.
     """
 
     def __call__(
@@ -96,7 +96,7 @@ class Enforce(Protocol):
         reply: Tool | None = None,
         several: bool = False,
         waits: bool = False,
-        calls: int = 1,
+        each: Sequence[ToolSet] = (),
     ) -> JsonObject: ...
 
 
@@ -141,8 +141,8 @@ class Options:
     """The help for a model that is too small to choose by itself; see `adapter.prompting.choosing`."""
     choices: Choices | None = None
     """The only values of parameters, where they were found already."""
-    calls: int = 1
-    """How many an enforced answer has."""
+    each: tuple[ToolSet, ...] = ()
+    """The tools of each call, where an enforced answer has several."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
@@ -281,10 +281,10 @@ def translate(body: JsonObject, options: Options) -> Request:
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and body.get("parallel_tool_calls") is True
-        calls = options.calls if body.get("parallel_tool_calls") is not False else 1
+        each = options.each if body.get("parallel_tool_calls") is not False else ()
         may_say = reply if may_reply else None
         try:
-            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several, calls=calls)
+            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several, each=each)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
@@ -359,7 +359,7 @@ def _chosen(body: JsonObject, allowed: ToolSet, must_call: bool, options: Option
         constraint="required",
         style="small",
         choices=chosen.choices,
-        calls=chosen.calls,
+        each=chosen.each,
         fields={"temperature": 0, **options.fields},
     )
     tools = [tool.to_openai() for tool in chosen.tools.values()]
