@@ -8,7 +8,7 @@ benchmarks/choices.py has the figures of each part.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from adapter.prompting.ranking import KINDS, STOP, Ranking, kinds_in, kinds_of, 
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
+from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
 ENOUGH = 2.0
@@ -34,6 +35,16 @@ MARK = "§"
 
 _REFUSED = re.compile(r"(?i)\b(?:no|not?\s+(?:use|call)|without|don't\s+(?:use|call))\s+(?:\w+\s+){0,2}?tools?\b")
 _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}?tools?\b")
+
+
+GUIDE_MODES = ("auto", "on", "off")
+"""auto: models that their server says are small are helped."""
+
+
+def check_guide(mode: str) -> None:
+    """Raises UsageError for none of `GUIDE_MODES`."""
+    if mode not in GUIDE_MODES:
+        raise UsageError(f"unknown guide {mode!r}; expected {', '.join(GUIDE_MODES)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +188,25 @@ def _with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
             for name, schema in tool.properties.items()
             if name in tool.required or _is_meant(request, name, schema)
         }
-        given = {name: _texts(request, tool, name, schema) for name, schema in meant.items()}
+        given = {name: _texts(request, tool, name, schema) for name, schema in _strings(meant)}
         given |= _in_order(request, tool)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
         shown.append(replace(tool, parameters={**tool.parameters, "properties": meant}))
     return ToolSet(shown), choices
+
+
+def _strings(properties: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """The parameters that take texts, those inside lists and objects included."""
+    for name, schema in properties.items():
+        if not isinstance(schema, dict):
+            continue
+        if "string" in types_of(schema):
+            yield name, schema
+        items = schema.get("items")
+        if isinstance(items, dict):
+            yield from _strings({name: items})
+        if isinstance(inner := schema.get("properties"), dict):
+            yield from _strings(inner)
 
 
 def _is_meant(request: str, name: str, schema: Json) -> bool:
@@ -205,11 +230,27 @@ def _narrowed(request: str, schema: Json) -> Json:
         return {**schema, "enum": named} if named else schema
     types = types_of(schema)
     if "array" in types and isinstance(items := schema.get("items"), dict):
-        return {**schema, "items": _narrowed(request, items)}
+        return _counted(request, {**schema, "items": _narrowed(request, items)})
     if not types & {"integer", "number"} or "string" in types:
         return schema
     fitting = [each for each in _numbers(request, whole="number" not in types) if _fits(each, schema)]
     return {**schema, "enum": fitting} if fitting else schema
+
+
+def _counted(request: str, schema: JsonObject) -> JsonObject:
+    """A list with no more items than the request has of what one of them needs: small models do not end a list."""
+    items: JsonObject = schema["items"]
+    named = [(name, each) for name, each in _strings({"item": items}) if kinds_of(name, each) & _COUNTED.keys()]
+    counts = [len(items["enum"])] if items.get("enum") else []
+    counts += [len(_COUNTED[kind](request)) for name, each in named for kind in kinds_of(name, each) & _COUNTED.keys()]
+    most = min((count for count in counts if count), default=0)
+    return {**schema, "maxItems": max(most, schema.get("minItems") or 0)} if most else schema
+
+
+_COUNTED: Mapping[str, Callable[[str], Sequence[str]]] = {
+    **{kind: KINDS[kind].findall for kind in ("_mail_", "_url_", "_date_", "_time_")},
+    "_path_": spelled_paths,
+}
 
 
 def _numbers(request: str, *, whole: bool) -> list[int | float]:
@@ -233,7 +274,7 @@ def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
     strings = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"string"}]
     kinds = {name: kinds_of(name, tool.properties[name]) for name in strings}
     paths = spelled_paths(request)
-    pieces = [piece for piece in dict.fromkeys(quoted(request)) if piece not in paths]
+    pieces = [piece for piece in dict.fromkeys(_pieces(request)) if piece not in paths]
     taking_paths = [name for name in strings if "_path_" in kinds[name]]
     taking_texts = [name for name in strings if name not in taking_paths]
     found: dict[str, list[str]] = {}
@@ -261,7 +302,7 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return found
     if len(request.split()) > MOST_WORDS:
         return []
-    if "_text_" in kinds and (found := [piece for piece in pieces if piece not in paths] or _said(request)):
+    if "_text_" in kinds and (found := [piece for piece in _pieces(request) if piece not in paths]):
         return found
     if "_code_" in kinds and (found := KINDS["_code_"].findall(request)):
         return list(dict.fromkeys(found))
@@ -295,10 +336,12 @@ def _is_name(run: str, own: set[str]) -> bool:
     return not own.intersection(map(stem, spelled))
 
 
-def _said(request: str) -> list[str]:
-    """What follows a colon, or "that", to the end: words that somebody is to be told."""
+def _pieces(request: str) -> list[str]:
+    """What is quoted, and what follows a colon, or "that", to the end: words that are to be written as they stand."""
+    pieces = quoted(request)
     found = re.search(r":\s+(\S.*)$", request) or re.search(r"\b(?:that|saying)\s+(\S.*)$", request)
-    return [found[1].rstrip(".")] if found else []
+    said = found[1].rstrip(".") if found else ""
+    return [*pieces, said] if said and not any(piece in said for piece in pieces) else pieces
 
 
 def _places(request: str) -> list[str]:

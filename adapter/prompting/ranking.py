@@ -49,7 +49,7 @@ _SAID = {
     "_time_": r"\btime|hour|HH",
     "_path_": r"path|file|folder|director",
     "_folder_": r"folder|director",
-    "_text_": r"text|message|content|subject|quer|pattern|title|command|search",
+    "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
 }
 """What a definition says of a parameter that takes such a value."""

@@ -16,7 +16,7 @@ from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
-from adapter.prompting.choosing import Parts, choose
+from adapter.prompting.choosing import Parts, check_guide, choose
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
 from adapter.reading.policy import APPROVED, get_policy
@@ -137,6 +137,8 @@ class Options:
     """What the server is told besides, unless the client says otherwise."""
     native: bool = False
     setup_of: Callable[[str], Setup | None] | None = None
+    guide: str = "auto"
+    """Which models are helped to choose, one of `GUIDE_MODES`."""
     small: Parts | None = None
     """The help for a model that is too small to choose by itself; see `adapter.prompting.choosing`."""
     choices: Choices | None = None
@@ -154,8 +156,9 @@ class Options:
 
     def helps_with(self, body: JsonObject) -> bool:
         """Whether a small model is helped with this request: nothing was said that means another way."""
-        is_left = self.constraint is None and self.may_be_own and self.own is None and self.setup_of is None
-        return is_left and self.enforce is not None and not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
+        is_left = self.constraint is None and self.may_be_own and self.own is None and not self.grounded
+        is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
+        return is_left and is_plain and self.ground is None and self.enforce is not None
 
     def for_model(self, model: str) -> Options:
         """With what is known of the model, as far as nothing else was said."""
@@ -175,6 +178,7 @@ def checked(options: Options) -> Options:
     """``options``, if they can be used: raises UsageError at the start rather than with each request."""
     get_policy(options.policy)
     get_constraint(options.constraint)
+    check_guide(options.guide)
     if options.prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):
