@@ -102,13 +102,19 @@ def _few(request: str, tools: ToolSet, scores: Mapping[str, float], count: int |
     held = set(words(request))
     if max(scores.values(), default=0.0) < ENOUGH and "_path_" in held and "_text_" not in held:
         names.sort(key=lambda name: (role_of(tools[name]) or ("",))[0] != "read_file")
+    names.sort(key=lambda name: not _is_spelled(name, request))
     return names[:count]
+
+
+def _is_spelled(name: str, request: str) -> bool:
+    """Whether a request has the name of a tool, which is no common word."""
+    return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None
 
 
 def _wants_call(request: str, tools: ToolSet, scores: Mapping[str, float]) -> bool:
     if _REFUSED.search(request):
         return False
-    if _DEMANDED.search(request) or any(re.search(rf"\b{re.escape(name)}\b", request) for name in tools if "_" in name):
+    if _DEMANDED.search(request) or any(_is_spelled(name, request) for name in tools):
         return True
     if max(scores.values(), default=0.0) >= ENOUGH:
         return True

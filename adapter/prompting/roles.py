@@ -21,7 +21,7 @@ _ROLES: tuple[tuple[str, str, dict[str, Sequence[str]]], ...] = (
     ("grep_search", r"grep|search|code|rg", {"pattern": customary.PATTERN, "path": _ANY_PATH}),
     ("grep_search", r"grep|search|code|rg", {"pattern": customary.PATTERN}),
     ("list_directory", r"list|ls|dir|tree", {"path": _ANY_PATH}),
-    ("read_file", r"read|view|open|show|cat|file", {"path": customary.PATH}),
+    ("read_file", r"read|view|open|show|cat|get_?file$", {"path": customary.PATH}),
 )
 _OTHER = re.compile(r"(?i)delete|remove|move|rename|copy|download|upload|web|url")
 

@@ -83,8 +83,8 @@ def wrap(
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraints.modes`). ``grounded``: an
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
     ``ground``: values that you know (see `adapter.constraints.grounding`).
-    ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (models that their server says
-    are small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
+    ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
+    it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.wire.recorded`), without credentials.

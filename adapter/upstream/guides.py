@@ -1,6 +1,7 @@
-"""Which models are too small to choose tools by themselves, as their servers say: they get `adapter.prompting.choosing`.
+"""Which models are too small to choose tools by themselves, as their servers say: they get help.
 
-llama.cpp tells the number of parameters in ``/v1/models``, Ollama in ``/api/show``; of others it is not known.
+The help is that of `adapter.prompting.choosing`. llama.cpp tells the number of parameters in ``/v1/models``, Ollama in
+``/api/show``; of others it is not known.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine,
 
     def orders(names: str, seeds: int) -> set[str]:
         flag: JsonObject = {"type": "boolean"}
-        schema = {"properties": {name: flag for name in names} | {"z": flag}, "required": [*names]}
+        schema = {"properties": dict.fromkeys(names, flag) | {"z": flag}, "required": [*names]}
         tools = ToolSet([tool_of(schema)])
         texts = (sample(random_engine, gbnf(tools, format=format), seed) for seed in range(seeds))
         return {"".join(parse(text, tools, format).calls[0].arguments).removesuffix("z") for text in texts}

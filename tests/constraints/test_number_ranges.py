@@ -55,5 +55,6 @@ def test_what_is_small_or_large_may_have_an_exponent_where_the_bounds_allow_it(b
     for text in (f"{mantissa}e{exponent}", f"-{mantissa}e+{exponent}"):
         for low, high in ((lowest, None), (None, highest), (None, None)):
             if any(admits(way, text) for way in beyond(low, high)):
-                assert (low is None or low <= Decimal(text)) and (high is None or Decimal(text) <= high)
+                assert low is None or low <= Decimal(text)
+                assert high is None or Decimal(text) <= high
     assert any(admits(way, "6.022e23") for way in beyond(Decimal(0), None))
