@@ -53,14 +53,13 @@ class Way:
 
 
 ALL = Parts()
-NONE = Parts(examples="none", decides=False, shortlist=None, values=False, counts=False)
+NONE = Parts(decides=False, shortlist=None, values=False, counts=False)
 WAYS = (
     Way("server alone", native=True),
     Way("words", "off"),
     Way("prefer", "prefer"),
     Way("required", "required"),
     Way("signatures", parts=NONE),
-    Way("+ examples", parts=replace(NONE, examples="made")),
     Way("+ deciding", parts=replace(NONE, decides=True)),
     Way("+ shortlist of 1", parts=replace(NONE, shortlist=1)),
     Way("+ shortlist of 3", parts=replace(NONE, shortlist=3)),
@@ -68,8 +67,6 @@ WAYS = (
     Way("+ counting", parts=replace(NONE, counts=True)),
     Way("all", parts=ALL),
     Way("all, shortlist of 3", parts=replace(ALL, shortlist=3)),
-    Way("all but examples", parts=replace(ALL, examples="none")),
-    Way("all but made examples", parts=replace(ALL, examples="known")),
     Way("all but deciding", parts=replace(ALL, decides=False)),
     Way("all but shortlist", parts=replace(ALL, shortlist=None)),
     Way("all but values", parts=replace(ALL, values=False)),
@@ -199,8 +196,8 @@ def interval(good: int, of: int) -> str:
     z, share = 1.96, good / of
     middle = share + z * z / (2 * of)
     around = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    low, high = ((middle + side * around) / (1 + z * z / of) for side in (-1, 1))
-    return f"{100 * low:.0f}-{100 * high:.0f}"
+    low, high = (100 * (middle + side * around) / (1 + z * z / of) for side in (-1, 1))
+    return f"{max(low, 0.0):.0f}-{high:.0f}"
 
 
 HEADINGS = ("valid", "right tool", "right call", "of", "%", "needless", "of", "tokens read", "written", "passes", "s")

@@ -1,6 +1,7 @@
 """Help for a model too small to choose: whether to call, which tool, and with which values, as far as words tell.
 
-One place for `adapter serve`, `wrap`, `Agent` and `adapter run`. `choose` looks at the last request and gives what the
+One place for `adapter serve`, `wrap` and `Agent`; `adapter run`, which knows the files, has
+`adapter.upstream.guidance`. `choose` looks at the last request and gives what the
 model is to be asked: nothing but words, or a call of one of a few tools, whose parameters take what the request holds.
 benchmarks/choices.py has the figures of each part.
 """
@@ -10,13 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
-from adapter.prompting.examples import EXAMPLES, Example, nearest
+from adapter.prompting.examples import EXAMPLES
 from adapter.prompting.ranking import KINDS, STOP, Ranking, kinds_in, kinds_of, stem, words
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import Tool, ToolSet
@@ -29,9 +29,6 @@ ENOUGH = 2.0
 
 MOST_WORDS = 60
 """Of a request whose runs of words are offered as values; in a longer one nearly everything would be."""
-
-MARK = "§"
-"""Stands in the values of made examples, and in no text that a grammar then admits."""
 
 _REFUSED = re.compile(r"(?i)\b(?:no|not?\s+(?:use|call)|without|don't\s+(?:use|call))\s+(?:\w+\s+){0,2}?tools?\b")
 _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}?tools?\b")
@@ -51,11 +48,10 @@ def check_guide(mode: str) -> None:
 class Parts:
     """Which help is given.
 
-    ``examples``: worked ones before the request: none, ``known`` ones only, or ``made`` from the schemas where no
-    others are known. ``decides``: whether words decide if a call is made. ``shortlist``: how many tools are
-    offered, None for all. ``values``: parameters take what the request holds. ``counts``: as many calls as it names."""
+    ``decides``: whether words decide if a call is made. ``shortlist``: how many tools are offered, None for all.
+    ``values``: parameters take what the request holds. ``counts``: as many calls as it names.
+    """
 
-    examples: Literal["none", "known", "made"] = "made"
     decides: bool = True
     shortlist: int | None = 1
     values: bool = True
@@ -67,7 +63,6 @@ class Chosen:
     """What to ask for: a call of ``tools``, none of which means an answer in words."""
 
     tools: ToolSet = field(default_factory=ToolSet)
-    examples: tuple[Example, ...] = ()
     choices: Choices = field(default_factory=dict)
     each: tuple[ToolSet, ...] = ()
     """Where several calls are to be made: the tools of each."""
@@ -75,24 +70,24 @@ class Chosen:
 
 def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = Parts()) -> Chosen:
     """For a request in words. ``must_call``: whatever its words say."""
-    known = known_examples(tools)
-    scores = Ranking(tools, _sayings(tools, known)).scores(request)
+    scores = Ranking(tools, _sayings(tools)).scores(request)
     if parts.decides and not must_call and not _wants_call(request, tools, scores):
         return Chosen()
     few = ToolSet(tools[name] for name in _few(request, tools, scores, parts.shortlist))
-    shown = _examples(request, few, known, parts)
     choices: Choices = {}
     if parts.values:
         few, choices = _with_values(request, few)
-    return Chosen(few, shown, choices, _each(request, few) if parts.counts else ())
+    return Chosen(few, choices, _each(request, few) if parts.counts else ())
 
 
-def _sayings(tools: ToolSet, known: Sequence[Example]) -> dict[str, list[str]]:
-    """By tool, what people say when they mean it, as far as its role or its examples tell."""
-    found = {name: [each.request for each in known if each.tool == name] for name in tools}
+def _sayings(tools: ToolSet) -> dict[str, list[str]]:
+    """By tool, what people say when they mean one that does what a usual file tool does."""
+    found: dict[str, list[str]] = {}
     for tool in tools.values():
-        if role := role_of(tool):
-            found[tool.name].append(role[0].replace("_", " "))
+        if known := role_of(tool):
+            role, own = known
+            requests = [each.request for each in EXAMPLES if each.tool == role and set(each.arguments) <= set(own)]
+            found[tool.name] = [role.replace("_", " "), *requests]
     return found
 
 
@@ -124,61 +119,6 @@ def _wants_call(request: str, tools: ToolSet, scores: Mapping[str, float]) -> bo
 
 NARROW = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
 """Kinds of values that people name when they want something done with them."""
-
-
-# -------------------------------------------------------------------- examples
-
-
-def known_examples(tools: ToolSet) -> list[Example]:
-    """The worked examples in the words of foreign tools that do what the usual ones do."""
-    found: list[Example] = []
-    roles = {tool.name: known for tool in tools.values() if (known := role_of(tool))}
-    for example in EXAMPLES:
-        for name, (usual_name, own) in roles.items():
-            if usual_name == example.tool and set(example.arguments) <= set(own):
-                arguments = {own[usual]: value for usual, value in example.arguments.items()}
-                found.append(replace(example, tool=name, arguments=arguments))
-    return found
-
-
-def _examples(request: str, few: ToolSet, known: Sequence[Example], parts: Parts) -> tuple[Example, ...]:
-    if parts.examples == "none":
-        return ()
-    pool = [example for example in known if example.tool in few]
-    if parts.examples == "made":
-        there = {example.tool for example in pool}
-        pool += [made_example(tool) for tool in few.values() if tool.name not in there]
-    return tuple(nearest(request, few, pool))
-
-
-def made_example(tool: Tool) -> Example:
-    """A request in the words of the definition and the call that answers it, with values that nobody could mean."""
-    arguments: JsonObject = {}
-    said = []
-    for number, name in enumerate(tool.required):
-        value = _marked(name, tool.properties.get(name, {}), number)
-        arguments[name] = value
-        said.append(f"{name.replace('_', ' ')} {value}")
-    about = tool.description.split("\n")[0].split(". ")[0].rstrip(".") or tool.name.replace("_", " ")
-    return Example(f"{about}: {', '.join(said)}" if said else about, tool.name, arguments)
-
-
-def _marked(name: str, schema: Json, number: int) -> Json:
-    if not isinstance(schema, dict):
-        return f"{MARK}{name}{MARK}"
-    if schema.get("enum"):
-        return schema["enum"][-1]
-    types = types_of(schema)
-    if "string" in types or not types:
-        return f"{MARK}{name}{MARK}"
-    if "array" in types:
-        return [_marked(name, schema.get("items") or {}, number)]
-    if "object" in types:
-        properties = schema.get("properties") or {}
-        return {key: _marked(key, properties.get(key, {}), number) for key in schema.get("required") or ()}
-    if "boolean" in types:
-        return True
-    return 70 + number
 
 
 # ---------------------------------------------------------------------- values

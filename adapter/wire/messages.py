@@ -86,21 +86,6 @@ def last_request(messages: Json) -> tuple[str, bool]:
     return "", has_result
 
 
-def with_examples(messages: Json, examples: Sequence[tuple[str, str, JsonObject]]) -> list[Json]:
-    """The conversation after worked examples as earlier turns: each a request, a tool and the arguments of its call."""
-    given = messages if isinstance(messages, list) else []
-    start = next((index for index, each in enumerate(given) if not _is_system(each)), len(given))
-    shown: list[Json] = []
-    for request, name, arguments in examples:
-        call = {"id": "", "type": "function", "function": {"name": name, "arguments": arguments}}
-        shown += [{"role": "user", "content": request}, {"role": "assistant", "tool_calls": [call]}]
-    return [*given[:start], *shown, *given[start:]]
-
-
-def _is_system(message: Json) -> bool:
-    return isinstance(message, dict) and message.get("role") in ("system", "developer")
-
-
 def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
     """(name, arguments) of the calls whose results end the conversation; none where something else does."""
     for index in reversed(range(len(messages))):

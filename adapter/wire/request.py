@@ -27,7 +27,7 @@ from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy, without_grammar
 from adapter.wire.memory import Memory
-from adapter.wire.messages import last_calls, last_request, plain_messages, with_examples
+from adapter.wire.messages import last_calls, last_request, plain_messages
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
@@ -297,7 +297,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     plain = {key: value for key, value in body.items() if key not in _OURS}
     own = None if options.own is None or not options.may_be_own else own_prompt_for(body, options.own)
     if options.choices is not None:
-        order = ""  # nothing but the examples is to stand before the answer
+        order = ""  # the request itself is to stand before the answer
     if own is not None:
         # Words that are none of the template's only where nothing else holds the model to what was asked for.
         is_free = not must_call and len(allowed) == len(described)
@@ -367,9 +367,8 @@ def _chosen(body: JsonObject, allowed: ToolSet, must_call: bool, options: Option
         fields={"temperature": 0, **options.fields},
     )
     tools = [tool.to_openai() for tool in chosen.tools.values()]
-    shown = with_examples(messages, [(each.request, each.tool, each.arguments) for each in chosen.examples])
     try:
-        return translate({**body, "messages": shown, "tools": tools, "tool_choice": "required"}, held)
+        return translate({**body, "tools": tools, "tool_choice": "required"}, held)
     except RequestError:  # no grammar for these tools
         return translate(body, options)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.constraints.grammar import gbnf
 from adapter.formats.parser import parse
-from adapter.prompting.choosing import MARK, Parts, choose, known_examples, made_example
+from adapter.prompting.choosing import Parts, choose
 from adapter.prompting.ranking import Ranking, stem, words
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import Tool, ToolSet
@@ -126,18 +125,6 @@ def test_what_was_chosen_can_be_written(random_engine):
     assert (call.name, call.arguments) == ("swap_text", {"file": "a.py", "old": "x = 1", "new": "x = 2"})
 
 
-def test_worked_examples_are_those_of_the_role_or_made_from_the_schema():
-    """In the words of the foreign tool; values of made ones are marked, so that nobody takes them for real."""
-    assert {each.tool for each in known_examples(TOOLS)} == {"open_file", "swap_text", "save_file"}
-    known = choose("Show src/a.py", TOOLS).examples[-1]
-    assert (known.tool, [*known.arguments]) == ("open_file", ["file_path"])
-    made = made_example(LAMP)
-    assert made.arguments == {"room": f"{MARK}room{MARK}", "state": "off"}
-    assert f"{MARK}room{MARK}" in made.request
-    assert choose("Switch the lamp off", TOOLS).examples == (made,)
-    assert choose("Switch the lamp off", TOOLS, parts=Parts(examples="known")).examples == ()
-
-
 def test_roles_are_known_by_names_and_never_guessed_for_what_destroys():
     assert [role[0] if (role := role_of(each)) else None for each in (OPEN, SWAP, PUT, MOVE, LAMP)] == [
         "read_file", "apply_edit", "write_file", None, None,
@@ -190,6 +177,5 @@ def test_no_request_and_no_definition_is_too_odd(request_, schema, name):
     chosen = choose(request_, tools, must_call=True)
     assert chosen == choose(request_, tools, must_call=True)
     assert chosen.tools
-    json.dumps([example.arguments for example in chosen.examples])
     with suppress(UsageError):  # nothing left to choose
         gbnf(chosen.tools, choices=chosen.choices, each=chosen.each)
