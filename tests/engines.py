@@ -7,26 +7,34 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 from random import Random
 
 WIDTH, HEADS, FEED_FORWARD, SPECIAL = 32, 2, 64, 3
-VOCABULARY = SPECIAL + 256
+BYTES = SPECIAL + 256
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
 
 # GGUF, version 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md): little-endian, counts and lengths in
 # 64 bits, types and other numbers in 32, tensors aligned to 32 bytes.
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-UNKNOWN, CONTROL, BYTE = 2, 3, 6
+UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
 ALIGNMENT = 32
 SEED = 1
 """With these weights strings are closed after some hundred bytes; with others hardly one is before the context ends."""
 PACKED = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
 
 
-def write_random_gguf(path: Path, context_length: int = 4096, template: str = TEMPLATE) -> Path:
-    """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time. A token of the context is a byte."""
+def write_random_gguf(
+    path: Path, context_length: int = 4096, template: str = TEMPLATE, own_tokens: Sequence[str] = ()
+) -> Path:
+    """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time. A token of the context is a byte.
+
+    ``own_tokens``: texts that are one token each, as Qwen's vocabulary has ``<tool_call>``.
+    """
+    vocabulary = BYTES + len(own_tokens)
+    texts = ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256)), *own_tokens]
     settings = [
         ("general.architecture", STRING, "llama"),
         ("llama.context_length", UINT32, context_length),
@@ -37,18 +45,22 @@ def write_random_gguf(path: Path, context_length: int = 4096, template: str = TE
         ("llama.attention.head_count_kv", UINT32, HEADS),
         ("llama.attention.layer_norm_rms_epsilon", FLOAT32, 1e-5),
         ("llama.rope.dimension_count", UINT32, WIDTH // HEADS),
-        ("llama.vocab_size", UINT32, VOCABULARY),
+        ("llama.vocab_size", UINT32, vocabulary),
         ("tokenizer.ggml.model", STRING, "llama"),
-        ("tokenizer.ggml.tokens", ARRAY, (STRING, ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256))])),
-        ("tokenizer.ggml.scores", ARRAY, (FLOAT32, [0.0] * VOCABULARY)),
-        ("tokenizer.ggml.token_type", ARRAY, (INT32, [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256])),
+        ("tokenizer.ggml.tokens", ARRAY, (STRING, texts)),
+        ("tokenizer.ggml.scores", ARRAY, (FLOAT32, [0.0] * vocabulary)),
+        (
+            "tokenizer.ggml.token_type",
+            ARRAY,
+            (INT32, [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[USER_DEFINED] * len(own_tokens)]),
+        ),
         ("tokenizer.ggml.unknown_token_id", UINT32, 0),
         ("tokenizer.ggml.bos_token_id", UINT32, 1),
         ("tokenizer.ggml.eos_token_id", UINT32, 2),
         ("tokenizer.ggml.add_space_prefix", BOOL, False),
         ("tokenizer.chat_template", STRING, template),
     ]
-    tensors = list(random_tensors(Random(SEED)))
+    tensors = list(random_tensors(Random(SEED), vocabulary))
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(settings))
     header += b"".join(encoded(key, STRING) + struct.pack("<I", kind) + encoded(it, kind) for key, kind, it in settings)
     offset = 0
@@ -60,7 +72,7 @@ def write_random_gguf(path: Path, context_length: int = 4096, template: str = TE
     return path
 
 
-def random_tensors(random: Random) -> list[tuple[str, tuple[int, ...], array[float]]]:
+def random_tensors(random: Random, vocabulary: int) -> list[tuple[str, tuple[int, ...], array[float]]]:
     """Name, shape and values of each tensor of a Llama with one layer."""
 
     def normal(name: str, *shape: int) -> tuple[str, tuple[int, ...], array[float]]:
@@ -69,8 +81,8 @@ def random_tensors(random: Random) -> list[tuple[str, tuple[int, ...], array[flo
     attention = [normal(f"blk.0.{name}", WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")]
     norms = ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm")
     return [
-        normal("token_embd", VOCABULARY, WIDTH),
-        normal("output", VOCABULARY, WIDTH),
+        normal("token_embd", vocabulary, WIDTH),
+        normal("output", vocabulary, WIDTH),
         *attention,
         normal("blk.0.ffn_gate", FEED_FORWARD, WIDTH),
         normal("blk.0.ffn_up", FEED_FORWARD, WIDTH),

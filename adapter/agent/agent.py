@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from adapter.constraints.modes import Constraint, get_constraint
@@ -17,17 +18,19 @@ from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
 from adapter.formats.parser import Parser
 from adapter.operations.approval import Approver
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.choosing import Parts, check_guide
+from adapter.prompting.prompt import Style, new_session, system_prompt
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
-from adapter.upstream.enforcing import waiting_fields
+from adapter.upstream.guides import Guides
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.transport import ChatClient, constraint_fields, find_endpoint
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import Event, JsonObject, ReasoningDelta, ToolCall, ToolResult
 from adapter.values.turn import Turn
 from adapter.wire.own_prompt import PROMPT_MODES
+from adapter.wire.request import Options, Request, translate
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -96,7 +99,13 @@ class Settled(Generic[ChatT]):
         limits: Limits | None = None,
         observe: Callable[[Observed], None] | None = None,
         constraint: Constraint | None = None,
+        guide: str = "auto",
     ) -> None:
+        check_guide(guide)
+        self._guide = guide
+        self._parts: Parts | None = None
+        self._guided: Request | None = None
+        self._is_first = True
         self._made = ExitStack()
         self._observe = observe or (lambda _happening: None)
         self._constraint = get_constraint(constraint)
@@ -122,8 +131,8 @@ class Settled(Generic[ChatT]):
             made = Workspace(workspace, dialect or "blade", approve or "ask", tools=tools)
             self.workspace = self._made.enter_context(made)
         try:
-            # Whose template describes the tools, a server has to be asked.
-            asks = chat is None or (isinstance(chat, ChatClient) and self._prompt != "words")
+            # Whose template describes the tools, and how large the model is, a server has to be asked.
+            asks = chat is None or isinstance(chat, ChatClient)
             if self._connects_at_once or not asks:
                 self._connect()
         except BaseException:
@@ -153,13 +162,18 @@ class Settled(Generic[ChatT]):
         format, style, system, limits = self._wished
         self._chat: ChatT | ChatClient = chat
         self.format = get_format(format or guessed or "hermes")
-        self.limits = limits or Limits(context_tokens=context_tokens)
         tools, self._reply = self.workspace.tools, None
         if self._constraint == "prefer":
             tools, self._reply = with_reply(tools)
         self._own = own_chat(chat, tools, self.format.name, self._prompt)
-        style = style or ("native" if self._own else "compact")
-        self.system = system or system_prompt(self.workspace.dialect, self.format.name, style, tools=tools)
+        if isinstance(chat, ChatClient) and not (self._own or style or system or self._constraint):
+            self._parts = Guides(chat.endpoint, self._guide).of(chat.model if chat.endpoint.kind == "ollama" else "")
+        # Of a result such a model can say nothing, nor whether that was all.
+        self.limits = limits or Limits(context_tokens=context_tokens, call_turns=1 if self._parts else None)
+        style = style or ("native" if self._own else style_for(self._constraint))
+        self.system = system or system_prompt(
+            self.workspace.dialect, self.format.name, style, tools=tools, session=new_session()
+        )
         self._free, self._held = self._fields(chat)
         self._is_held = self._constraint in ("prefer", "required")
         self._is_settled = True
@@ -172,20 +186,27 @@ class Settled(Generic[ChatT]):
             raise UsageError(f"constraint={self._constraint!r} takes a ChatClient, not a {type(chat).__name__}")
         kind, tools, name = chat.endpoint.kind, self.workspace.tools, self.format.name
         held = constraint_fields(kind, tools, format=name, reply=self._reply)
-        return (waiting_fields(kind, tools, format=name) if self._constraint == "arguments" else {}), held
+        waiting: JsonObject = {}
+        if self._constraint == "arguments":
+            with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+                waiting = constraint_fields(kind, tools, format=name, waits=True)
+        return waiting, held
 
     def _begin(self, task: str) -> Query:
         """A new conversation."""
-        shows_calls = self._own is not None
+        shows_calls, self._is_first = self._own is not None, True
         self._session = Session(self.system, self.format, self.workspace.tools, self.limits, shows_calls=shows_calls)
         self._is_held = self._constraint in ("prefer", "required")
         return self._session.start(task)
 
     def _go_on(self, message: str) -> Query:
+        self._is_first = True
         return self._begin(message) if self._session is None else self._session.send(message)
 
     def _new_answer(self, query: Query) -> Answer:
         tools, turn = self.workspace.tools, str(query.number)
+        self._guided = self._chosen(query)
+        self._is_first = False
         if self._reply is not None:
             return Answer(ReplyParser(tools, self._reply, turn=turn), self._observe)
         begun = self._generation_prompt()
@@ -193,6 +214,8 @@ class Settled(Generic[ChatT]):
 
     def _generation_prompt(self) -> str | None:
         """What stands before the answer, which may have opened reasoning; nothing where a call is enforced."""
+        if self._guided is not None:
+            return self._guided.generation_prompt
         if self._own is None:
             return None
         return "" if self._is_held else self._own.own.traits.generation_prompt
@@ -208,8 +231,25 @@ class Settled(Generic[ChatT]):
 
     def _request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
         """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
+        if self._guided is not None:
+            body = dict(self._guided.body)
+            body.pop("stop", None)
+            return body.pop("messages"), body
         fields = self._held if self._is_held else self._free
         return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
+
+    def _chosen(self, query: Query) -> Request | None:
+        """What is asked of a model that is too small to choose: as `adapter serve` would ask it."""
+        if self._parts is None or not isinstance(self._chat, ChatClient):
+            return None
+        tools = [tool.to_openai() for tool in self.workspace.tools.values()]
+        asked = [dict(message) for message in query.messages if message["role"] != "system"]
+        enforce = partial(constraint_fields, self._chat.endpoint.kind)
+        choice = "auto" if self._is_first else "none"
+        return translate(
+            {"messages": asked, "tools": tools, "tool_choice": choice},
+            Options(format=self.format.name, enforce=enforce, small=self._parts),
+        )
 
     def _is_broken(self, turn: Turn) -> bool:
         """Whether the model tried to call and none of it can be run. Its next answer is then held to a call."""
@@ -237,7 +277,9 @@ class Agent(Settled[Chat]):
     the tools, ``own``, ``words`` or ``auto`` (see `adapter.wire.own_prompt`): where a `ChatClient`
     allows that and no ``style`` or ``system`` is given. ``observe`` is called with everything that
     happens; it must not raise. ``constraint``: how far the model is held to valid
-    calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server.
+    calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
+    whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
+    small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
     Raises UsageError for an unknown name, settings that contradict each other, and a constraint on another chat;
     TransportError where no model is found.
     """
@@ -301,6 +343,11 @@ class Agent(Settled[Chat]):
         if fields and isinstance(self._chat, ChatClient):
             return self._chat.stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)
+
+
+def style_for(constraint: Constraint | None) -> Style:
+    """How tools are described: where calls are enforced without an example, whose values small models copy."""
+    return "bare" if constraint in ("prefer", "required") else "compact"
 
 
 def check_prompt(prompt: str) -> None:

@@ -26,10 +26,13 @@ APPROVE_HELP = (
 PROMPT_HELP = "Who describes the tools to the model: own (its chat template), words (we do), auto: own where possible."
 TEMPLATE_HELP = "The model's chat template, where its server fills none: Jinja, tokenizer_config.json, GGUF."
 
+GUIDE_HELP = "Decide by words what a small model calls: auto (where its server says that it is small), on or off."
+
 IncludeTools = Annotated[list[str] | None, typer.Option(help=INCLUDE_HELP)]
 ExcludeTools = Annotated[list[str] | None, typer.Option(help=EXCLUDE_HELP)]
 ConstraintOption = Annotated[str, typer.Option(help=CONSTRAINT_HELP)]
 ProfileOption = Annotated[str, typer.Option(help=PROFILE_HELP)]
+GuideOption = Annotated[str, typer.Option(help=GUIDE_HELP)]
 PromptOption = Annotated[str, typer.Option(help=PROMPT_HELP)]
 TemplateOption = Annotated[Path | None, typer.Option(help=TEMPLATE_HELP)]
 

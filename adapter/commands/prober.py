@@ -126,15 +126,18 @@ def _notes(chat: ChatClient) -> list[str]:
 
 def _print(found: Probe) -> None:
     table = Table("setup", box=None)
-    for heading in ("tasks", "valid", "right", "tokens", "s"):
+    for heading in ("tasks", "valid", "right", "needless calls", "tokens", "s"):
         table.add_column(heading, justify="right")
     for trial in found.trials:
         score = trial.score
         tokens = score.prompt_tokens + score.written_tokens
-        figures = (score.tasks, score.valid, score.right, tokens, f"{score.seconds:.0f}")
+        figures = (score.tasks, score.valid, score.right, score.needless, tokens, f"{score.seconds:.0f}")
         name = trial.setup.name + (" *" if trial is found.best else "") + (" (refused)" if trial.refusal else "")
         table.add_row(name, *map(str, figures))
     Rich(soft_wrap=True).print(table)
+    for trial in found.trials:
+        if trial.refusal:
+            print(f"refused: {trial.setup.name}: {trial.refusal}", file=sys.stderr)
     if found.ended:
         print(f"not all was tried: {found.ended}", file=sys.stderr)
 

@@ -13,6 +13,7 @@ from adapter.commands.options import (
     EDITS_HELP,
     ENCODING_HELP,
     EXCLUDE_HELP,
+    GUIDE_HELP,
     INCLUDE_HELP,
     PROFILE_HELP,
     PROMPT_HELP,
@@ -50,6 +51,7 @@ Prompts = Annotated[Path | None, _model("DIR", "A folder with prompt templates o
 Prompt = Annotated[str, _model("MODE", PROMPT_HELP)]
 Template = Annotated[Path | None, _model("FILE", TEMPLATE_HELP)]
 Constraint = Annotated[str, _model("MODE", CONSTRAINT_HELP)]
+Guide = Annotated[str, _model("MODE", GUIDE_HELP)]
 Profile = Annotated[str, _model("NAME", PROFILE_HELP)]
 Images = Annotated[
     bool | None,

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from adapter.agent.agent import Agent, Chat, Observed, check_prompt
+from adapter.agent.agent import Agent, Chat, Observed, check_prompt, style_for
 from adapter.commands.config import Config
 from adapter.commands.console import Console, ConsoleQuestions
 from adapter.commands.endings import Tally, ending
@@ -30,13 +30,15 @@ from adapter.mcp.tools import McpTools, servers_of
 from adapter.operations import Edits, FileText, Glob, Paths, ReadText
 from adapter.operations.approval import Approver, Rule
 from adapter.probing import profiles
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.choosing import check_guide
+from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import Tool, ToolSet
 from adapter.transcripts.recording import Recording
 from adapter.transcripts.transcript import Recorder
 from adapter.upstream.guidance import GuidedChat, tools_for_small
+from adapter.upstream.guides import Guides
 from adapter.upstream.native import NativeChat
 from adapter.upstream.own_prompts import Found
 from adapter.upstream.template_files import TemplateProcess, read_template
@@ -69,6 +71,8 @@ class Settings:
     """Who describes the tools; see `adapter.wire.own_prompt`."""
     template: Path | None = None
     constraint: str | None = None
+    guide: str = "auto"
+    """Which models are helped to choose; see `adapter.prompting.choosing`."""
     profile: str = "none"
     """Which profile counts where the others say nothing; see `adapter.probing.profiles.in_force`."""
     max_turns: int = 25
@@ -139,6 +143,7 @@ def _check(task: str, settings: Settings) -> None:
         raise UsageError("the task is empty; say in plain words what to do, or give - to read it from standard input")
     get_constraint(settings.constraint)
     check_prompt(settings.prompt)
+    check_guide(settings.guide)
     profiles.check(settings.profile)
     if settings.format is not None:
         get_format(settings.format)
@@ -228,7 +233,10 @@ def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, c
     if setup is not None and setup.constraint != "off":
         constraint = constraint or setup.constraint
     is_native = setup is not None and setup.native and settings.format is None and constraint is None
-    is_guided = constraint == "required" or (constraint is None and served.is_small and not is_native)
+    is_small = constraint is None and not is_native and _is_small(settings, served)
+    is_guided = constraint == "required" or is_small
+    if is_small and not served.is_small:
+        console.note(Guides(served.chat.endpoint, settings.guide).told(served.chat.model))
     evidence = gather(whole, task)
     if is_guided:
         return _Help("hermes", "small", None, evidence, few=tools_for_small(whole.tools, evidence))
@@ -237,9 +245,19 @@ def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, c
     is_own = found is not None and found.own is not None
     shown = found.template if found is not None else None
     known = setup.format if setup is not None and not setup.native else guess(served.chat.model, shown)
-    style = "native" if is_native or is_own else settings.style or (setup.style if setup else "compact")
+    style = "native" if is_native or is_own else settings.style or (setup.style if setup else style_for(constraint))
     format = settings.format or known or "hermes"
     return _Help(format, style, constraint, evidence, is_native, is_own=is_own, sees_images=sees_images)
+
+
+def _is_small(settings: Settings, served: Served) -> bool:
+    """Whether the model is too small to choose: the built-in one is, others where their server says so and no template
+    or style describes the tools."""
+    if settings.guide != "auto" or served.is_small:
+        return settings.guide != "off"
+    if settings.style or settings.prompts or Guides(served.chat.endpoint, "auto").of(served.chat.model) is None:
+        return False
+    return settings.prompt == "words" or served.chat.own_prompt().own is None
 
 
 def _own_prompt(
@@ -307,11 +325,14 @@ def _agent(
         workspace,
         chat,
         format=help.format,
-        system=system_prompt(settings.dialect, help.format, help.style, tools=offered, prompts=settings.prompts),
+        system=system_prompt(
+            settings.dialect, help.format, help.style, tools=offered, prompts=settings.prompts, session=new_session()
+        ),
         prompt="own" if help.is_own else "words",
         limits=limits,
         observe=witnesses.observe,
         constraint=help.constraint,
+        guide="off",
     )
 
 

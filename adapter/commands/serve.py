@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from adapter.commands.allocator import share_one_arena
-from adapter.commands.options import ConstraintOption, ProfileOption, PromptOption, TemplateOption
+from adapter.commands.options import ConstraintOption, GuideOption, ProfileOption, PromptOption, TemplateOption
 from adapter.values.errors import UsageError
 
 
@@ -36,6 +36,7 @@ def serve(
     grounded: Annotated[
         bool, typer.Option("--grounded", help="Enforced calls take paths, patterns and commands from the conversation.")
     ] = False,
+    guide: GuideOption = "auto",
     profile: ProfileOption = "auto",
     keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
     patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
@@ -89,6 +90,7 @@ def serve(
         stream_arguments=stream_arguments,
         constraint=get_constraint(None if constraint == "auto" else constraint),
         grounded=grounded,
+        guide=guide,
         observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None,
     )
     check_profile(profile)

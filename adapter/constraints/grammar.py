@@ -20,13 +20,14 @@ way in which a constrained 135M model failed to give a valid call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from adapter.constraints.frames import Frame, Pairs, frame_of, pairs_of
 from adapter.constraints.pair_rules import PairRules, Unwritable
 from adapter.constraints.reduction import Reduction, Shaping
-from adapter.constraints.rules import Rules, alternatives, quote
+from adapter.constraints.rules import Rules, alternatives, encode, quote
 from adapter.constraints.shapes import (
     AnyOf,
     Anything,
@@ -68,6 +69,8 @@ def gbnf(
     allow_text: bool = False,
     reply: Tool | None = None,
     several: bool = False,
+    allow_bare: bool = False,
+    each: Sequence[ToolSet] = (),
 ) -> str:
     """A grammar whose every text is one call of one of the tools with arguments of its schema.
 
@@ -76,7 +79,9 @@ def gbnf(
     ``max_text``: the same for texts of any length, of which a piece would look whole (see `Reduction`).
     ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
     alone; then all is in JSON. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as
-    models that have called what they wanted go on to talk about it. Raises UsageError when no tool is left to
+    models that have called what they wanted go on to talk about it. ``allow_bare``: or one whose JSON stands alone or
+    in a fence, where the format's stands between markers. ``each``: instead of one call several, the tools of
+    each, where calls can follow each other. Raises UsageError when no tool is left to
     call, and for more than `MAX_GRAMMAR`.
     """
     shaping = Shaping(choices or {}, max_string, max_text)
@@ -84,9 +89,9 @@ def gbnf(
     own = None if reply else pairs_of(format)
     frames: list[Frame | Pairs] = [frame_of(format)] if own is None else [own, frame_of(format)]
     shallow = replace(shaping, max_depth=2)
-    for frame, each in ((frame, each) for each in (shaping, shallow) for frame in frames):
+    for frame, shaped in ((frame, shaped) for shaped in (shaping, shallow) for frame in frames):
         try:
-            grammar = _gbnf(tools, frame, each, allow_text, reply, several)
+            grammar = _gbnf(tools, frame, shaped, allow_text, reply, several, allow_bare, each)
         except Unwritable:  # in pairs; as JSON everything can be written
             continue
         if len(grammar) <= MAX_GRAMMAR:
@@ -98,7 +103,14 @@ def gbnf(
 
 
 def _gbnf(
-    tools: ToolSet, frame: Frame | Pairs, shaping: Shaping, allow_text: bool, reply: Tool | None, several: bool
+    tools: ToolSet,
+    frame: Frame | Pairs,
+    shaping: Shaping,
+    allow_text: bool,
+    reply: Tool | None,
+    several: bool,
+    allow_bare: bool,
+    each: Sequence[ToolSet],
 ) -> str:
     rules = PairRules(frame) if isinstance(frame, Pairs) else Rules(frame)
 
@@ -114,11 +126,24 @@ def _gbnf(
         if reply is not None and isinstance(frame, Frame):
             end = f"({quote(frame.between + frame.head + reply.name + frame.middle)})?"
         root = f"{root} ({quote(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
+    if each and frame.between is not None:
+        root = f" {quote(frame.between)} ".join(map(call_of, each))
     if reply is not None:
         root = f"{call_of(ToolSet([reply]))} | {root}"
     if allow_text:
         root = f"{root} | text"
+    if allow_bare and isinstance(rules, Rules) and isinstance(frame, Frame):
+        calls = [
+            rules.add(f"bare-{name}", rules.bare(name, shape)) for name, shape in _callable(tools, shaping).items()
+        ]
+        bare = rules.add("bare-call", rf'"{{" spaces "\"name\"" spaces ":" spaces ({alternatives(calls)}) spaces "}}"')
+        root = f'{root} | {bare} | "```" "json"? spaces {bare} spaces "```"'
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
+
+
+def bare_names(grammar: str, tools: ToolSet) -> list[str]:
+    """The tools whose calls a grammar that `gbnf` wrote admits in bare JSON."""
+    return [name for name in tools if f" ::= {quote(encode(name))} spaces " in grammar]
 
 
 def begins_with(grammar: str, opening: str) -> bool:

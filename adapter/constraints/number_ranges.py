@@ -1,6 +1,7 @@
 """GBNF for the numbers between two bounds, digit by digit.
 
-No number that comes out has an exponent, more than `DIGITS` digits before the point or more than `PLACES` after it.
+No number that comes out has more than `DIGITS` digits before the point or, but for small ones, more than `PLACES` after
+it; the small ones between 0 and 1 may be written with an exponent.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 DIGITS, PLACES = 15, 9
 MOST = 10**DIGITS - 1
+_SMALL = '[1-9] ("." [0-9]{1,17})? [eE] "-" [1-9] [0-9]?'
+"""A number between 0 and 1, however small."""
+LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'
+"""A number from 10 on."""
 
 
 def integers(lowest: int, highest: int) -> str:
@@ -24,11 +29,21 @@ def integers(lowest: int, highest: int) -> str:
 def decimals(lowest: Decimal, highest: Decimal) -> str:
     """The numbers from ``lowest`` to ``highest``, both included and within `MOST`."""
     parts = []
+    if lowest <= -1 and highest >= 0:
+        parts.append(f'"-" {_SMALL}')
+    if highest >= 1 and lowest <= 0:
+        parts.append(_SMALL)
     if lowest < 0:
         parts.append(f'"-" {_unsigned(max(Decimal(0), -highest), -lowest)}')
     if highest >= 0:
         parts.append(_unsigned(max(Decimal(0), lowest), highest))
     return _either(parts)
+
+
+def beyond(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
+    """Ways to write numbers of any size with an exponent, where a bound is missing; the bounds never forbid one."""
+    ways = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
+    return ways + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
 
 def _naturals(lowest: int, highest: int) -> str:

@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import combinations
 from typing import assert_never
 
 from adapter.constraints.frames import Frame
-from adapter.constraints.number_ranges import MOST, decimals, integers
+from adapter.constraints.number_ranges import MOST, beyond, decimals, integers
 from adapter.constraints.patterns import string_of
 from adapter.constraints.shapes import (
     MAX_ITEMS,
@@ -35,6 +36,9 @@ from adapter.values.events import Json
 LONGEST_REPETITION = 1999
 """llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""
 
+MAX_ORDERED = 4
+"""Required properties of an object that may come in any order: each further one doubles their rules."""
+
 ESCAPE = r'"\\" ["\\nrt]'
 
 # Rules that every grammar carries. Of JSON's escapes only those that prose and
@@ -44,11 +48,12 @@ _SHARED = {
     "char": rf'[^"\\\x00-\x1F\x7F] | {ESCAPE}',
     "natural": '"0" | [1-9] [0-9]{0,14}',
     "integer": '"-"? natural',
-    "unsigned": 'natural ("." [0-9]{1,9})?',
+    "unsigned": 'natural ("." [0-9]{1,17})? ([eE] [-+]? [0-9]{1,2})?',
     "number": '"-"? unsigned',
     "boolean": '"true" | "false"',
     "null": '"null"',
     "key": r'"\"" [a-zA-Z0-9_.-]{1,40} "\""',
+    "spaces": r"[ \t\r\n]{0,20}",
     "text": rf"[^<{{\x00-\x20] [^\x00]{{0,{LONGEST_REPETITION}}}",
     "scalar": r'"\"" char{0,400} "\"" | number | boolean | null',
     "flat": 'scalar | "[" (scalar (", " scalar){0,15})? "]" | "{" (key ": " scalar (", " key ": " scalar){0,15})? "}"',
@@ -74,6 +79,11 @@ class Rules:
     def call(self, name: str, shape: Shape) -> str:
         """What follows the frame's head."""
         return f"{quote(encode(name)[1:-1] + self._middle)} {self.expression(shape, f'{name}-arguments')}"
+
+    def bare(self, name: str, shape: Shape) -> str:
+        """Of a call in JSON that somebody has begun in a spacing of their own, the name and what follows."""
+        arguments = self.expression(shape, f"{name}-arguments")
+        return rf'{quote(encode(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
 
     def add(self, hint: str, body: str) -> str:
         """The name under which ``body`` stands: like ``hint``, in the letters that GBNF allows in a name."""
@@ -127,7 +137,9 @@ class Rules:
             return _NUMBERS[number.integer, None if number.lowest is None else 0]
         lowest = Decimal(-MOST) if number.lowest is None else number.lowest
         highest = Decimal(MOST) if number.highest is None else number.highest
-        return self.add(hint, integers(int(lowest), int(highest)) if number.integer else decimals(lowest, highest))
+        if number.integer:
+            return self.add(hint, integers(int(lowest), int(highest)))
+        return self.add(hint, alternatives([decimals(lowest, highest), *beyond(number.lowest, number.highest)]))
 
     def _literal(self, value: Json) -> str:
         return quote(encode(value))
@@ -138,7 +150,7 @@ class Rules:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
-        """The required properties in order, then any of the optional ones in order."""
+        """The required properties, in any order where they are few; then any of the optional ones in order."""
         pairs = [
             f"{self._literal(each.name)} {self._colon} {self.expression(each.shape, f'{hint}-{each.name}')}"
             for each in properties
@@ -150,6 +162,8 @@ class Rules:
     def _in_order(self, pairs: list[str], needed: int, comma: str, hint: str) -> str:
         """The first ``needed`` of ``pairs``, then any of the others; where none is needed, at least one of them."""
         optional = [f"({comma} {pair})?" for pair in pairs[needed:]]
+        if 1 < needed <= MAX_ORDERED:
+            return " ".join([self._any_order(pairs[:needed], comma, hint), *optional])
         if needed or not pairs:
             return " ".join([f" {comma} ".join(pairs[:needed]), *optional])
         # Without a required one, each optional property may be the one that needs no comma before it.
@@ -158,6 +172,18 @@ class Rules:
         for index, each in reversed(list(enumerate(optional))):
             follow.insert(0, self.add(f"{hint}-from-{index}", f"{each} {follow[0]}".strip()))
         return alternatives(f"{pair} {follow[index + 1]}".strip() for index, pair in enumerate(pairs))
+
+    def _any_order(self, pairs: list[str], comma: str, hint: str) -> str:
+        """All of ``pairs``, in any order: a rule for each set of those that are left."""
+        named = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
+        ways: dict[frozenset[int], str] = {frozenset(): ""}
+        for count in range(1, len(named) + 1):
+            for left in map(frozenset, combinations(range(len(named)), count)):
+                separator = comma if count < len(named) else ""
+                parts = (f"{separator} {named[first]} {ways[left - {first}]}".strip() for first in sorted(left))
+                which = "-".join(str(number + 1) for number in sorted(left))
+                ways[left] = self.add(f"{hint}-left-{which}", alternatives(parts))
+        return ways[frozenset(range(len(named)))]
 
     def _sequence(self, item: str, fewest: int, most: int) -> str:
         fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)

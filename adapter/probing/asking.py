@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from adapter.probing.tasks import TOOLS, Call, Task, is_valid
+from adapter.probing.tasks import Call, Task, is_valid
 from adapter.prompting.setups import Setup
 from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fields
 from adapter.values.events import Json, JsonObject
@@ -38,6 +38,8 @@ class Outcome:
     usage: Usage
     seconds: float
     named: bool = False
+    needless: bool = False
+    """A call was made where an answer in words was wanted."""
 
 
 class Asker:
@@ -55,7 +57,7 @@ class Asker:
             native=setup.native, enforce=enforce, own=self._own if setup.own else None,
             waits_for_calls=kind == "llama.cpp",
         )  # fmt: skip
-        body: JsonObject = {"messages": list(task.messages), "tools": TOOLS, "parallel_tool_calls": True}
+        body: JsonObject = {"messages": list(task.messages), "tools": list(task.tools), "parallel_tool_calls": True}
         first = translate(body, options)
         request: Request | None = first
         answer, usage, chunks = Answer(first), Usage(0), list[JsonObject]()
@@ -70,10 +72,12 @@ class Asker:
         seconds = time.monotonic() - began
         content, calls, is_read = _folded(chunks)
         is_read = is_read and not any(map(is_error, chunks))
-        valid = is_read and all(map(is_valid, calls)) and not _holds_attempt(content)
+        valid = is_read and all(is_valid(call, task.tools) for call in calls)
+        valid = valid and not _holds_attempt(content, task.tools)
         shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
         right = valid and task.is_right(calls, content)
-        return Outcome(task, valid, right, shown, usage, seconds, named=valid and task.is_named(calls))
+        named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
+        return Outcome(task, valid, right, shown, usage, seconds, named, needless)
 
     def _stream(self, request: Request) -> Iterator[Chunk]:
         further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
@@ -109,6 +113,6 @@ def _decoded(arguments: str) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _holds_attempt(content: str) -> bool:
+def _holds_attempt(content: str, tools: Sequence[JsonObject]) -> bool:
     """Whether the text names a tool next to what looks like its arguments: a call that did not come to be one."""
-    return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in TOOLS)
+    return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in tools)

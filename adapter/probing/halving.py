@@ -49,6 +49,7 @@ class Trial:
             tasks=len(done),
             valid=sum(outcome.valid for outcome in done),
             right=sum(outcome.right for outcome in done),
+            needless=sum(outcome.needless for outcome in done),
             prompt_tokens=sum(outcome.usage.prompt for outcome in done),
             written_tokens=sum(outcome.usage.written for outcome in done),
             seconds=round(sum(outcome.seconds for outcome in done), 2),
@@ -61,6 +62,9 @@ class Trial:
     def rank(self, tasks: int) -> tuple[float, ...]:
         """By its first ``tasks`` answers, the higher the better: right ones, valid ones, as few tokens as can be.
 
+        Calls that are wanted and calls that are not weigh the same, however many tasks there are of each: who knows
+        other tools meets both.
+
         One that cannot both call and answer comes after those that can: who never calls is right whenever no call
         is wanted, and who always calls can never say that the work is done. Who has never called the tool that was
         wanted comes last: of that nothing will come, while wrong arguments may have been bad luck.
@@ -69,7 +73,13 @@ class Trial:
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
         tokens = sum(outcome.usage.prompt + 2 * outcome.usage.written for outcome in done)
         can_call = any(each.named and each.task.expected for each in done)
-        return can_call, abilities, sum(each.right for each in done), sum(each.valid for each in done), -tokens
+        return can_call, abilities, _balance(done), sum(each.valid for each in done), -tokens
+
+
+def _balance(outcomes: Sequence[Outcome]) -> float:
+    """The share of right calls where one is wanted, and of right answers where none is."""
+    groups = [[each.right for each in outcomes if bool(each.task.expected) == wanted] for wanted in (True, False)]
+    return sum(sum(group) / len(group) for group in groups if group)
 
 
 @dataclass(slots=True)

@@ -42,11 +42,13 @@ class Model(_Table):
 
 
 class Score(_Table):
-    """Of ``tasks``: how many answers held only valid calls, and how many were right. Tokens are of all tasks."""
+    """Of ``tasks``: how many answers held only valid calls, how many were right, and how many held calls where none
+    was wanted. Tokens are of all tasks."""
 
     tasks: int = 0
     valid: int = 0
     right: int = 0
+    needless: int = 0
     prompt_tokens: int = 0
     written_tokens: int = 0
     seconds: float = 0.0

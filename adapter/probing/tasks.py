@@ -1,8 +1,9 @@
 """What a probe asks: a fixed set of short tasks over one set of tools, and what would be right.
 
 They are general on purpose, and not those of any benchmark: calls and none, numbers, choices, nested values, lists,
-edits, several calls at once, and going on after a result or an error. All share their tools, so that a server reads
-them once. In their order every few tasks are of several kinds, for setups that get only the first of them.
+edits, several calls at once, and going on after a result or an error. Most share their tools, so that a server reads
+them once; others have a shop's or those of a house, since what is best for one set of tools may call needlessly with
+another. In their order every few tasks are of several kinds, for setups that get only the first of them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,23 @@ TOOLS: list[JsonObject] = [
 ]  # fmt: skip
 
 
+SHOP: list[JsonObject] = [
+    _tool("find_order", "Look up an order.", ["order_number"], order_number={"type": "integer"}),
+    _tool("refund_order", "Pay an order back.", ["order_number", "amount"], order_number={"type": "integer"},
+          amount={"type": "number", "description": "In euros."}),
+    _tool("change_address", "Change where a customer's orders go.", ["customer", "street", "city"],
+          customer=_text("The name."), street=_text("With the number."), city=_text("The city.")),
+]  # fmt: skip
+HOUSE: list[JsonObject] = [
+    _tool("switch_light", "Switch a light on or off.", ["room", "on"], room=_text("The room."), on={"type": "boolean"}),
+    _tool("set_temperature", "Set the heating of a room.", ["room", "degrees"], room=_text("The room."),
+          degrees={"type": "number", "description": "In degrees Celsius."}),
+    _tool("play_music", "Play music.", ["artist"], artist=_text("Whose music."),
+          room=_text("Where; everywhere if left out.")),
+]  # fmt: skip
+TOOL_SETS = (TOOLS, SHOP, HOUSE)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that was made, or one that is wanted: with at least these arguments."""
@@ -59,6 +77,7 @@ class Task:
     name: str
     messages: tuple[JsonObject, ...]
     expected: tuple[Call, ...] = ()
+    tools: Sequence[JsonObject] = tuple(TOOLS)
 
     def is_right(self, calls: Sequence[Call], content: str) -> bool:
         if not self.expected:
@@ -83,9 +102,9 @@ class AnyOf:
     values: tuple[Json, ...]
 
 
-def is_valid(call: Call) -> bool:
+def is_valid(call: Call, tools: Sequence[JsonObject]) -> bool:
     """Whether the tool exists and takes the arguments."""
-    schema = next((each["function"]["parameters"] for each in TOOLS if each["function"]["name"] == call.name), None)
+    schema = next((each["function"]["parameters"] for each in tools if each["function"]["name"] == call.name), None)
     return schema is not None and Draft202012Validator(schema).is_valid(call.arguments)
 
 
@@ -134,6 +153,13 @@ TASKS: tuple[Task, ...] = (
         (_user("What is the weather in Oslo?"), *_done("4 degrees, rain", "get_weather", city="Oslo")),
     ),
     Task(
+        "a shop: a number",
+        (_user("Pay 12.5 euros of order 40718 back."),),
+        (Call("refund_order", {"order_number": 40718, "amount": 12.5}),),
+        SHOP,
+    ),
+    Task("a shop: no call for thanks", (_user("Thank you, that was all for today."),), (), SHOP),
+    Task(
         "one of several values",
         (_user("How warm is it in Chicago, in fahrenheit?"),),
         (Call("get_weather", {"city": "Chicago", "unit": "fahrenheit"}),),
@@ -149,6 +175,13 @@ TASKS: tuple[Task, ...] = (
         (_user("Read both a.txt and b.txt."),),
         (Call("read_file", {"path": "a.txt"}), Call("read_file", {"path": "b.txt"})),
     ),
+    Task(
+        "a house: true or false",
+        (_user("Switch the light in the kitchen off."),),
+        (Call("switch_light", {"room": "kitchen", "on": False}),),
+        HOUSE,
+    ),
+    Task("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
     Task("no call: common knowledge", (_user("What is the capital of France? Just tell me, use no tool."),)),
     Task(
         "a number",
@@ -189,6 +222,20 @@ TASKS: tuple[Task, ...] = (
         ),
         (Call("read_file", {"path": "NOTES.md"}),),
     ),
+    Task(
+        "a shop: several texts",
+        (_user("Mia Holm has moved to Storgata 5 in Oslo. Change her address."),),
+        (Call("change_address", {"customer": "Mia Holm", "street": "Storgata 5", "city": "Oslo"}),),
+        SHOP,
+    ),
+    Task("a shop: no call for advice", (_user("How do I write a good complaint letter? Just advice."),), (), SHOP),
+    Task(
+        "a house: one value of two",
+        (_user("Play something by Nina Simone."),),
+        (Call("play_music", {"artist": "Nina Simone"}),),
+        HOUSE,
+    ),
+    Task("a house: no call for a greeting", (_user("Good morning!"),), (), HOUSE),
     Task(
         "quotes and line ends",
         (_user('Send Eve this message, in two lines: first "Ready?", then "Go!"'),),

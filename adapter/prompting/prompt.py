@@ -8,6 +8,7 @@ format's own encoder, so that what is taught is what is read.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -42,11 +43,13 @@ def system_prompt(
     *,
     tools: ToolDefinitions | None = None,
     prompts: str | None = None,
+    session: str = "",
 ) -> str:
     """The system prompt that teaches a plain-text model to call tools.
 
     ``tools``: describe these instead of the dialect's that need no particular host. ``prompts``: a
-    folder whose templates come before the packaged ones of the same name.
+    folder whose templates come before the packaged ones of the same name. ``session``: letters for the texts of the
+    example, so that no tool could take one for real, nor a model think it has seen it elsewhere.
     Raises UsageError for an unknown name or a template that cannot be used.
     """
     if style not in get_args(Style):
@@ -63,7 +66,7 @@ def system_prompt(
         "tools": described,
         "example": {
             "request": f"use {example.name}",
-            "call": chosen.encode_calls([(example.name, example.example)]),
+            "call": chosen.encode_calls([(example.name, _unreal(session, example.example))]),
             "result": chosen.encode_result(example.name, "...", "call_1"),
         },
     }
@@ -78,6 +81,25 @@ def usual_tools(dialect: str | Dialect) -> ToolSet:
         for tool in get_dialect(dialect).tools.values()
         if (tool.needs is None or tool.needs in present) and (not tool.program or find_program(tool.program))
     )
+
+
+def new_session() -> str:
+    """Letters as `system_prompt` takes them."""
+    return secrets.token_hex(2)
+
+
+def _unreal(session: str, value: Json) -> Json:
+    """A value with texts that no file, command or word is called."""
+    if isinstance(value, dict):
+        return {key: _unreal(session, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unreal(session, each) for each in value]
+    if not session or not isinstance(value, str) or value.startswith("<"):
+        return value
+    first, newline, rest = value.partition("\n")
+    stem, dot, suffix = first.rpartition(".")
+    is_file = bool(dot) and stem[-1:].isalnum() and suffix.isalnum() and " " not in first
+    return (f"{stem}_{session}.{suffix}" if is_file else f"{first}_{session}") + newline + rest
 
 
 class Described:

@@ -15,6 +15,7 @@ import aiohttp
 import yarl
 
 from adapter.probing.profiles import setups
+from adapter.prompting.choosing import Parts
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.patience import RETRY_S, patiently
 from adapter.server.places import Places
@@ -22,6 +23,7 @@ from adapter.server.work import Work
 from adapter.text.secrets import REDACTED
 from adapter.upstream.context import context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
+from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.transport import constraint_fields
@@ -118,6 +120,7 @@ class Upstream:
         self._retry_s = retry_s
         self._options = options
         self._profile = profile
+        self._guides: Guides | None = None
         self._told: list[str] = []
         self._said: set[str] = set()
         self._toolless: set[Json] = set()  # models whose server refused the tools that a profile meant for it
@@ -255,8 +258,8 @@ class Upstream:
         options = known.options
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
-            found = await asyncio.to_thread(self._found, str(model or ""))
-            options = replace(options, own=found.own, template=options.template or found.template)
+            found, small = await asyncio.to_thread(self._found, str(model or ""))
+            options = replace(options, own=found.own, template=options.template or found.template, small=small)
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
         if options.generation_prompt is None and options.template is not None and known.kind == "llama.cpp":
@@ -265,12 +268,21 @@ class Upstream:
             options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
         return options
 
-    def _found(self, model: str) -> Found:
-        """How ``model`` gets its own prompt, which is said when it is new."""
+    def _found(self, model: str) -> tuple[Found, Parts | None]:
+        """How ``model`` gets its own prompt, and the help to choose where it gets none; said when it is new."""
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._tell_once(f"prompt{of_model}: {found.told}")
-        return found
+        return found, self._guided(self._own.endpoint, model, found)
+
+    def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
+        if found.own is not None or self._options.constraint is not None:
+            return None
+        guides = self._guides = self._guides or Guides(endpoint, self._options.guide)
+        small = guides.of(model)
+        if small is not None:
+            self._tell_once(guides.told(model if endpoint.kind == "ollama" else ""))
+        return small
 
     def tell_prompt(self) -> None:
         """Say at the start who will describe the tools, as far as nothing has to be loaded to know that."""
@@ -280,7 +292,9 @@ class Upstream:
         kind = recognise(self.endpoint.base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
             endpoint = Endpoint(self.endpoint.base_url, kind)
-            self._tell_once(f"prompt: {OwnPrompts(endpoint, self._template).of(first_model(endpoint)).told}")
+            found = OwnPrompts(endpoint, self._template).of(first_model(endpoint))
+            self._tell_once(f"prompt: {found.told}")
+            self._guided(endpoint, "", found)
 
     def _tell_once(self, note: str) -> None:
         if note not in self._said:
@@ -358,6 +372,7 @@ class Upstream:
             options = _with_props(options, answer)
             if before is not None and before.options.template != options.template:
                 self._own.forget()
+                self._guides = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
             setup_of, notes = setups(self._profile, endpoint)

@@ -27,6 +27,7 @@ from adapter.prompting.rendering import TemplateFault
 from adapter.text.secrets import Secrets
 from adapter.transcripts.exchanges import ExchangeLog
 from adapter.upstream.endpoints import Endpoint, recognise
+from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import OwnPrompts
 from adapter.upstream.template_files import TemplateProcess, read_template
 from adapter.upstream.transport import constraint_fields
@@ -67,6 +68,7 @@ def wrap(
     record: str | Path | None = None,
     prompt: str = "auto",
     template: str | Path | None = None,
+    guide: str = "auto",
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
@@ -81,6 +83,8 @@ def wrap(
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraints.modes`). ``grounded``: an
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
     ``ground``: values that you know (see `adapter.constraints.grounding`).
+    ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
+    it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.wire.recorded`), without credentials.
@@ -96,6 +100,7 @@ def wrap(
         format=format,
         style=style,
         prompt=prompt,
+        guide=guide,
         policy=policy,
         stream_arguments=stream_arguments,
         constraint=constraint,
@@ -127,6 +132,7 @@ class _Server:
         self._base_url, self._options, self._profile = base_url, options, profile
         self.template = template
         self._own: OwnPrompts | None = None
+        self._guides: Guides | None = None
         self._is_known = options.constraint == "off" and profile == "none" and not options.may_be_own
 
     def options(self, sent: Any) -> Options:
@@ -140,13 +146,16 @@ class _Server:
                 setup_of, notes = setups(self._profile, endpoint)
                 self._options = replace(self._options, setup_of=setup_of)
                 self._own = OwnPrompts(endpoint, self.template) if self._options.may_be_own else None
+                self._guides = Guides(endpoint, self._options.guide)
                 for note in notes:
                     _log.info(note)
             self._is_known = True
         if self._own is None:
             return self._options
-        found = self._own.of(_model_of(sent))
-        return replace(self._options, own=found.own, template=found.template)
+        model = _model_of(sent)
+        found = self._own.of(model)
+        small = self._guides.of(model) if self._guides is not None and found.own is None else None
+        return replace(self._options, own=found.own, template=found.template, small=small)
 
     async def options_soon(self, sent: Any) -> Options:
         is_ready = self._is_known and self._own is None

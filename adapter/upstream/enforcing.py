@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from adapter.constraints.frames import opening_of
-from adapter.constraints.grammar import gbnf, json_schema
+from adapter.constraints.grammar import bare_names, begins_with, gbnf, json_schema
 from adapter.constraints.shapes import Choices
+from adapter.formats import get_format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.endpoints import Kind
-from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject
 from adapter.wire.llama_cpp import lazy_fields
 
@@ -26,6 +28,8 @@ def constraint_fields(
     format: str = "hermes",
     reply: Tool | None = None,
     several: bool = False,
+    waits: bool = False,
+    each: Sequence[ToolSet] = (),
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
@@ -33,8 +37,11 @@ def constraint_fields(
 
     Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
     With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
-    ``parameters``.
+    ``parameters``. ``waits``: the model is free until it begins a call; only llama.cpp can do that, and only in
+    formats whose calls have an opening of their own.
     """
+    if waits:
+        return _waiting_fields(kind, tools, choices, format, max_string, max_text)
     if kind in _TAKES_GBNF:
         grammar = gbnf(
             tools,
@@ -42,6 +49,7 @@ def constraint_fields(
             choices=choices,
             reply=reply,
             several=several,
+            each=each,
             max_string=max_string,
             max_text=max_text,
         )
@@ -52,13 +60,13 @@ def constraint_fields(
     return {}
 
 
-def waiting_fields(kind: Kind, tools: ToolSet, *, format: str = "hermes") -> JsonObject:
-    """The fields that leave the model free until it begins a call, which must then be a valid one.
-
-    Empty for a server that cannot wait, and where no grammar can be made.
-    """
+def _waiting_fields(
+    kind: Kind, tools: ToolSet, choices: Choices | None, format: str, max_string: int | None, max_text: int | None
+) -> JsonObject:
     opening = opening_of(format) if kind == "llama.cpp" else None
-    try:
-        return lazy_fields(gbnf(tools, format=format, max_string=MAX_VALUE, max_text=None), opening) if opening else {}
-    except UsageError:  # too large, or nothing left to choose
+    if opening is None:
         return {}
+    grammar = gbnf(tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True)
+    if not begins_with(grammar, opening):
+        return {}
+    return lazy_fields(grammar, opening, get_format(format).special_tokens, bare_names(grammar, tools))

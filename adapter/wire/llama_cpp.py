@@ -6,10 +6,14 @@ On the chat endpoint ``grammar_lazy`` is ignored and the grammar strict from the
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from adapter.values.events import Json, JsonObject
 
-WORD = 1
-"""llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD: the grammar holds from where this text begins."""
+WORD, PATTERN = 1, 2
+"""llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE: the grammar holds from where this text begins, or what the first group of
+this regular expression found."""
 
 _CHAT_ONLY = frozenset(
     {
@@ -28,9 +32,18 @@ def is_lazy(body: JsonObject) -> bool:
     return body.get("grammar_lazy") is True
 
 
-def lazy_fields(grammar: str, word: str) -> JsonObject:
-    """What makes a grammar wait for ``word``, with which its texts begin."""
-    return {"grammar": grammar, "grammar_lazy": True, "grammar_triggers": [{"type": WORD, "value": word}]}
+def lazy_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
+    """What makes a grammar wait for ``word``, with which its texts begin.
+
+    ``tokens``: texts that may be one token of the model's vocabulary: llama.cpp refuses a word that is one unless it is
+    named here, and leaves such tokens out of the text. ``bare``: tools for whose calls in JSON alone, on a line of its
+    own or in a fence, it waits as well.
+    """
+    triggers: list[Json] = [{"type": WORD, "value": word}]
+    if names := "|".join(re.escape(name) for name in bare):
+        triggers.append({"type": PATTERN, "value": rf'(?:^|\n)((?:```(?:json)?\s*)?\{{\s*"name"\s*:\s*"(?:{names})")'})
+    preserved = list(dict.fromkeys([word, *tokens]))
+    return {"grammar": grammar, "grammar_lazy": True, "grammar_triggers": triggers, "preserved_tokens": preserved}
 
 
 def template_request(body: JsonObject) -> JsonObject:

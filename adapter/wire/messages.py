@@ -86,6 +86,18 @@ def has_strays(messages: Sequence[Json]) -> bool:
     return "developer" in roles or "system" in roles[1:]
 
 
+def last_request(messages: Json) -> tuple[str, bool]:
+    """What the user said last, and whether a tool's result came after it."""
+    has_result = False
+    for message in reversed(messages) if isinstance(messages, list) else ():
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "user":
+            text, _ = split_texts(content_of(message.get("content"), "messages"))
+            return text, has_result
+        has_result = has_result or role in ("tool", "function")
+    return "", has_result
+
+
 def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
     """(name, arguments) of the calls whose results end the conversation; none where something else does."""
     for index in reversed(range(len(messages))):

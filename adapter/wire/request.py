@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from adapter.constraints.frames import opening_of
-from adapter.constraints.grammar import begins_with
 from adapter.constraints.grounding import Ground, conversational
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.choosing import Parts, check_guide, choose
+from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
 from adapter.reading.policy import APPROVED, get_policy
 from adapter.tools.definition import Tool, ToolSet
@@ -27,9 +26,9 @@ from adapter.values.events import Json, JsonObject
 from adapter.values.kept import Kept
 from adapter.wire.definitions import MAX_KEPT, tool_set
 from adapter.wire.errors import RequestError, checked_as
-from adapter.wire.llama_cpp import is_lazy, lazy_fields, without_grammar
+from adapter.wire.llama_cpp import is_lazy, without_grammar
 from adapter.wire.memory import Memory
-from adapter.wire.messages import has_strays, last_calls, plain_messages
+from adapter.wire.messages import has_strays, last_calls, last_request, plain_messages
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
@@ -40,6 +39,9 @@ CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
+
+SESSION = new_session()
+"""One for all requests: what a conversation's prompt begins with stays the same."""
 
 _OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
 """What a client says to us, or is not to say at all."""
@@ -91,7 +93,8 @@ def read_body(content: bytes) -> JsonObject:
 class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
-    ``format``: how it is written. ``several``: more than one call may be made.
+    ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
+    begun one. ``each``: the tools of each of several calls.
     """
 
     def __call__(
@@ -102,6 +105,8 @@ class Enforce(Protocol):
         format: str = "hermes",
         reply: Tool | None = None,
         several: bool = False,
+        waits: bool = False,
+        each: Sequence[ToolSet] = (),
     ) -> JsonObject: ...
 
 
@@ -142,6 +147,14 @@ class Options:
     """What the server is told besides, unless the client says otherwise."""
     native: bool = False
     setup_of: Callable[[str], Setup | None] | None = None
+    guide: str = "auto"
+    """Which models are helped to choose, one of `GUIDE_MODES`."""
+    small: Parts | None = None
+    """The help for a model that is too small to choose by itself; see `adapter.prompting.choosing`."""
+    choices: Choices | None = None
+    """The only values of parameters, where they were found already."""
+    each: tuple[ToolSet, ...] = ()
+    """The tools of each call, where an enforced answer has several."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
@@ -150,6 +163,12 @@ class Options:
     def may_be_own(self) -> bool:
         """Whether nothing was said that means words."""
         return self.prompt != "words" and not self.style and not self.prompts
+
+    def helps_with(self, body: JsonObject) -> bool:
+        """Whether a small model is helped with this request: nothing was said that means another way."""
+        is_left = self.constraint is None and self.may_be_own and self.own is None and not self.grounded
+        is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
+        return is_left and is_plain and self.ground is None and self.enforce is not None
 
     def for_model(self, model: str) -> Options:
         """With what is known of the model, as far as nothing else was said."""
@@ -169,6 +188,7 @@ def checked(options: Options) -> Options:
     """``options``, if they can be used: raises UsageError at the start rather than with each request."""
     get_policy(options.policy)
     get_constraint(options.constraint)
+    check_guide(options.guide)
     if options.prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):
@@ -281,19 +301,23 @@ def translate(body: JsonObject, options: Options) -> Request:
     parallel = body.get("parallel_tool_calls") is not False
     if options.native:
         return _native(body, described, allowed, options)
+    if options.small is not None and allowed and options.helps_with(body):
+        return _chosen(body, allowed, must_call, options, options.small)
     constraint = _constraint(body, options, must_call) if allowed else "off"
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (options.grounded or options.ground):
         choices = conversational(allowed, body.get("messages") or [], options.ground)
+    choices = {**choices, **(options.choices or {})}
     enforced: JsonObject = {}
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and body.get("parallel_tool_calls") is True
+        each = options.each if body.get("parallel_tool_calls") is not False else ()
         may_say = reply if may_reply else None
         try:
-            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several)
+            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several, each=each)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
@@ -301,6 +325,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     order = _order(allowed, must_call, parallel, described)
     plain = {key: value for key, value in body.items() if key not in _OURS}
     own = None if options.own is None or not options.may_be_own else own_prompt_for(body, options.own)
+    if options.choices is not None:
+        order = ""  # the request itself is to stand before the answer
     if own is not None:
         # Words that are none of the template's only where nothing else holds the model to what was asked for.
         is_free = not must_call and len(allowed) == len(described)
@@ -322,11 +348,10 @@ def translate(body: JsonObject, options: Options) -> Request:
         plain["stop"] = _stops(body.get("stop"), format.stops)
     plain |= enforced
     policy = APPROVED.name if enforced else options.policy  # what is enforced may be a call without markers
-    opening = opening_of(format.name) if constraint == "arguments" and options.waits_for_calls else None
-    if options.enforce and opening and (own is not None or _is_plain(messages)):
+    waits = constraint == "arguments" and options.waits_for_calls and (own is not None or _is_plain(messages))
+    if options.enforce and waits:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            grammar = options.enforce(allowed, choices, format=format.name)["grammar"]
-            plain |= lazy_fields(grammar, opening) if begins_with(grammar, opening) else {}
+            plain |= options.enforce(allowed, choices, format=format.name, waits=True)
     before = options.generation_prompt
     if own is not None and own.way != "vllm" and before is None:
         before = own.traits.generation_prompt
@@ -369,6 +394,29 @@ def _characters(value: Json) -> int:
                 waiting += fields.keys()
                 waiting += fields.values()
     return size
+
+
+def _chosen(body: JsonObject, allowed: ToolSet, must_call: bool, options: Options, parts: Parts) -> Request:
+    """The request for a model that does not choose by itself: an answer in words, or a call of what was chosen."""
+    messages = body.get("messages")
+    options = replace(options, small=None)
+    request, has_result = last_request(messages)
+    chosen = None if has_result and not must_call else choose(request, allowed, must_call=must_call, parts=parts)
+    if chosen is None or not chosen.tools:
+        return translate({**body, "tool_choice": "none"}, options)
+    held = replace(
+        options,
+        constraint="required",
+        style="small",
+        choices=chosen.choices,
+        each=chosen.each,
+        fields={"temperature": 0, **options.fields},
+    )
+    tools = [tool.to_openai() for tool in chosen.tools.values()]
+    try:
+        return translate({**body, "tools": tools, "tool_choice": "required"}, held)
+    except RequestError:  # no grammar for these tools
+        return translate(body, options)
 
 
 def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
@@ -474,7 +522,7 @@ def _prompt(tools: ToolSet, format: str, style: str, prompts: str | None) -> str
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
 
     def made() -> str:
-        return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts).strip()
+        return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()
 
     frozen = json.dumps([tool.to_openai() for tool in tools.values()], ensure_ascii=False)
     return _PROMPTS.of(frozen, made, format, style, prompts)

@@ -7,8 +7,7 @@ import pytest
 from adapter.agent.agent import Agent
 from adapter.conversation.session import Done, Limits
 from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.enforcing import waiting_fields
-from adapter.upstream.transport import ChatClient
+from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace
@@ -215,7 +214,7 @@ def test_with_the_constraint_arguments_a_grammar_waits_where_the_server_has_that
 def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, root):
     """Its random model never begins a call: what it writes is text, and counted."""
     with ChatClient(random_engine.endpoint) as chat, Workspace(root) as workspace:
-        waiting = waiting_fields("llama.cpp", workspace.tools)
+        waiting = constraint_fields("llama.cpp", workspace.tools, waits=True)
         assert waiting["grammar_lazy"]
         chunks = [*chat.stream([{"role": "user", "content": "hi"}], max_tokens=9, seed=1, extra=waiting | ONLY_ASCII)]
     assert "".join(chunk.text for chunk in chunks)

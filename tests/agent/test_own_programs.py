@@ -131,8 +131,9 @@ def test_nothing_answers(root):
 # ------------------------------------------------------------------------ asyncio
 
 
-def test_asyncio_does_the_same(server, root):
+def test_asyncio_does_the_same(server, root, monkeypatch):
     """The same requests, events and results; the event loop goes on meanwhile."""
+    monkeypatch.setattr("adapter.agent.agent.new_session", lambda: "same")
     answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
     seen: dict[str, list[object]] = {"sync": [], "async": []}
     server.on(CHAT, *answers, *answers)

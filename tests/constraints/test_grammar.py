@@ -68,9 +68,26 @@ def test_one_call_of_a_known_tool_in_canonical_spacing(random_engine, seed):
     text = sample(random_engine, gbnf(ToolSet([READ, WRITE]), max_string=30), seed)
     call = call_in(text)
     assert list(call) == ["name", "arguments"]
-    expected = {"read_file": ["path"], "write_file": ["path", "content"]}
-    assert list(call["arguments"]) == expected[call["name"]]
+    expected = {"read_file": {"path"}, "write_file": {"path", "content"}}
+    assert {*call["arguments"]} == expected[call["name"]]
     assert text == f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>"
+
+
+@pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
+def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine, format):
+    """All of them, each once; what may be left out comes after them, as before."""
+
+    def orders(names: str, seeds: int) -> set[str]:
+        flag: JsonObject = {"type": "boolean"}
+        schema = {"properties": dict.fromkeys(names, flag) | {"z": flag}, "required": [*names]}
+        tools = ToolSet([tool_of(schema)])
+        texts = (sample(random_engine, gbnf(tools, format=format), seed) for seed in range(seeds))
+        return {"".join(parse(text, tools, format).calls[0].arguments).removesuffix("z") for text in texts}
+
+    assert orders("ab", 4) <= {"ab", "ba"}
+    assert all(sorted(order) == [*"abcd"] for order in orders("abcd", 6))
+    assert len(orders("abcd", 6)) > 1
+    assert orders("abcde", 6) == {"abcde"}
 
 
 ODD = 'a"b\\c\nd\té\u2028😀\ud800 [x] {y} ::= | <z>'

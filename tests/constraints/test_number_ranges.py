@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.constraints.number_ranges import MOST, PLACES, decimals, integers
+from adapter.constraints.number_ranges import MOST, PLACES, beyond, decimals, integers
 
 
 def admits(grammar: str, text: str) -> bool:
@@ -41,3 +41,20 @@ def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
         text = text.rstrip("0").rstrip(".") if "." in text else text
         if text not in ("-0", ""):
             assert admits(grammar, text) == (lowest <= number <= highest), text
+
+
+@given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), digits=st.integers(10, 99), exponent=st.integers(1, 99))
+def test_what_is_small_or_large_may_have_an_exponent_where_the_bounds_allow_it(bounds, digits, exponent):
+    """8.854e-12 between 0 and 1, 6.022e23 from 0 on; never a number outside."""
+    lowest, highest = bounds
+    mantissa = f"{digits // 10}.{digits % 10}"
+    for text in (f"{mantissa}e-{exponent}", f"-{mantissa}e-{exponent}"):
+        if admits(decimals(lowest, highest), text):
+            assert lowest <= Decimal(text) <= highest
+        assert admits(decimals(min(lowest, -highest, Decimal(-1)), max(-lowest, highest, Decimal(1))), text)
+    for text in (f"{mantissa}e{exponent}", f"-{mantissa}e+{exponent}"):
+        for low, high in ((lowest, None), (None, highest), (None, None)):
+            if any(admits(way, text) for way in beyond(low, high)):
+                assert low is None or low <= Decimal(text)
+                assert high is None or Decimal(text) <= high
+    assert any(admits(way, "6.022e23") for way in beyond(Decimal(0), None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import openai
@@ -11,11 +12,12 @@ import pytest
 
 from adapter import wrap
 from adapter.formats.hermes import encode_call
-from adapter.tools.definition import ToolSet
+from adapter.tools.definition import Tool, ToolSet
+from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import constraint_fields
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.request import Options, Request, translate
-from tests.engines import ONLY_ASCII
+from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving
 
@@ -233,7 +235,8 @@ def test_llama_cpp_is_given_a_grammar_that_waits_for_a_call(llama_cpp):
     assert answer.usage.completion_tokens == 9
     (body,) = llama_cpp.bodies("/completion")
     assert (body["prompt"], body["n_predict"], body["grammar_lazy"]) == ("<PROMPT>", 50, True)
-    assert body["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
+    assert body["grammar_triggers"][0] == {"type": 1, "value": "<tool_call>"}
+    assert {"<tool_call>", "</tool_call>"} <= {*body["preserved_tokens"]}
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
@@ -257,3 +260,49 @@ def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
     made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, options)
     assert "grammar" not in made.body
     assert made.mended("count") is None
+
+
+OPENINGS = {
+    "the format's own": ("<tool_call>", "</tool_call>"),
+    "a fence": ('Sure:\n```json\n{\n  "name": "count",\n',),
+    "a fence without a language": ('```\n{"name": "count"',),
+    "JSON on a line": ('Well.\n{"name":"count"',),
+}
+"""Tokens of a vocabulary, of which the model writes the first at once."""
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("name", OPENINGS)
+def test_a_call_is_held_however_it_was_begun(name, stream, tmp_path):
+    """Also where the opening is one token of the vocabulary, as Qwen's: llama.cpp takes it and keeps it in the text."""
+    pytest.importorskip("xllamacpp", reason="needs the embedded engine")
+    weights = write_random_gguf(tmp_path / "own.gguf", own_tokens=OPENINGS[name])
+    with (
+        EmbeddedServer(weights) as engine,
+        serving(engine.endpoint.base_url, "--constraint", "arguments", "--format", "hermes") as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+    ):
+        begin = {"logit_bias": [*ONLY_ASCII["logit_bias"], [BYTES, 50]]}
+        answer = client.chat.completions.create(
+            model="m", messages=ASK, tools=[TOOLS[1]], max_tokens=300, stream=stream, seed=1, extra_body=begin
+        )
+        if stream:
+            deltas = [chunk.choices[0].delta for chunk in answer if chunk.choices]
+            calls = [call for each in deltas for call in each.tool_calls or ()]
+        else:
+            calls = answer.choices[0].message.tool_calls or []
+    assert [call.function.name for call in calls] == ["count"]
+    assert {type(value) for value in json.loads(calls[0].function.arguments).values()} <= {int}
+
+
+def test_nothing_else_is_waited_for():
+    """The names of tools are taken as they are, and a format of pairs waits for its own opening only."""
+    odd = ToolSet([Tool("a.b(c)", parameters={"properties": {"x": {"type": "integer"}}})])
+    (_, pattern) = constraint_fields("llama.cpp", odd, waits=True)["grammar_triggers"]
+    assert re.search(pattern["value"], '{"name": "a.b(c)"')
+    for text in ('{"name": "aXb(c)"', 'see {"name": "a.b(c)"', '{"title": "a.b(c)"'):
+        assert not re.search(pattern["value"], text)
+    assert (
+        len(constraint_fields("llama.cpp", ToolSet([COUNT]), format="qwen3_coder", waits=True)["grammar_triggers"]) == 1
+    )
+    assert constraint_fields("vllm", odd, waits=True) == {}

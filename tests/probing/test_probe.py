@@ -21,7 +21,7 @@ from adapter.probing.asking import Asker, Outcome
 from adapter.probing.halving import NATIVE, STOPPED, Probe, Trial, candidates, fitted, probe
 from adapter.probing.page import page
 from adapter.probing.profiles import Model, load
-from adapter.probing.tasks import TASKS, TOOLS, Call, is_valid
+from adapter.probing.tasks import TASKS, TOOL_SETS, TOOLS, Call, is_valid
 from adapter.prompting.setups import Setup
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient, Usage
@@ -46,6 +46,13 @@ def right_calls(task: Any) -> list[tuple[str, Any]]:
         (call.name, json.loads(json.dumps(call.arguments, default=lambda any_of: any_of.values[0])))
         for call in task.expected
     ]
+
+
+def needless(body: Any) -> tuple[str, Any]:
+    """A call that nobody asked for."""
+    made = {"find_order": {"order_number": 1}, "switch_light": {"room": "x", "on": True}}
+    tool = task_of(body).tools[0]["function"]["name"]
+    return tool, made.get(tool, {"city": "Rome"})
 
 
 def clever(body: Any) -> Iterator[dict[str, Any]]:
@@ -93,11 +100,11 @@ def test_the_prompt_that_a_model_understands_is_found():
     found = tried(clever)
     assert found.best is not None
     assert found.best.setup == COMPACT
-    assert (found.best.score.right, found.best.score.tasks) == (16, 16)
-    assert found.before.score.tasks == 16
+    assert (found.best.score.right, found.best.score.tasks) == (24, 24)
+    assert found.before.score.tasks == 24
     assert found.before.score.right == sum(not task.expected for task in TASKS)
     assert not found.ended
-    assert found.best.score.prompt_tokens == 1600
+    assert found.best.score.prompt_tokens == 2400
 
 
 def test_setups_that_do_worse_get_fewer_tasks():
@@ -106,7 +113,7 @@ def test_setups_that_do_worse_get_fewer_tasks():
     found = tried(clever, setups)
     counts = [trial.score.tasks for trial in found.trials]
     assert min(counts) == 2
-    assert max(counts) == 16
+    assert max(counts) == 24
     assert sum(counts) < len(setups) * len(TASKS) * 0.5
 
 
@@ -127,7 +134,7 @@ def test_native_is_best_where_it_is():
     found = tried(native)
     assert found.best is not None
     assert found.best.setup == NATIVE
-    assert found.best.score.right == 16, [each.answer for each in found.best.outcomes if not each.right]
+    assert found.best.score.right == 24, [each.answer for each in found.best.outcomes if not each.right]
 
 
 def test_a_server_that_refuses_tools_is_no_obstacle():
@@ -158,14 +165,14 @@ def test_one_that_always_calls_comes_after_one_that_can_answer():
     calling, able = Setup("hermes", "small"), COMPACT
 
     def model(body: Any) -> Iterator[dict[str, Any]]:
-        calls = right_calls(task_of(body)) or [("get_weather", {"city": "Rome"})]
+        calls = right_calls(task_of(body)) or [needless(body)]
         if "Answer with one tool call." in json.dumps(body["messages"][0]):
             yield delta(HERMES.encode_calls(calls), "stop")
         else:
             yield delta(HERMES.encode_calls(calls) if task_of(body).name == "one call" else "Well.", "stop")
 
     found = tried(model, [NATIVE, calling, able], rungs=((len(TASKS), 2),))
-    assert [trial.score.right for trial in found.trials[1:]] == [12, 5]
+    assert [trial.score.right for trial in found.trials[1:]] == [16, 9]
     assert found.best is not None
     assert found.best.setup == able
 
@@ -178,7 +185,7 @@ def test_one_that_calls_wrongly_goes_on_before_one_that_only_talks():
         task = task_of(body)
         made = right_calls(task) if task.name != "one call" else [("read_file", {"path": "setup.md"})]
         is_calling = "Answer with one tool call." in json.dumps(body["messages"][0])
-        made = made or [("get_weather", {"city": "Rome"})] if is_calling else []
+        made = made or [needless(body)] if is_calling else []
         yield delta(HERMES.encode_calls(made) if made else "Well.", "stop")
 
     found = tried(model, [NATIVE, talks, calls], rungs=((2, 1), (4, 1)))
@@ -212,19 +219,22 @@ def test_right_calls_are_right_and_others_are_not(task):
     """Of every task; the tools take what is wanted, and nothing else passes for it."""
     calls = [Call(name, arguments) for name, arguments in right_calls(task)]
     content = "" if calls else "Well."
-    assert all(map(is_valid, calls))
+    assert all(is_valid(call, task.tools) for call in calls)
     assert task.is_right(calls, content)
     assert not task.is_right([*calls, Call("get_weather", {"city": "Rome"})], content)
     assert not task.is_right(calls[1:], "" if calls else "  ")
 
 
 def test_tasks_ask_for_all_that_matters():
-    """Calls and none, nested values, edits, several calls, going on after a result; the same tools throughout."""
-    assert len({task.name for task in TASKS}) == len(TASKS) == 16
-    assert sum(not task.expected for task in TASKS) == 4
+    """Calls and none, nested values, edits, several calls, going on after a result; several sets of tools."""
+    assert len({task.name for task in TASKS}) == len(TASKS) == 24
+    assert sum(not task.expected for task in TASKS) == 8
     assert any(len(task.expected) > 1 for task in TASKS)
     assert sum(len(task.messages) > 1 for task in TASKS) == 3
-    assert {call.name for task in TASKS for call in task.expected} == {tool["function"]["name"] for tool in TOOLS}
+    called = {call.name for task in TASKS for call in task.expected}
+    assert {tool["function"]["name"] for tool in TOOLS} <= called
+    for tools in TOOL_SETS:  # calls and none with each of them
+        assert {bool(task.expected) for task in TASKS if tuple(task.tools) == tuple(tools)} == {True, False}
 
 
 @pytest.fixture
@@ -240,8 +250,8 @@ def test_the_command_writes_a_profile_and_a_page(config, capsys):
     said = capsys.readouterr()
     profile = load(config / "m_1b.toml")
     assert profile.setup == COMPACT
-    assert (profile.after.right, profile.before.right) == (16, 4)
-    assert "16 of 16 right, the server alone 4" in said.err
+    assert (profile.after.right, profile.before.right, profile.after.needless) == (24, 8, 0)
+    assert "24 of 24 right, the server alone 8" in said.err
     assert "hermes, compact, off *" in said.out
     options = Options(setup_of=lambda _: profile.setup)
     request = translate({"model": "x", "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS}, options)
@@ -281,7 +291,7 @@ def test_a_probe_that_found_nothing_leaves_no_profile(config, tmp_path, capsys):
     assert not config.exists()
     said = json.loads(capsys.readouterr().out)
     assert said["profile"] is None
-    assert {row["right"] for row in said["setups"]} <= {1, 2, 3, 4}
+    assert {row["right"] for row in said["setups"]} <= {*range(1, 9)}
     assert "<script>" not in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
@@ -355,3 +365,33 @@ def test_a_profile_is_plain_toml(config):
     use = {"format": "hermes", "style": "compact", "constraint": "off", "native": False, "own": False}
     assert profile["use"] == use
     assert profile["model"]["name"] == "m"
+
+
+def test_one_that_calls_needlessly_is_not_chosen_for_its_right_calls():
+    """Most tasks want a call; on other sets of tools most turns may want none."""
+    calls, talks = Setup("hermes", "small"), COMPACT
+    calling = {task.name for task in TASKS if task.expected}
+
+    def model(body: Any) -> Iterator[dict[str, Any]]:
+        task = task_of(body)
+        if "Answer with one tool call." in json.dumps(body["messages"][0]):
+            made = [needless(body)] if not task.expected and task.name != "no call: a greeting" else right_calls(task)
+        else:
+            made = right_calls(task) if task.name in sorted(calling)[:12] else []
+        yield delta(HERMES.encode_calls(made) if made else "Well.", "stop")
+
+    found = tried(model, [NATIVE, calls, talks], rungs=((len(TASKS), 2),))
+    scores = {trial.setup: trial.score for trial in found.trials}
+    assert (scores[calls].needless, scores[talks].needless) == (7, 0)
+    assert scores[calls].right == 17
+    assert found.best is not None
+    assert found.best.setup == talks
+
+
+def test_the_command_says_which_setups_were_refused_and_why(config, capsys):
+    """They are not dropped in silence."""
+    with LiveUpstream(no_tools) as upstream:
+        assert run_probe(Settings(upstream.url, "m", "hermes")) == 0
+    said = capsys.readouterr().err
+    assert "refused: server's own: " in said
+    assert "does not support tools" in said

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from adapter.conversation.tokens import approximate_tokens
-from adapter.dialects import dialect_names, get_dialect
+from adapter.dialects import Dialect, dialect_names, get_dialect
 from adapter.formats import FORMATS
 from adapter.formats.parser import parse
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.prompt import new_session, system_prompt
 from adapter.tools.definition import Tool
 from adapter.tools.schema import type_name
 from adapter.values.errors import UsageError
@@ -304,3 +304,33 @@ def test_what_a_foreign_tool_says_of_itself_ends_no_turn_and_is_no_call(style):
     prompt = system_prompt(format="hermes", style=style, tools=[Tool("remote", evil, schema)])
     assert not re.search(r"<\|im_(start|end)\|>|\[TOOL_CALLS\]", prompt)
     assert "remote" in prompt
+
+
+def test_the_example_of_a_session_has_values_that_are_found_nowhere():
+    """A path that no workspace has, another each time; it is read back as the call that it shows."""
+    sessions = {new_session() for _ in range(20)}
+    assert len(sessions) > 15
+    for session in list(sessions)[:3]:
+        prompt = system_prompt("blade", "hermes", session=session)
+        (call,) = parse(prompt[prompt.index("<tool_call>\n") :], TOOLS, "hermes").calls
+        assert call.arguments == {"path": f"src/main_{session}.rs"}
+        assert "src/main.rs" not in prompt
+    tool = Tool("run", parameters={"properties": {"c": {"type": "string"}}}, example={"c": "make all\nls"})
+    assert f"make all_{session}\\nls" in system_prompt(tools=[tool], session=session)
+
+
+def test_small_prompts_show_what_foreign_tools_mean():
+    """Types and descriptions where nothing else tells; our own tools by their names, as their examples do."""
+    schema = {
+        "properties": {
+            "room": {"type": "string", "description": "Which one."},
+            "on": {"type": "boolean"},
+            "mode": {"enum": ["soft", "bright"]},
+        },
+        "required": ["room", "on"],
+    }
+    tool = Tool("switch_light", "Switch a light.", schema)
+    prompt = system_prompt(Dialect("client", "the client's", ()), style="small", tools=[tool])
+    assert 'switch_light(room, on: boolean, mode?: "soft"|"bright"): Switch a light\n  room: Which one.\n' in prompt
+    assert "coding" not in prompt
+    assert "boolean" not in system_prompt("blade", style="small", tools=[tool])

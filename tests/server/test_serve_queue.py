@@ -79,6 +79,10 @@ class Client:
         self._connection.close()
 
 
+def rest_of(response: http.client.HTTPResponse) -> str:
+    return response.read().decode()
+
+
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[Slow, str]]:
     with one_place() as given:
@@ -91,10 +95,11 @@ def test_requests_wait_for_their_turn(shared):
     with ThreadPoolExecutor() as threads:
         answers = {"a": threads.submit(Client(url, "a", tools=TOOLS).text)}
         assert model.next() == "a"
-        for name, fields in (("b", {"tools": TOOLS}), ("c", {})):
+        queued: dict[str, dict[str, Any]] = {"b": {"tools": TOOLS}, "c": {}}
+        for name, fields in queued.items():
             response = Client(url, name, **fields).response()
             assert response.readline()  # a sign of life: it stands in the queue
-            answers[name] = threads.submit(lambda response=response: response.read().decode())
+            answers[name] = threads.submit(rest_of, response)
         answers["d"] = threads.submit(Client(url, "d", tools=TOOLS, stream=False).text)
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
         connection.request("GET", "/v1/models", headers={"Connection": "close"})

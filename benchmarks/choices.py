@@ -1,0 +1,277 @@
+"""Whether a small model calls when it should, the right tool, with the right values: each help by itself and together.
+
+    python -m benchmarks.choices [MODEL.gguf] [--base-url URL] [--half build report] [--way NAME ...] [--set NAME ...]
+        [--limit N] [--results FILE]
+
+The requests of ``choices.json`` (four sets of tools), each through the same translation as `adapter serve` makes, at
+temperature 0. Of the requests that want a call: valid calls, right tools, right calls (all of them, with the right
+arguments), of those that want none: needless calls; intervals are Wilson's, 95 %. ``--results`` keeps each answer as a
+line of JSON, and goes on from those that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from adapter.constraints.modes import Constraint
+from adapter.probing.asking import _folded
+from adapter.prompting.choosing import Parts
+from adapter.tools.calls import is_valid
+from adapter.tools.definition import ToolSet
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.transport import ChatClient, constraint_fields
+from adapter.values.events import Json, JsonObject, ToolCall
+from adapter.wire.answer import Answer
+from adapter.wire.request import Options, Request, translate
+
+HERE = Path(__file__).parent
+MAX_TOKENS = 120
+MAX_STRING = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a request is put. ``native``: as it came, to the server's own tool calling."""
+
+    name: str
+    constraint: Constraint | None = None
+    style: str | None = None
+    parts: Parts | None = None
+    native: bool = False
+
+
+ALL = Parts()
+NONE = Parts(decides=False, shortlist=None, values=False, counts=False)
+WAYS = (
+    Way("server alone", native=True),
+    Way("words", "off"),
+    Way("prefer", "prefer"),
+    Way("required", "required"),
+    Way("signatures", parts=NONE),
+    Way("+ deciding", parts=replace(NONE, decides=True)),
+    Way("+ shortlist of 1", parts=replace(NONE, shortlist=1)),
+    Way("+ shortlist of 3", parts=replace(NONE, shortlist=3)),
+    Way("+ values", parts=replace(NONE, values=True)),
+    Way("+ counting", parts=replace(NONE, counts=True)),
+    Way("all", parts=ALL),
+    Way("all, shortlist of 3", parts=replace(ALL, shortlist=3)),
+    Way("all but deciding", parts=replace(ALL, decides=False)),
+    Way("all but shortlist", parts=replace(ALL, shortlist=None)),
+    Way("all but values", parts=replace(ALL, values=False)),
+    Way("all but counting", parts=replace(ALL, counts=False)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    group: str
+    request: str
+    tools: Sequence[JsonObject]
+    calls: Sequence[JsonObject]
+    """The right ones: of each argument the values that are right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """``calls``: as a client gets them. ``passes``: requests to the model server."""
+
+    calls: Sequence[JsonObject]
+    text: str
+    prompt_tokens: int
+    written_tokens: int
+    passes: int
+    seconds: float
+
+
+def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
+    sets = json.loads((HERE / "choices.json").read_text(encoding="utf-8"))["sets"]
+    for group, given in sets.items():
+        tools = [{"type": "function", "function": each} for each in given["tools"]]
+        for row in (row for half in halves for row in given[half]):
+            if not groups or group in groups:
+                yield Case(group, row["request"], tools, row["calls"])
+
+
+def ask(client: ChatClient, case: Case, way: Way) -> Answered:
+    """What a client of `adapter serve` would get."""
+    enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
+    options = Options(
+        format="hermes", style=way.style, constraint=way.constraint, enforce=enforce, small=way.parts, native=way.native
+    )
+    body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}
+    began = time.monotonic()
+    first = translate(body, options)
+    request: Request | None = first
+    answer, chunks = Answer(first), list[JsonObject]()
+    read = written = passes = 0
+    while request is not None:
+        passes += 1
+        further = {key: value for key, value in request.body.items() if key not in ("messages", "stop", "temperature")}
+        for chunk in client.stream(
+            request.body["messages"],
+            stop=request.body.get("stop", ()),
+            max_tokens=MAX_TOKENS,
+            temperature=0.0,
+            seed=1,
+            extra=further,
+        ):
+            if chunk.usage:
+                read, written = read + chunk.usage.prompt, written + chunk.usage.written
+            if chunk.raw is not None:
+                chunks += answer.feed(chunk.raw)
+        request = answer.next_request()
+    chunks += answer.close()
+    content, calls, _ = _folded(chunks)
+    made = [{"name": call.name, "arguments": call.arguments} for call in calls]
+    return Answered(made, content, read, written, passes, round(time.monotonic() - began, 3))
+
+
+# ------------------------------------------------------------------------ what it is worth
+
+
+def is_right(case: Case, calls: Sequence[JsonObject]) -> bool:
+    """Whether the calls are those that are wanted, in any order."""
+    left = list(calls)
+    for wanted in case.calls:
+        found = next((call for call in left if _fits(call, wanted)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return not left
+
+
+def _fits(call: JsonObject, wanted: JsonObject) -> bool:
+    arguments = call["arguments"]
+    return call["name"] == wanted["name"] and all(
+        any(_equal(arguments.get(name), value) for value in values) for name, values in wanted["arguments"].items()
+    )
+
+
+def _equal(given: Json, wanted: Json) -> bool:
+    """Texts but for case and a full stop, numbers whatever their type."""
+    if isinstance(given, str) and isinstance(wanted, str):
+        return given.strip(" .").casefold() == wanted.strip(" .").casefold()
+    return type(given) in (int, float, list, bool) and given == wanted and isinstance(given, bool) == (wanted is True)
+
+
+@dataclass(slots=True)
+class Tally:
+    calling: int = 0
+    valid: int = 0
+    named: int = 0
+    right: int = 0
+    quiet: int = 0
+    needless: int = 0
+
+    def add(self, case: Case, answered: Answered) -> None:
+        if not case.calls:
+            self.quiet += 1
+            self.needless += bool(answered.calls)
+            return
+        tools = ToolSet(case.tools)
+        self.calling += 1
+        self.valid += bool(answered.calls) and all(
+            is_valid(ToolCall("", call["name"], call["arguments"], ""), tools) for call in answered.calls
+        )
+        self.named += sorted(call["name"] for call in answered.calls) == sorted(call["name"] for call in case.calls)
+        self.right += is_right(case, answered.calls)
+
+
+def interval(good: int, of: int) -> str:
+    """Wilson's, in percent."""
+    if not of:
+        return "-"
+    z, share = 1.96, good / of
+    middle = share + z * z / (2 * of)
+    around = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    low, high = (100 * (middle + side * around) / (1 + z * z / of) for side in (-1, 1))
+    return f"{max(low, 0.0):.0f}-{high:.0f}"
+
+
+HEADINGS = ("valid", "right tool", "right call", "of", "%", "needless", "of", "tokens read", "written", "passes", "s")
+
+
+def row(way: Way, asked: Sequence[tuple[Case, Answered]]) -> list[str]:
+    tally = Tally()
+    for case, answered in asked:
+        tally.add(case, answered)
+    count = max(len(asked), 1)
+
+    def mean(name: str) -> float:
+        return float(sum(getattr(answered, name) for _, answered in asked)) / count
+
+    figures = (tally.valid, tally.named, tally.right, tally.calling, interval(tally.right, tally.calling))
+    quiet = (tally.needless, tally.quiet)
+    costs = (f"{mean('prompt_tokens'):.0f}", f"{mean('written_tokens'):.0f}", f"{mean('passes'):.1f}")
+    return [way.name, *map(str, (*figures, *quiet, *costs)), f"{mean('seconds'):.1f}"]
+
+
+class Results:
+    """The answers by way and request, in memory and in ``file``."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._answers: dict[tuple[str, str], Answered] = {}
+        for line in file.read_text(encoding="utf-8").splitlines() if file and file.exists() else ():
+            kept: Mapping[str, Json] = json.loads(line)
+            self._answers[kept["way"], kept["request"]] = Answered(**kept["answered"])
+
+    def get(self, way: Way, case: Case, client: ChatClient) -> Answered:
+        key = way.name, case.request
+        if key not in self._answers:
+            self._answers[key] = answered = ask(client, case, way)
+            if self._file is not None:
+                kept = {"way": way.name, "request": case.request, "answered": asdict(answered)}
+                with self._file.open("a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(kept, ensure_ascii=False) + "\n")
+        return self._answers[key]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("model", nargs="?", help="a GGUF file; default: the built-in model")
+    parser.add_argument("--base-url", help="a running server instead")
+    parser.add_argument("--half", nargs="*", default=["report"], choices=["build", "report"])
+    parser.add_argument("--way", nargs="*", choices=[way.name for way in WAYS])
+    parser.add_argument("--set", nargs="*", default=[], dest="groups", help="only these sets of tools")
+    parser.add_argument("--limit", type=int, help="only the first requests")
+    parser.add_argument("--results", type=Path, help="keep the answers here")
+    parser.add_argument("--by-set", action="store_true", help="a row for each set of tools, too")
+    options = parser.parse_args()
+    asked = list(cases(options.half, options.groups))[: options.limit]
+    results = Results(options.results)
+    table = Table("way", *HEADINGS)
+    with ExitStack() as stack:
+        if options.base_url:
+            endpoint = find_endpoint(options.base_url)
+        else:
+            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+        client = stack.enter_context(ChatClient(endpoint))
+        for way in WAYS:
+            if options.way and way.name not in options.way:
+                continue
+            answers = [(case, results.get(way, case, client)) for case in asked]
+            groups = dict.fromkeys(case.group for case in asked) if options.by_set else ()
+            for group in groups:
+                some = [(case, answer) for case, answer in answers if case.group == group]
+                table.add_row(*row(replace(way, name=f"{way.name}, {group}"), some))
+            made = row(way, answers)
+            print(json.dumps(made), flush=True)
+            table.add_row(*made)
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

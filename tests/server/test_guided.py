@@ -1,0 +1,201 @@
+"""Models that their server says are small: words choose for them, in `adapter serve`, `wrap` and the agent alike."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import openai
+import pytest
+
+from adapter import wrap
+from adapter.agent.agent import Agent
+from adapter.prompting.choosing import Parts
+from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.guides import SMALL, Guides, parameters_of
+from adapter.upstream.transport import ChatClient, constraint_fields
+from adapter.wire.request import Options, translate
+from adapter.workspace import Workspace
+from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
+from tests.serving import serving
+from tests.template_server import CHATML, TemplateServer
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+READ = {
+    "name": "open_file",
+    "description": "Show a file.",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+}
+RAIN = {
+    "name": "get_rain",
+    "description": "Forecast of rain.",
+    "parameters": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
+}
+TOOLS: list[Any] = [{"type": "function", "function": each} for each in (READ, RAIN)]
+CALL = '<tool_call>\n{"name": "open_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+
+
+def models(parameters: int | None) -> Any:
+    meta = {} if parameters is None else {"meta": {"n_params": parameters}}
+    return as_json(200, {"object": "list", "data": [{"id": "m", "object": "model", **meta}]})
+
+
+def llama_cpp(server: ScriptedServer, parameters: int | None, *texts: str) -> ScriptedServer:
+    """A llama.cpp whose template has no place for tools."""
+    props = {"default_generation_settings": {}, "chat_template": "{{ messages }}", "chat_template_caps": {}}
+    server.on("/props", as_json(200, props)).on(MODELS, models(parameters))
+    server.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"}))
+    return server.on(CHAT, *(as_stream(delta(text), delta(finish_reason="stop")) for text in texts))
+
+
+def asked(url: str, text: str, **fields: Any) -> Any:
+    """The calls, and the text, of an answer."""
+    with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+        return answered(client, text, **fields)
+
+
+def answered(client: openai.OpenAI, text: str, **fields: Any) -> Any:
+    messages: Any = [{"role": "user", "content": text}]
+    stream = client.chat.completions.create(model="m", messages=messages, tools=TOOLS, stream=True, **fields)
+    deltas = [chunk.choices[0].delta for chunk in stream if chunk.choices]
+    calls = [json.loads(call.function.arguments) for each in deltas for call in each.tool_calls or ()]
+    return calls, "".join(each.content or "" for each in deltas)
+
+
+def test_a_small_model_is_asked_for_one_call_of_the_tool_that_is_meant(scripted):
+    """At temperature 0, held by a grammar in which the value is that of the request."""
+    with serving(llama_cpp(scripted, 135_000_000, CALL).url) as url:
+        assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
+    (body,) = scripted.bodies()
+    system, request = body["messages"]
+    assert "open_file(path)" in system["content"]
+    assert "get_rain" not in json.dumps(body)
+    assert request == {"role": "user", "content": "Show a.py"}
+    assert r"\"a.py\"" in body["grammar"]
+    assert body["temperature"] == 0
+
+
+def test_what_fits_no_tool_is_answered_in_words(scripted):
+    """As if there were no tools; so is the result of a call. What the client says of the temperature holds."""
+    with serving(llama_cpp(scripted, 135_000_000, "Hello.").url) as url:
+        assert asked(url, "Good morning!", temperature=0.7) == ([], "Hello.")
+        called = {"id": "c1", "type": "function", "function": {"name": "get_rain", "arguments": '{"town": "Bern"}'}}
+        talk: Any = [
+            {"role": "user", "content": "Forecast of rain for Bern"},
+            {"role": "assistant", "content": None, "tool_calls": [called]},
+            {"role": "tool", "tool_call_id": "c1", "content": "none"},
+        ]
+        with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+            stream = client.chat.completions.create(model="m", messages=talk, tools=TOOLS, stream=True)
+            assert not any(chunk.choices[0].delta.tool_calls for chunk in stream if chunk.choices)
+    first, second = scripted.bodies()
+    assert first["messages"] == [{"role": "user", "content": "Good morning!"}]
+    assert first["temperature"] == 0.7
+    assert not {"grammar", "tools"} & (first.keys() | second.keys())
+    assert [each["role"] for each in second["messages"]] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("parameters", [SMALL + 1, 8_000_000_000, None])
+def test_for_larger_models_nothing_changes(scripted, parameters):
+    """Byte for byte what is sent without any guide; so with a style, a constraint, or where tools have a place."""
+    with serving(llama_cpp(scripted, parameters, CALL).url) as url:
+        assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
+    with serving(scripted.url, "--guide", "off") as url:
+        assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
+    sizes, off = scripted.bodies()
+    session = partial(json.dumps, sort_keys=True)
+    assert len(session(sizes)) == len(session(off))
+    assert "# Tools" in sizes["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    "chosen", [["--guide", "off"], ["--style", "compact"], ["--constraint", "off"], ["--grounded"]]
+)
+def test_one_flag_or_any_choice_of_the_user_leaves_the_model_alone(scripted, chosen):
+    with serving(llama_cpp(scripted, 135_000_000, CALL).url, *chosen) as url:
+        asked(url, "Show a.py")
+    (body,) = scripted.bodies()
+    assert "grammar" not in body
+    assert "get_rain" in json.dumps(body)
+
+
+def test_the_same_request_in_one_process_is_the_same_bytes():
+    """With and without the knowledge that a model is large."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
+    enforce = partial(constraint_fields, "llama.cpp")
+    plain = translate(body, Options(enforce=enforce))
+    assert translate(body, Options(enforce=enforce, small=None, guide="off")).body == plain.body
+    assert translate(body, Options(enforce=enforce, small=Parts())).body != plain.body
+
+
+def test_a_template_that_knows_tools_describes_them():
+    """However small the model: it was made for that."""
+    with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, "--guide", "on") as url:
+        assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
+        assert "get_rain" in server.prompts[-1]
+
+
+def test_it_is_said_at_the_start(scripted):
+    """With the way to have it otherwise."""
+    command = [sys.executable, "-m", "adapter", "serve", "--port", "0", "--upstream", llama_cpp(scripted, 9).url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
+        assert process.stderr is not None
+        said = [process.stderr.readline() for _ in range(3)]
+        process.terminate()
+    assert said[1].startswith("prompt: in words")
+    assert said[2].startswith("guided: the server says that its model is small")
+    assert "--guide off" in said[2]
+
+
+def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
+    """The messages and the grammar that `serve` sends."""
+    llama_cpp(scripted, 135_000_000, CALL)
+    with serving(scripted.url) as url:
+        asked(url, "Show a.py")
+    with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as client:
+        assert answered(wrap(client), "Show a.py") == ([{"path": "a.py"}], "")
+        answered(wrap(client, guide="off"), "Show a.py")
+    served, wrapped, alone = scripted.bodies()
+    assert (served["messages"], served["grammar"]) == (wrapped["messages"], wrapped["grammar"])
+    assert "grammar" not in alone
+    scripted.requests.clear()
+    (tmp_path / "a.py").write_text("print(1)\n", encoding="utf-8")
+    said = CALL.replace("open_file", "read_file")
+    scripted.replies[CHAT].clear()
+    scripted.on(CHAT, as_stream(delta(said), delta(finish_reason="stop")))
+    with ChatClient(Endpoint(f"{scripted.url}/v1", "llama.cpp")) as chat, Workspace(tmp_path) as workspace:
+        agent = Agent(workspace, chat)
+        assert agent.run("Show a.py").reason == "finished"
+        (body,) = scripted.bodies()
+        read = workspace.tools["read_file"].to_openai()
+    expected = translate(
+        {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
+        Options(enforce=partial(constraint_fields, "llama.cpp"), small=Parts()),
+    )
+    assert body["messages"] == expected.body["messages"]
+    assert body["grammar"] == expected.body["grammar"]
+
+
+def test_sizes_are_what_servers_say(scripted):
+    """Of llama.cpp and Ollama; what says nothing, or nonsense, is not small."""
+    ollama = as_json(200, {"model_info": {"general.parameter_count": 135_000_000}})
+    scripted.on("/api/show", ollama, as_json(404, {"error": "no such model"}))
+    assert parameters_of(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
+    assert parameters_of(Endpoint(f"{scripted.url}/v1", "ollama"), "other") is None
+    scripted.on(MODELS, models(42), models(None), as_json(200, {"data": []}), as_json(200, {"data": [{"meta": 1}]}))
+    endpoint = Endpoint(f"{scripted.url}/v1", "llama.cpp")
+    assert [parameters_of(endpoint, "") for _ in range(4)] == [42, None, None, None]
+    assert parameters_of(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
+    assert Guides(endpoint, "on").of("") == Parts()
+    assert Guides(endpoint, "off").of("") is None
+
+
+def test_random_weights_make_the_call_that_was_meant(random_engine):
+    """The smallest model there is, through a real llama.cpp: words leave it nothing to do wrong."""
+    with serving(random_engine.endpoint.base_url) as url:
+        assert asked(url, "Show a.py", max_tokens=200) == ([{"path": "a.py"}], "")
