@@ -41,7 +41,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.hosted.host import Host, WebAccess
 from benchmarks import stopping
 from tests.formats.soup import TOOLS
-from tests.serving import serving
+from tests.serving import serving_afresh
 
 MEMORY_BAR_MB = 200.0
 TIME_BAR_S = 30.0
@@ -229,7 +229,7 @@ def posted(content: Callable[[], Iterator[bytes]], *, chunked: bool) -> Callable
     """A request to `adapter serve`; its memory is what counts: that of our only child."""
 
     def run(_: Path) -> tuple[bool, str]:
-        with serving("http://127.0.0.1:9") as url:
+        with serving_afresh("http://127.0.0.1:9") as url:
             address = urlsplit(url)
             connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
             headers = {"Content-Type": "application/json"}

@@ -57,7 +57,7 @@ from benchmarks.random_calls import World, random_call
 from benchmarks.stopping import leave_to_parent, stoppable
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
-from tests.serving import serving
+from tests.serving import serving_afresh
 from tests.workspace.processes.running import living
 
 MEMORY_BAR_MB = 1.0
@@ -295,7 +295,7 @@ def served() -> Iterator[tuple[int, JsonObject]]:
         assert process.stdin is not None
         assert process.stdout is not None
         upstream = process.stdout.readline().strip()
-        with serving(upstream) as url:
+        with serving_afresh(upstream) as url:
             (server,) = living(f"serve --upstream {upstream}")
             process.stdin.write(f"{url}\n")
             process.stdin.flush()

@@ -31,6 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.quick)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """More than there are processors: many tests wait for programs and servers."""
+    return (os.cpu_count() or 2) * 3 // 2
+
+
 def pytest_configure() -> None:
     """What the processes that tests start would inherit from the shell.
 

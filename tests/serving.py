@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +24,23 @@ def serving(upstream: str, *options: str) -> Iterator[str]:
         run.process.terminate()
         run.process.join()
         rest = run.stderr.read_text(encoding="utf-8")
+    assert "Traceback" not in rest, rest
+
+
+@contextmanager
+def serving_afresh(upstream: str, *options: str) -> Iterator[str]:
+    """The same in an interpreter of its own, whose memory and command line are those of a user's."""
+    command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline()
+            match = re.match(r"serving (\S+), from ", line)
+            assert match, line + process.stderr.read()
+            yield match[1]
+        finally:
+            process.terminate()
+            rest = process.stderr.read()
     assert "Traceback" not in rest, rest
 
 

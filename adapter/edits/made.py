@@ -74,7 +74,8 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
         reads >= becomes if becomes > was else reads <= becomes for was, becomes, reads in gaps if was != becomes
     )
     is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
-    return is_so and (shifts == {0} or is_more or _depths(before) != _depths(after))
+    is_moved = shifts == {0} and list(map(indent_width, before)) != list(map(indent_width, after))
+    return is_so and (is_more or is_moved or _depths(before) != _depths(after))
 
 
 def _body(line: str) -> str:

@@ -68,14 +68,10 @@ def _custom_names(tools: Json) -> list[str]:
 
 
 def _speaks_of_others(messages: Json) -> bool:
-    listed = messages if isinstance(messages, list) else []
-    return any(
-        isinstance(each, dict)
-        and (
-            bool(each.get("function_call"))
-            or any(isinstance(call, dict) and "custom" in call for call in each.get("tool_calls") or ())
-        )
-        for each in listed
+    said = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+    calls = [call for each in said if isinstance(made := each.get("tool_calls"), list) for call in made]
+    return any(each.get("function_call") for each in said) or any(
+        isinstance(call, dict) and "custom" in call for call in calls
     )
 
 

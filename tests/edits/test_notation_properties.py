@@ -43,6 +43,7 @@ def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_bef
 
 
 @given(TEXTS, TEXTS)
+@example("a = 1\n", "\na = 1\n")  # only a blank line, at the edge
 def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
     """Its numbers are right and its lines stand there."""
     lines = [
