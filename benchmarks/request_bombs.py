@@ -89,9 +89,9 @@ def ask(address: str, method: str, path: str, body: bytes = b"") -> tuple[int, f
 
 
 def waits(address: str, until: float) -> tuple[list[float], list[float]]:
-    """Seconds of each ``/health`` and each chat, by turns, until a time."""
+    """Seconds of each ``/health`` and each chat, by turns, until a time; at least one of each."""
     health, chats, body = [], [], json.dumps(asking(40)).encode()
-    while time.monotonic() < until:
+    while not health or time.monotonic() < until:
         health.append(ask(address, "GET", "/health")[1])
         if len(health) % 5 == 1:
             chats.append(ask(address, "POST", CHAT, body)[1])
@@ -123,12 +123,13 @@ def peak_mb(process: int) -> float:
 
 
 def bombarded(address: str, clients: int, seconds: float) -> tuple[list[float], list[float], int]:
-    """What others wait meanwhile, and how many bombs were answered."""
-    until, kinds, answered = time.monotonic() + seconds, bombs(), [0] * clients
+    """What others wait meanwhile, and how many bombs were answered: at least one of each client's."""
+    kinds, answered = bombs(), [0] * clients
+    until = time.monotonic() + seconds
 
     def throw(number: int) -> None:
         turn = number
-        while time.monotonic() < until:
+        while not answered[number] or time.monotonic() < until:
             status, _ = ask(address, "POST", CHAT, kinds[turn % len(kinds)])
             assert status in (200, 400), status
             answered[number] += 1
