@@ -90,7 +90,9 @@ def ask(address: str, method: str, path: str, body: bytes = b"") -> tuple[int, f
 
 def waits(address: str, until: float) -> tuple[list[float], list[float]]:
     """Seconds of each ``/health`` and each chat, by turns, until a time; at least one of each."""
-    health, chats, body = [], [], json.dumps(asking(40)).encode()
+    health: list[float] = []
+    chats: list[float] = []
+    body = json.dumps(asking(40)).encode()
     while not health or time.monotonic() < until:
         health.append(ask(address, "GET", "/health")[1])
         if len(health) % 5 == 1:

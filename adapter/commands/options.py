@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,11 +29,6 @@ GUIDE_HELP = "Decide by words what a small model calls: auto (where its server s
 
 IncludeTools = Annotated[list[str] | None, typer.Option(help=INCLUDE_HELP)]
 ExcludeTools = Annotated[list[str] | None, typer.Option(help=EXCLUDE_HELP)]
-ConstraintOption = Annotated[str, typer.Option(help=CONSTRAINT_HELP)]
-ProfileOption = Annotated[str, typer.Option(help=PROFILE_HELP)]
-GuideOption = Annotated[str, typer.Option(help=GUIDE_HELP)]
-PromptOption = Annotated[str, typer.Option(help=PROMPT_HELP)]
-TemplateOption = Annotated[Path | None, typer.Option(help=TEMPLATE_HELP)]
 
 
 EDITS_HELP = "The old text of edits: exact, tolerant of slips, or auto: as the tool's document says."

@@ -3,68 +3,37 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from adapter.commands import serve_options as given
 from adapter.commands.allocator import share_one_arena
-from adapter.commands.options import ConstraintOption, GuideOption, ProfileOption, PromptOption, TemplateOption
 from adapter.values.errors import UsageError
 
 
 def serve(
-    upstream: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; with another than this machine's, clients need a key.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,
-    format: Annotated[
-        str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
-    ] = "auto",
-    style: Annotated[
-        str, typer.Option(help="How the prompt describes tools: trained, full, compact, small or bare; auto decides.")
-    ] = "auto",
-    prompts: Annotated[Path | None, typer.Option(help="A folder with prompt templates of your own.")] = None,
-    prompt: PromptOption = "auto",
-    template: TemplateOption = None,
-    policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
-    stream_arguments: Annotated[
-        bool, typer.Option("--stream-arguments", help="Send a call's arguments while they are written.")
-    ] = False,
-    constraint: ConstraintOption = "auto",
-    grounded: Annotated[
-        bool, typer.Option("--grounded", help="Enforced calls take paths, patterns and commands from the conversation.")
-    ] = False,
-    guide: GuideOption = "auto",
-    profile: ProfileOption = "auto",
-    keep_alive: Annotated[float, typer.Option(min=0.05, help="Seconds of silence before a sign of life.")] = 5.0,
-    patience: Annotated[float, typer.Option(min=0.05, help="Seconds that the model server may stay silent.")] = 600.0,
-    retry: Annotated[
-        float, typer.Option(min=0, help="Seconds in which a model server that loads or is busy is asked again.")
-    ] = 15.0,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="Add what the model is sent and writes to this .jsonl file, without credentials."),
-    ] = None,
-    max_streams: Annotated[
-        int, typer.Option(min=1, help="Requests that the model server answers at a time; more wait for their turn.")
-    ] = 256,
-    max_waiting: Annotated[int, typer.Option(min=0, help="Requests that may wait; one more is refused (503).")] = 1024,
-    stall: Annotated[float, typer.Option(min=0.05, help="Seconds in which a client may take nothing.")] = 60.0,
-    api_key: Annotated[
-        str | None,
-        typer.Option(
-            envvar="ADAPTER_API_KEY",
-            help="What clients must send; made up when left out and --host is not this machine.",
-        ),
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None, typer.Option(help="Pages that may ask, http://localhost:3000 say; can be given again.")
-    ] = None,
-    pass_admin: Annotated[
-        bool, typer.Option("--pass-admin", help="Pass on everything, also what manages the model server.")
-    ] = False,
+    upstream: given.Upstream = None,
+    patience: given.Patience = 600.0,
+    retry: given.Retry = 15.0,
+    max_streams: given.MaxStreams = 256,
+    max_waiting: given.MaxWaiting = 1024,
+    pass_admin: given.PassAdmin = False,
+    format: given.Format = "auto",
+    style: given.Style = "auto",
+    prompts: given.Prompts = None,
+    prompt: given.Prompt = "auto",
+    template: given.Template = None,
+    policy: given.Policy = "safe",
+    constraint: given.Constraint = "auto",
+    grounded: given.Grounded = False,
+    guide: given.Guide = "auto",
+    profile: given.Profile = "auto",
+    host: given.Host = "127.0.0.1",
+    port: given.Port = 8090,
+    api_key: given.ApiKey = None,
+    allow_origin: given.AllowOrigin = None,
+    stream_arguments: given.StreamArguments = False,
+    keep_alive: given.KeepAlive = 5.0,
+    stall: given.Stall = 60.0,
+    record: given.Record = None,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraints.modes import get_constraint
