@@ -120,6 +120,8 @@ class BackgroundCommands:
                 ]
             except TimeoutError:
                 raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
+        if status == "running":  # when its output was taken: it may have ended since
+            return NewOutput(operation.id, texts[0], texts[1], status)
         return NewOutput(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
 
     def kill(self, operation: KillCommand) -> CommandKilled:

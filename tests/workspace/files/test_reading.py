@@ -128,7 +128,7 @@ def test_pdfs_without_text_or_reader_say_what_to_do(desk, directory, monkeypatch
 
 
 def test_a_page_that_unpacks_to_millions_of_instructions_costs_what_was_granted(read, directory, monkeypatch):
-    """The pages before it are given, and why the rest is missing; the memory is that of a process of its own."""
+    """The pages before it are given, and why the rest is missing; memory and time are those of a process of its own."""
     bomb = zlib.compress(b"BT /F1 1 Tf (a) Tj ET\n" * 500_000, 9)
     stream = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(bomb), bomb)
     whole = make_pdf("hello from a page")
@@ -146,7 +146,10 @@ def test_a_page_that_unpacks_to_millions_of_instructions_costs_what_was_granted(
     monkeypatch.setattr(media, "PDF_MEMORY", 100 * 1024 * 1024)
     found = read("f.pdf")
     assert found.text == "--- page 1 of 2 ---\nhello from a page\n"
-    assert found.notes == ("only 1 of 2 pages were read: it takes too much memory",)
+    assert found.notes in [
+        ("only 1 of 2 pages were read: it takes too much memory",),
+        ("only 1 of 2 pages were read: it takes more than 20 s",),  # on a busy machine that comes first
+    ]
 
 
 # ------------------------------------------------------------------- large files
