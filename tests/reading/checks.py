@@ -44,7 +44,7 @@ MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 """Where a split may separate what belongs together."""
 
 MAX_SPLITS = 24
-"""Two-way splits tried on one text; `benchmarks/fuzz_parse.py` tries every place."""
+"""Two-way splits tried on one text, besides its characters; a text this short is split at every place."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
 """Fixes of JSON that reads as something else until the damage comes."""
