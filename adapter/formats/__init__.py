@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
 from pkgutil import iter_modules
@@ -74,6 +73,8 @@ def get_format(name: str) -> Format:
         return FORMATS[spelling]
     found = _by_alias().get(spelling) or _by_alias().get(name.strip().lower())
     if found is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(spelling, _by_alias(), n=NEAREST, cutoff=0)
         hint = f" (did you mean {near[0]!r}?)" if get_close_matches(spelling, near) else ""
         raise UsageError(

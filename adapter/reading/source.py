@@ -30,28 +30,45 @@ class Markers:
     """A set of literal markers to look for, in any letter case.
 
     Each marker has an *anchor*: a character at a fixed place in it that is rare in prose, where it has one.
-    One regular expression looks for anchors with a marker around them; another for the longest marker there.
+    One regular expression looks for anchors with what may be a marker around them; the longest marker there is
+    looked up by how it begins. All is made when first needed: of the sets that a parser has, an answer needs few.
     """
 
     def __init__(self, *literals: str) -> None:
         self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
+        self.longest = max(map(len, self.literals), default=0)
+
+    @cached_property
+    def _anchored(self) -> dict[str, dict[int, list[str]]]:
+        """The literals by their anchor and by its place in them."""
         anchored: dict[str, dict[int, list[str]]] = {}
         for literal in self.literals:
             offset = _anchor_of(literal)
             anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
-        self._offsets = {
+        return anchored
+
+    @cached_property
+    def _offsets(self) -> dict[str, list[int]]:
+        return {
             spelling: sorted(offsets, reverse=True)
-            for char, offsets in anchored.items()
+            for char, offsets in self._anchored.items()
             for spelling in (char, char.upper())
         }
-        self._anchored = anchored
-        self._prefixes = {literal[:end] for literal in self.literals for end in range(1, len(literal))}
-        self.starts = tuple(sorted({start for prefix in self._prefixes for start in (prefix[0], prefix[0].upper())}))
-        self.longest = max(map(len, self.literals), default=0)
-        self.overlap = any(literal in self._prefixes for literal in self.literals)
-        """Whether one may begin another; with this False `Source.may_go_on` need not look."""
 
-    # Compiled when first needed: of the sets that a parser has ready, an answer mostly needs one.
+    @cached_property
+    def _prefixes(self) -> set[str]:
+        return {literal[:end] for literal in self.literals for end in range(1, len(literal))}
+
+    @cached_property
+    def starts(self) -> tuple[str, ...]:
+        """What a marker of more than one character may begin with."""
+        firsts = {literal[0] for literal in self.literals if len(literal) > 1}
+        return tuple(sorted({spelling for first in firsts for spelling in (first, first.upper())}))
+
+    @cached_property
+    def overlap(self) -> bool:
+        """Whether one may begin another; with this False `Source.may_go_on` need not look."""
+        return any(literal in self._prefixes for literal in self.literals)
 
     @cached_property
     def matters(self) -> re.Pattern[str]:
@@ -64,13 +81,13 @@ class Markers:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(alternatives(self.literals) or _NEVER, re.ASCII)
-
-    @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
         branches = map(_at_anchor, self._anchored, self._anchored.values())
         return re.compile("|".join(branches) or _NEVER, re.ASCII)
+
+    @cached_property
+    def _patterns(self) -> _Patterns:
+        return _Patterns(self.literals)
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -83,12 +100,13 @@ class Markers:
         while (anchor := self._at_anchor.search(text, at, end)) is not None:
             at = anchor.start() + 1
             for offset in self._offsets[text[at - 1]]:
-                if at - 1 - offset >= start and (found := self._pattern.match(text, at - 1 - offset, end)):
+                if at - 1 - offset >= start and (found := self.match(text, at - 1 - offset, end)):
                     return found
         return None
 
-    def match(self, text: str, start: int) -> re.Match[str] | None:
-        return self._pattern.match(text, start)
+    def match(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+        """The longest marker that begins at ``start`` and ends by ``end``."""
+        return self._patterns[text[start : start + _BEGINNING].lower()].match(text, start, end)
 
     def may_begin(self, text: str) -> bool:
         """Whether more text could turn ``text`` into a marker."""
@@ -177,6 +195,11 @@ class Either:
 
 
 _NEVER = "(?!)"
+_BEGINNING = 4
+"""Characters by which a marker is looked up."""
+_AFTER_ANCHOR = 6
+"""Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
+markers of every family takes longer to compile than most answers to read."""
 _FIRST_WINDOW = 512
 """Characters that the first step of a search in two sets looks at."""
 
@@ -187,12 +210,12 @@ def _anchor_of(literal: str) -> int:
 
 
 def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """A pattern for ``char`` where it is the anchor of a marker; what precedes it is looked back at."""
+    """A pattern for ``char`` where it may be the anchor of a marker; what precedes it is looked back at."""
     branches = []
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
         branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
-    branches += [_rest([literal[1:] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
+    branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
@@ -203,7 +226,7 @@ def alternatives(literals: Iterable[str]) -> str:
     between such branches by their first character alone.
     """
     branches: dict[str, list[str]] = {}
-    for literal in literals:
+    for literal in dict.fromkeys(literals):
         branches.setdefault(literal[:1], []).append(literal[1:])
     is_optional = branches.pop("", None) is not None
     pattern = "|".join(_any_case(first) + _rest(rests) for first, rests in branches.items())
@@ -216,6 +239,23 @@ def _rest(rests: list[str]) -> str:
 
 def _any_case(text: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if "a" <= char <= "z" else re.escape(char) for char in text)
+
+
+class _Patterns(dict[str, re.Pattern[str]]):
+    """A pattern for the longest literal, by how the text begins there, each compiled when first needed."""
+
+    def __init__(self, literals: Iterable[str]) -> None:
+        self._literals: dict[str, list[str]] = {}
+        for literal in literals:
+            self._literals.setdefault(literal[:_BEGINNING], []).append(literal)
+
+    def __missing__(self, beginning: str) -> re.Pattern[str]:
+        if beginning and beginning not in self._literals:
+            return self[beginning[:-1]]
+        begun = [beginning[:end] for end in range(len(beginning), 0, -1)]
+        fitting = [literal for some in begun for literal in self._literals.get(some, ())]
+        self[beginning] = re.compile(alternatives(fitting) or _NEVER, re.ASCII)
+        return self[beginning]
 
 
 @lru_cache(maxsize=512)

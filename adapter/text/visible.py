@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 MAX_BLANKS = 60
 """Blanks in a row that a question shows as they are: more move what comes after them out of sight."""
@@ -69,6 +71,8 @@ def encodable_json(text: str) -> str:
 @cache
 def _shown() -> regex.Pattern[str]:
     """An emoji, or in group 1 a character that hides."""
+    import regex
+
     return regex.compile(f"{_EMOJI}|({_HIDDEN})")
 
 
