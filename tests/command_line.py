@@ -23,11 +23,12 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from adapter.commands.cli import COMMANDS
+
 _PRELOADED = [
     "__main__",
     "adapter.agent",
-    "adapter.commands.cli",
-    "adapter.commands.runner",
+    *sorted(f"adapter.commands.{module}" for module in {"cli", "runner", *COMMANDS.values()}),
     "adapter.dialects",
     "adapter.mcp.server",
     "adapter.server.app",

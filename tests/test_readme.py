@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import adapter
-from adapter.commands.cli import app
+from adapter.commands.cli import make_app
 from adapter.commands.config import Config, read_toml
 from adapter.formats import FORMATS
 from adapter.values.events import ToolCall
@@ -181,7 +181,7 @@ def test_the_configuration_is_one(tmp_path):
 def test_commands_and_options_named_in_the_text_exist(page):
     """Every `adapter COMMAND --option` in code that a page shows is one."""
     shown = re.findall(r"```(?:sh|console)\n.*?```|`adapter [^`]*`", page.read_text(encoding="utf-8"), re.DOTALL)
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group, of the click inside typer
+    commands = typer.main.get_command(make_app()).commands  # type: ignore[attr-defined]  # a group, of the click inside typer
     for name, rest in re.findall(r"\badapter ([a-z]+)(.*)", "\n".join(shown).replace("\\\n", " ")):
         assert name in commands, name
         inner = [commands[name], *getattr(commands[name], "commands", {}).values()]

@@ -2,50 +2,67 @@
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
-model server, 130 stopped with Ctrl-C. Each command imports what it needs when
-it runs, so that ``--help`` and ``parse`` start quickly. What models and files say is printed
-with its control characters spelled out; ``--json`` has every character, escaped.
+model server, 130 stopped with Ctrl-C. The command that is asked for is loaded alone, and imports
+what it needs when it runs. What models and files say is printed with its control characters
+spelled out; ``--json`` has every character, escaped.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 
-from adapter.commands import tool
-from adapter.commands.doctor import doctor
-from adapter.commands.edit import edit, undo
-from adapter.commands.mcp import mcp
 from adapter.commands.output import print_visible
-from adapter.commands.parse import parse
-from adapter.commands.probe import probe
-from adapter.commands.prompt import prompt
-from adapter.commands.replay import replay
-from adapter.commands.run import demo, run, setup
-from adapter.commands.serve import serve
 from adapter.values.errors import AdapterError, TransportError, UsageError
 from adapter.values.version import __version__
 
-app = typer.Typer(
-    name="adapter",
-    help="Turn a language model that speaks plain text into a tool-calling agent.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=True,
-)
-app.add_typer(tool.app)
-for command in (parse, prompt, edit, undo, run, mcp, serve, probe, demo, setup, doctor, replay):
-    app.command()(command)
+COMMANDS = {
+    "parse": "parse",
+    "prompt": "prompt",
+    "edit": "edit",
+    "undo": "edit",
+    "run": "run",
+    "mcp": "mcp",
+    "serve": "serve",
+    "probe": "probe",
+    "demo": "run",
+    "setup": "run",
+    "doctor": "doctor",
+    "replay": "replay",
+    "tool": "tool",
+}
+"""Each command's module in this folder, which has a function of its name, or ``app`` where it is several."""
+
+
+def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        name="adapter",
+        help="Turn a language model that speaks plain text into a tool-calling agent.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=True,
+    )
+    app.callback()(_options)
+    for name in commands:
+        module = import_module(f"adapter.commands.{COMMANDS[name]}")
+        if hasattr(module, name):
+            app.command()(getattr(module, name))
+        else:
+            app.add_typer(module.app)
+    return app
 
 
 def main() -> None:
     """Run the command line; errors of ours become one message and an exit code."""
     _open_what_is_closed()
     try:
-        app()
+        make_app(_wanted(sys.argv))()
     except TransportError as error:
         _fail(error, 3)
     except UsageError as error:
@@ -55,6 +72,11 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; that is no error of ours
         raise SystemExit(0) from None
+
+
+def _wanted(arguments: list[str]) -> Iterable[str]:
+    """The command that stands first; all where none does, for help, and for one that does not exist."""
+    return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
 
 
 def _open_what_is_closed() -> None:
@@ -77,7 +99,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")

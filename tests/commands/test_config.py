@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from adapter.commands.cli import app
+from adapter.commands.cli import make_app
 from adapter.commands.config import Config, ModelTable, read_config, read_toml
 from adapter.values.errors import UsageError
 from tests.agent.test_subagents import call
@@ -150,7 +150,7 @@ def answers(*texts: str):
 def run(workspace: Path, server: ScriptedServer, *options: str):
     server.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     command = ["run", "Do it.", "-w", str(workspace), "--base-url", server.url, "--dialect", "maki", *options]
-    done = CliRunner().invoke(app, [*command, "--approve", "yolo"])
+    done = CliRunner().invoke(make_app(), [*command, "--approve", "yolo"])
     assert done.exit_code == 0, done.output
     return server.bodies()
 
@@ -179,7 +179,7 @@ def test_a_model_can_be_named_for_a_tier(home, workspace, scripted):
     scripted.on(CHAT, *answers(task, "I looked.", "Done."))
     said = run(workspace, scripted, "--agent-model", "weak=tiny")
     assert [body["model"] for body in said] == ["m", "tiny", "m"]
-    wrong = CliRunner().invoke(app, ["run", "x", "-w", str(workspace), "--agent-model", "tiny"])
+    wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--agent-model", "tiny"])
     assert isinstance(wrong.exception, UsageError)
     assert "strong=qwen3:32b" in str(wrong.exception)
 
@@ -223,11 +223,11 @@ def test_searxng_is_named_on_the_command_line(home, workspace, scripted):
     scripted.on(CHAT, *answers(call("websearch", query="tin"), "Done."))
     said = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
     assert "http://t" in said[1]["messages"][-1]["content"]
-    wrong = CliRunner().invoke(app, ["run", "x", "-w", str(workspace), "--search", "searxng"])
+    wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search", "searxng"])
     assert "http://localhost:8888" in str(wrong.exception)
 
 
 def test_an_address_that_is_none_is_told_before_anything_starts(workspace):
-    wrong = CliRunner().invoke(app, ["run", "x", "-w", str(workspace), "--search-url", "http://s/?q=query"])
+    wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search-url", "http://s/?q=query"])
     assert isinstance(wrong.exception, UsageError)
     assert "{query}" in str(wrong.exception)

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.cli import app
+from adapter.commands.cli import make_app
 from adapter.values.errors import EditError, ToolError, UsageError
 from adapter.workspace import Workspace
 
@@ -21,7 +21,7 @@ def file(tmp_path):
 
 def edit(file, patches, *options):
     (file.parent / "p.json").write_text(patches)
-    result = CliRunner().invoke(app, ["edit", str(file), "--patches", str(file.parent / "p.json"), *options])
+    result = CliRunner().invoke(make_app(), ["edit", str(file), "--patches", str(file.parent / "p.json"), *options])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.stdout
@@ -99,21 +99,21 @@ def test_a_notation_of_several_files_is_applied_in_a_directory(file):
     (file.parent / "z.txt").write_text("z\n")
     (file.parent / "p.txt").write_text(ENVELOPE)
     command = ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")]
-    dry = CliRunner().invoke(app, [*command, "--dry-run"])
+    dry = CliRunner().invoke(make_app(), [*command, "--dry-run"])
     assert file.read_bytes() == b"one\r\ntwo\r\n"
-    done = CliRunner().invoke(app, command)
+    done = CliRunner().invoke(make_app(), command)
     assert done.exit_code == dry.exit_code == 0
     assert done.stdout == dry.stdout != ""
     assert file.read_bytes() == b"one\r\n2\r\n"
     assert (file.parent / "sub" / "y.txt").read_text() == "new\n"
     assert not (file.parent / "z.txt").exists()
-    listed = CliRunner().invoke(app, ["undo", str(file.parent), "--list"])
+    listed = CliRunner().invoke(make_app(), ["undo", str(file.parent), "--list"])
     assert "updated x.txt, added sub/y.txt, deleted z.txt" in listed.stdout
-    undone = CliRunner().invoke(app, ["undo", str(file.parent)])
+    undone = CliRunner().invoke(make_app(), ["undo", str(file.parent)])
     assert "+two" in undone.stdout
     assert file.read_bytes() == b"one\r\ntwo\r\n"
     assert sorted(path.name for path in file.parent.iterdir()) == ["p.txt", "x.txt", "z.txt"]
-    assert isinstance(CliRunner().invoke(app, ["undo", str(file.parent)]).exception, ToolError)
+    assert isinstance(CliRunner().invoke(make_app(), ["undo", str(file.parent)]).exception, ToolError)
 
 
 def test_undo_all_takes_back_one_run(file):
@@ -122,7 +122,7 @@ def test_undo_all_takes_back_one_run(file):
     with Workspace(file.parent, approve="yolo") as workspace:
         workspace.run("write_file", {"path": "y", "content": "y"})
         workspace.run("write_file", {"path": "z", "content": "z"})
-    assert CliRunner().invoke(app, ["undo", str(file.parent), "--all"]).exit_code == 0
+    assert CliRunner().invoke(make_app(), ["undo", str(file.parent), "--all"]).exit_code == 0
     assert sorted(path.name for path in file.parent.iterdir()) == ["p.json", "x.txt"]
     assert file.read_bytes() == b"one\r\n2\r\n"
 
@@ -130,6 +130,6 @@ def test_undo_all_takes_back_one_run(file):
 def test_edits_in_a_directory_name_their_files(file):
     """Wrong use otherwise."""
     (file.parent / "p.txt").write_text("@@\n one\n-two\n+2\n")
-    result = CliRunner().invoke(app, ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")])
+    result = CliRunner().invoke(make_app(), ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")])
     assert isinstance(result.exception, UsageError)
     assert "names no file" in str(result.exception)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.cli import app
+from adapter.commands.cli import make_app
 from adapter.dialects.promptly.toolfiles import (
     Choice,
     add_tool,
@@ -35,7 +35,7 @@ def test_what_is_not_installed_is_offered_nowhere(tmp_path, monkeypatch, is_inst
     monkeypatch.chdir(tmp_path / "w")
     prompt = system_prompt("promptly")
     assert ("ShowFileTree" in prompt) is is_installed
-    assert CliRunner().invoke(app, ["prompt", "--dialect", "promptly"]).stdout == prompt
+    assert CliRunner().invoke(make_app(), ["prompt", "--dialect", "promptly"]).stdout == prompt
     with Workspace(tmp_path / "w", "promptly", "yolo", sandbox="none") as workspace:
         assert ("ShowFileTree" in workspace.tools) is is_installed
         result = workspace.run("ShowFileTree", {"path": "."})

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adapter import wrap
-from adapter.commands.cli import app
+from adapter.commands.cli import make_app
 from adapter.transcripts.exchanges import calls_today, difference
 from adapter.values.errors import UsageError
 from adapter.wire.answer import Answer, Whole
@@ -43,7 +43,7 @@ def written(file: Path) -> list[Exchange]:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(make_app(), arguments)
     return result.exit_code, result.output
 
 
@@ -214,8 +214,8 @@ def test_one_exchange_is_explained(tmp_path):
 def test_an_exchange_that_is_not_there_is_named(tmp_path):
     file = tmp_path / "said.jsonl"
     file.write_text("")
-    result = CliRunner().invoke(app, ["parse", str(file), "--exchange", "1"])
+    result = CliRunner().invoke(make_app(), ["parse", str(file), "--exchange", "1"])
     assert "has 0 exchanges; --exchange is 1" in str(result.exception)
     file.write_text('{"kind": "exchange"}\n')
-    result = CliRunner().invoke(app, ["parse", str(file), "--exchange", "1"])
+    result = CliRunner().invoke(make_app(), ["parse", str(file), "--exchange", "1"])
     assert "line 1: not an exchange (format: Field required)" in str(result.exception)
