@@ -214,7 +214,7 @@ def run(
         tally.done += 1
         if found:
             tally.wrong.append(f"{index}: {found}")
-        if tally.done % 2_000 == 0:
+        if tally.done % 200 == 0:
             taken = time.monotonic() - began
             if shown:
                 line = f"\r{tally.done:,} of {count:,}, {tally.done / taken:,.0f} a second, {len(tally.wrong)} wrong   "

@@ -49,9 +49,9 @@ def test_no_operation_can_be_swapped_out_of_the_workspace(name, ground):
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="what loses the race runs in a bubblewrap sandbox alone")
 def test_the_race_can_be_lost():
     """An implementation that checks by realpath and opens by name is caught in the same race."""
-    command = [sys.executable, "-m", "benchmarks.swap_race", "--only", "naive read", "--seconds", "5"]
+    command = [sys.executable, "-m", "benchmarks.swap_race", "--only", "naive read", "--seconds", "1"]
     root = Path(__file__).parent.parent
-    for _ in range(6):
+    for _ in range(20):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=root)
         if "bwrap:" in done.stderr:
             pytest.skip(f"bubblewrap does not work here: {done.stderr.strip()}")
@@ -89,14 +89,13 @@ def test_every_peer_that_does_harm_is_confined():
 
 
 FLOODS = [
-    *("sparse: copy_file", "text: read_file_range", "one line: read"),
-    *("entries: glob", "stream: gzip, one member", "server: 200 MB in chunks"),
+    *("sparse: copy_file", "one line: read", "entries: glob", "server: 200 MB in chunks"),
 ]
 
 
 def test_floods_stay_within_their_bounds(tmp_path):
     """Each in a process of its own: memory, time, and a sentence that says what became of it."""
-    for name, cost in floods.sweep(FLOODS, tmp_path, scale=0.02):
+    for name, cost in floods.sweep(FLOODS, tmp_path, scale=0.01):
         assert not floods.misses(floods.CASES[name], cost), (name, cost)
 
 
@@ -158,9 +157,9 @@ def test_a_model_without_any_sense_makes_valid_calls(mode, tmp_path):
     """Random weights behind `adapter serve`: every call fits its schema, and with "required" each answer is one."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     with valid_calls.random_model(tmp_path) as upstream:
-        row = valid_calls.measure(upstream, "llama3_json", mode, seed=3, count=12)
+        row = valid_calls.measure(upstream, "llama3_json", mode, seed=3, count=6)
     assert row.wrong == []
-    assert row.outcomes["valid"] == 12 or mode == "prefer"
+    assert row.outcomes["valid"] == 6 or mode == "prefer"
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds what is left in /proc")
@@ -189,14 +188,13 @@ def test_a_soak_that_is_interrupted_shows_its_table_and_leaves_nothing():
     assert wait_for(lambda: not bearing(mark))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_campaign_that_is_interrupted_shows_its_table(number):
+def test_a_campaign_that_is_ended_shows_its_table():
     """What was measured until then, in the place where the whole would stand."""
     words = [sys.executable, "-m", "benchmarks.edit_integrity"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert process.stderr.read(4) == "\n2,0"  # as text, the carriage return
-        process.send_signal(number)
+        assert process.stderr.read(4) == "\n200"  # as text, the carriage return
+        process.terminate()
         table, rest = process.communicate()
     assert "| files | patches verified | refused | wrong |" in table, rest
     assert process.returncode == 0

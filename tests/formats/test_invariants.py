@@ -115,14 +115,14 @@ SECTIONED = {
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
 def test_a_cut_call_is_never_run(name, told, given_arguments):
     """No beginning of a call is a call when the server says length, and never one with other arguments."""
     text = single_call(name, given_arguments)
     format = name if told else None
-    for end in range(len(text) % 3, len(text), 3):
+    for end in range(len(text) % 4, len(text), 4):
         cut = parse(text[:end], [EVERYTHING], format, "length", generation_prompt="")
         is_closed = SECTIONED.get(name, text) in text[:end]
         assert is_closed or cut.calls == ()
@@ -189,25 +189,25 @@ HOSTILE = {
     "nothing": "",
     "lone-surrogates": "\ud800<tool_call>\udfff{\ud83d}</tool_call>\ud800",
     "nul": "\x00" * 1000,
-    "nested-arrays": "[" * 20_000,
-    "nested-arrays-in-a-call": "<tool_call>" + "[" * 20_000 + "]" * 20_000 + "</tool_call>",
-    "nested-objects-in-a-call": CALL + '{"a":' * 5_000 + "1" + "}" * 5_001 + CLOSE,
+    "nested-arrays": "[" * 4_000,
+    "nested-arrays-in-a-call": "<tool_call>" + "[" * 4_000 + "]" * 4_000 + "</tool_call>",
+    "nested-objects-in-a-call": CALL + '{"a":' * 2_000 + "1" + "}" * 2_001 + CLOSE,
     "nested-within-recursion": CALL + '{"a": "\\ud83d", "b":' + "[" * 400 + "]" * 400 + "}}" + CLOSE,
-    "nested-in-a-value": FILTERS + '{"a":' * 5_000 + "1" + "}" * 5_000 + "\n</parameter>\n</function>",
-    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * 50_000 + '"}',
-    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * 50_000 + "}}</tool_call>",
-    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * 50_000 + '"}}</tool_call>',
-    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * 50_000 + "\n</parameter>\n</function>",
+    "nested-in-a-value": FILTERS + '{"a":' * 2_000 + "1" + "}" * 2_000 + "\n</parameter>\n</function>",
+    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * 8_000 + '"}',
+    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * 8_000 + "}}</tool_call>",
+    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * 8_000 + '"}}</tool_call>',
+    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * 8_000 + "\n</parameter>\n</function>",
     "exponent": '<tool_call>{"name": "bash", "arguments": {"timeout": 1e999}}</tool_call>',
     "exponent-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "1e999"}}</tool_call>',
-    "open-tags": "<tool_call>" * 2_000,
-    "close-tags": "</tool_call>" * 2_000,
-    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * 1_000,
-    "headers": "<|channel|>" * 2_000,
-    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * 2_000 + "x",
-    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * 1_000,
-    "fences": "```\n" * 2_000,
-    "backslashes": '<tool_call>{"name": "' + "\\" * 50_000,
+    "open-tags": "<tool_call>" * 500,
+    "close-tags": "</tool_call>" * 500,
+    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * 300,
+    "headers": "<|channel|>" * 500,
+    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * 500 + "x",
+    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * 300,
+    "fences": "```\n" * 500,
+    "backslashes": '<tool_call>{"name": "' + "\\" * 8_000,
     "not-a-name": '<tool_call>{"name": 5, "arguments": {}}</tool_call>',
     "empty-name": '<tool_call>{"name": "", "arguments": {}}</tool_call>',
     "infinity": '<tool_call>{"name": "bash", "arguments": {"timeout": Infinity}}</tool_call>',

@@ -133,20 +133,9 @@ def test_a_server_is_not_believed_that_its_tools_only_read(tmp_path):
 
 CHANGING = """
 import sys
-from mcp.server import MCPServer
-from mcp_types import ToolAnnotations
-server = MCPServer("changing")
-READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-@server.tool(annotations=READS, description=open(sys.argv[1]).read())
-def look() -> str:
-    return "looked"
-
-@server.tool(annotations=READS)
-def other() -> str:
-    return "other"
-
-server.run()
+from tests.mcp_plain import READS, serve, tool
+look = tool("look", annotations=READS, description=open(sys.argv[1]).read())
+serve(lambda cursor: {"tools": [look, tool("other", annotations=READS)]}, lambda: "looked")
 """
 
 
@@ -154,7 +143,7 @@ server.run()
 def test_a_definition_that_changes_is_shown_and_asked_for_again(tmp_path, trusted):
     """Also of a trusted server: what differs stands in the notes and in the question, until a call was allowed."""
     told = tmp_path / "description"
-    server = McpServer("changing", (sys.executable, "-c", CHANGING, str(told)), trusted=trusted)
+    server = McpServer("changing", (sys.executable, "-c", CHANGING, str(told)), cwd=str(ROOT), trusted=trusted)
     (tmp_path / "w").mkdir()
 
     def asked_by(description: str, allow: bool = True) -> tuple[list[str], tuple[str, ...]]:
@@ -185,43 +174,29 @@ def test_a_definition_that_changes_is_shown_and_asked_for_again(tmp_path, truste
 
 
 LISTING = """
-import asyncio, sys
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
+import sys
+from tests.mcp_plain import serve, tool
 kind, number = sys.argv[1], int(sys.argv[2])
 
-def tool(name, **more):
-    return Tool(name=name, input_schema={"type": "object"}, **more)
-
-async def list_tools(context, page):
-    cursor = getattr(page, "cursor", None) or "0"
+def listed(cursor):
     match kind:
         case "pages":
-            return ListToolsResult(tools=[tool(f"t{cursor}")], next_cursor=str(int(cursor) + 1))
+            return {"tools": [tool(f"t{cursor}")], "nextCursor": str(int(cursor or 0) + 1)}
         case "circle":
-            return ListToolsResult(tools=[tool("t")], next_cursor="again")
+            return {"tools": [tool("t")], "nextCursor": "again"}
         case "large":
-            return ListToolsResult(tools=[tool("t" * 90, description="x" * number), tool("small")])
+            return {"tools": [tool("t" * 90, description="x" * number), tool("small")]}
         case "many":
-            return ListToolsResult(tools=[tool(f"tool {n % 7}") for n in range(number)])
+            return {"tools": [tool(f"tool {n % 7}") for n in range(number)]}
         case _:
-            return ListToolsResult(tools=[tool("answer")])
+            return {"tools": [tool("answer")]}
 
-async def call_tool(context, called):
-    return CallToolResult(content=[TextContent(text="y" * number)])
-
-async def main():
-    server = Server("listing", on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-asyncio.run(main())
+serve(listed, lambda: "y" * number)
 """
 
 
 def listing(kind: str, number: int = 1) -> McpServer:
-    return McpServer("listing", (sys.executable, "-c", LISTING, kind, str(number)), trusted=True)
+    return McpServer("listing", (sys.executable, "-c", LISTING, kind, str(number)), cwd=str(ROOT), trusted=True)
 
 
 @pytest.mark.parametrize(
@@ -269,14 +244,14 @@ def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
 )
 def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, tmp_path, program):
     """The tools of the others are there, and a note says which is not."""
-    monkeypatch.setattr(tools, "START_S", 12.0)
+    monkeypatch.setattr(tools, "START_S", 6.0)
     broken = McpServer("broken", (sys.executable, "-c", program))
     (tmp_path / "w").mkdir()
     with (
-        McpTools([broken, example()], BLADE, state=str(tmp_path / "state")) as connected,
-        Workspace(tmp_path / "w", tools=connected.tools) as workspace,
+        McpTools([broken, listing("one")], BLADE, state=str(tmp_path / "state")) as connected,
+        Workspace(tmp_path / "w", approve="yolo", tools=connected.tools) as workspace,
     ):
-        assert workspace.run("add", {"first": 1}).content == "2"
+        assert workspace.run("answer", {}).content == "y"
         assert "'broken'" in connected.notes[0]
         assert "does not begin" in connected.notes[0]
 
@@ -359,8 +334,8 @@ if not os.fork():
 os.wait()
 while len(open(told).read().split()) < 3:
     time.sleep(0.01)
-import tests.mcp_example as example
-example.server.run()
+from tests.mcp_plain import READS, serve, tool
+serve(lambda cursor: {"tools": [tool("sleep", annotations=READS)]}, lambda: time.sleep(60))
 time.sleep(600 if stubborn else 0)
 """
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon cannot be found")
@@ -390,11 +365,11 @@ def test_nothing_of_a_server_is_left(tmp_path, arguments):
 @on_linux
 def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
     """It had its time."""
-    monkeypatch.setattr("adapter.mcp.tools.START_S", 5.0)
+    monkeypatch.setattr("adapter.mcp.tools.START_S", 3.0)
     told = tmp_path / "pids"
-    silent = FORKING[: FORKING.index("import tests")] + "time.sleep(600)"
+    silent = FORKING[: FORKING.index("from tests")] + "time.sleep(600)"
     server = McpServer("silent", (sys.executable, "-c", silent, str(told), "stubborn"))
-    with pytest.raises(UsageError, match="did not answer within 5 s"), McpTools([server]):
+    with pytest.raises(UsageError, match="did not answer within 3 s"), McpTools([server]):
         pass
     assert len(pids(told)) == 3
     assert not any(map(is_running, pids(told)))

@@ -139,7 +139,7 @@ def kill_before_calls(folder, scenario, step=1):
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_kill_before_a_system_call(quick, scenario):
     """After the next start: one version, and nothing else in the tree."""
-    versions = kill_before_calls(quick, scenario, step=3 if scenario == "files" else 6)
+    versions = kill_before_calls(quick, scenario, step=7 if scenario == "files" else 11)
     assert versions["old"] > 0
     assert versions["new"] > 0
 
@@ -148,7 +148,7 @@ def test_the_records_may_be_on_another_file_system(quick, tmp_path, monkeypatch)
     """Renames do not reach it: what was there before is copied."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for scenario in ("files", "delete"):
-        kill_before_calls(quick, scenario, step=13)
+        kill_before_calls(quick, scenario, step=31)
         directory = fresh(quick, scenario)
         old = content_of(directory)
         perform(directory, scenario, lambda _: None)
@@ -166,8 +166,8 @@ def test_a_kill_during_the_repair_is_repaired(quick):
             pass
 
     cut_off = 0
-    for first in range(60, 400, 41):
-        for second in range(3, 150, 29):
+    for first in range(60, 400, 67):
+        for second in range(3, 150, 37):
             directory = fresh(quick, f"{first}-{second}")
             killed(partial(perform, directory, "files", Killing({first}, 5)))
             cut_off += killed(partial(repair, directory, second))
@@ -205,7 +205,7 @@ def test_programs_that_start_at_once_repair_once(quick):
 
 def test_kills_at_random_moments_with_the_rename_window_widened(quick):
     """A real process, a real SIGKILL: five files are of one version each time, and nothing is left behind."""
-    results = kill_at_random_moments(quick, kills=40, seed=1)
+    results = kill_at_random_moments(quick, kills=15, seed=1)
     assert results["torn"] == results["left behind"] == 0
     assert results["repaired"] > 0
 
@@ -243,7 +243,7 @@ def kill_at_random_moments(folder, kills, seed):
 @pytest.mark.parametrize("change", SINGLE)
 def test_a_kill_tears_no_single_file(quick, change):
     """At any moment the file is the old or the new one; what is left beside it goes with the next change."""
-    results = kill_one_file(quick / "one", change, kills=12)
+    results = kill_one_file(quick / "one", change, kills=6)
     assert results.changes > 0
     assert (results.torn, results.stay) == (0, 0)
     assert results.strays <= 2
@@ -251,4 +251,4 @@ def test_a_kill_tears_no_single_file(quick, change):
 
 def test_a_write_in_place_is_torn(quick):
     """The same kills find that a file which is written in place is half there."""
-    assert kill_one_file(quick / "one", "naive", kills=200).torn
+    assert any(kill_one_file(quick / f"{number}", "naive", kills=10).torn for number in range(20))
