@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -103,3 +104,8 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     own = tmp_path_factory.getbasetemp() / f"own-{next(_numbers)}"  # made by who writes there: few tests do
     monkeypatch.setenv("XDG_STATE_HOME", str(own / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "config"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: looking through it with each collection of garbage takes a tenth of the time."""
+    gc.freeze()

@@ -27,7 +27,7 @@ def serve(listed: Listed, answer: Callable[[], str]) -> None:
             continue
         parameters = request.get("params") or {}
         results: dict[str, Callable[[], dict[str, Any]]] = {
-            "initialize": lambda: {  # noqa: B023  # called before the next line
+            "initialize": lambda: {  # called before the next line
                 "protocolVersion": "2025-06-18",
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "plain", "version": "1"},

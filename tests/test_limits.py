@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "limits.md"
 NAME = re.compile(
@@ -119,10 +117,9 @@ def test_the_page_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.test_limits"
 
 
-@pytest.mark.parametrize("limit", limits(), ids=lambda limit: f"{limit.module}-{limit.name}")
-def test_every_limit_says_what_it_bounds(limit):
+def test_every_limit_says_what_it_bounds():
     """In a docstring below it, or in that of the class that it is a field of."""
-    assert limit.text, f"{limit.name} in {limit.module} has no docstring"
+    assert [f"{limit.name} in {limit.module}" for limit in limits() if not limit.text] == []
 
 
 def test_a_limit_is_found_wherever_it_stands(tmp_path, monkeypatch):

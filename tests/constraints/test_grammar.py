@@ -177,7 +177,7 @@ def without_widened(schema):
     return [without_widened(each) for each in schema] if isinstance(schema, list) else schema
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(schema=SCHEMAS, seed=st.integers(0, 1000))
 def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
