@@ -11,6 +11,7 @@ import pytest
 
 import adapter
 from adapter.agent.agent import Agent
+from adapter.agent.async_agent import AsyncAgent
 from adapter.prompting.rendering import Template, render
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.own_prompts import OwnPrompts
@@ -146,8 +147,9 @@ def test_a_wrapped_client_does_the_same(kind, is_async, template):
         assert server.prompts[-1] == reference()
 
 
+@pytest.mark.parametrize("made", [Agent, AsyncAgent])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_agent_does_the_same(kind, tmp_path, template):
+def test_the_agent_does_the_same(kind, made, tmp_path, template):
     """Calls and results are the template's to write; a call that the model wrote in its own way stays as it was."""
     (tmp_path / "a.py").write_text("import os\n")
     dense = '<tool_call>{"name":"read_file","arguments":{"path":"a.py"}}</tool_call>'
@@ -156,7 +158,8 @@ def test_the_agent_does_the_same(kind, tmp_path, template):
     with TemplateServer(kind, CHATML, *says) as server, Workspace(tmp_path) as workspace:
         endpoint = Endpoint(f"{server.url}/v1", kind)
         with ChatClient(endpoint, "m", template=process) as chat:
-            done = Agent(workspace, chat, prompt="own").run("What does a.py import?")
+            done = made(workspace, chat, prompt="own").run("What does a.py import?")
+            done = asyncio.run(done) if made is AsyncAgent else done
         first, second = server.prompts[-2:]
     if process is not None:
         process.close()
