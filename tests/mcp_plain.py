@@ -1,6 +1,6 @@
 """An MCP server without the SDK, which begins in a tenth of the time, for tests of what a server may be like.
 
-Source: the specification of 2025-06-18, "Lifecycle" and "Tools", over standard input and output.
+Source: the specification of 2025-06-18, "Lifecycle" and "Tools", over standard input and output, or HTTP.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 Listed = Callable[[str | None], dict[str, Any]]
@@ -19,22 +21,54 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "inputSchema": {"type": "object"}, **more}
 
 
+def answered(request: dict[str, Any], listed: Listed, answer: Callable[[], str]) -> dict[str, Any] | None:
+    """The message that answers ``request``; None for a notification."""
+    if "id" not in request:
+        return None
+    results: dict[str, Callable[[], dict[str, Any]]] = {
+        "initialize": lambda: {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "plain", "version": "1"},
+        },
+        "tools/list": lambda: listed((request.get("params") or {}).get("cursor")),
+        "tools/call": lambda: {"content": [{"type": "text", "text": answer()}]},
+    }
+    made = results.get(request["method"])
+    outcome = {"result": made()} if made else {"error": {"code": -32601, "message": "Method not found"}}
+    return {"jsonrpc": "2.0", "id": request["id"], **outcome}
+
+
 def serve(listed: Listed, answer: Callable[[], str]) -> None:
     """Lists tools, and answers each call with a text, until its input ends."""
     for line in sys.stdin:
-        request = json.loads(line)
-        if "id" not in request:
-            continue
-        parameters = request.get("params") or {}
-        results: dict[str, Callable[[], dict[str, Any]]] = {
-            "initialize": lambda: {  # called before the next line
-                "protocolVersion": "2025-06-18",
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "plain", "version": "1"},
-            },
-            "tools/list": lambda: listed(parameters.get("cursor")),  # noqa: B023
-            "tools/call": lambda: {"content": [{"type": "text", "text": answer()}]},
-        }
-        made = results.get(request["method"])
-        outcome = {"result": made()} if made else {"error": {"code": -32601, "message": "Method not found"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **outcome}), flush=True)
+        message = answered(json.loads(line), listed, answer)
+        if message is not None:
+            print(json.dumps(message), flush=True)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The same over HTTP, with plain JSON answers; ``listed`` and ``answer`` stand in a class made of it."""
+
+    protocol_version = "HTTP/1.1"
+    listed: Listed
+    answer: Callable[[], str]
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message = answered(request, type(self).listed, type(self).answer)
+        body = b"" if message is None else json.dumps(message).encode()
+        self.send_response(202 if message is None else 200)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):  # who asked has gone
+            self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass

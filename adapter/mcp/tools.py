@@ -51,7 +51,7 @@ MAX_PAGES = 200
 MAX_DEFINITION = 100_000
 """Characters of a tool's description and parameters, as JSON."""
 MAX_MESSAGE = 16 << 20
-"""Bytes of one message of a server that is a command."""
+"""Bytes of one message of a server."""
 MAX_RESULT = 1 << 20
 """Characters of each text in a result; the model is shown less."""
 
@@ -348,7 +348,10 @@ class _Session:
         from mcp import Client, StdioServerParameters, stdio_client
 
         if self.server.url:
-            return Client(self.server.url, read_timeout_seconds=self._call_s)
+            from adapter.mcp.over_http import bounded_http
+
+            way = bounded_http(self.server.url, MAX_MESSAGE, self._call_s)
+            return Client(way, read_timeout_seconds=self._call_s)
         program, *arguments = _accompanied(_limited(self.server.command))
         environment = dict(self.server.environment) or None
         started = StdioServerParameters(command=program, args=arguments, env=environment, cwd=self.server.cwd)

@@ -10,9 +10,11 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from adapter.mcp.tools import McpServer, McpTools, servers_of
 from adapter.operations.approval import Approval
 from adapter.values.errors import UsageError
 from adapter.workspace import Workspace
+from tests import mcp_plain
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'toolcall-adapter[mcp]'")
@@ -426,6 +429,29 @@ def test_a_server_over_http(tmp_path):
                 assert workspace.run("add", {"first": 1}).content == "2"
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize("size", [50_000, 300_000])
+def test_what_a_server_answers_over_http_is_bounded(monkeypatch, tmp_path, size):
+    """A message that is too large fails its call, and the next one is answered."""
+    monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
+    texts = iter(["y" * size, "short"])
+
+    class Answering(mcp_plain.Handler):
+        listed = staticmethod(lambda _cursor: {"tools": [mcp_plain.tool("answer", annotations=mcp_plain.READS)]})
+        answer = staticmethod(lambda: next(texts))
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as http:
+        threading.Thread(target=http.serve_forever, args=(0.02,)).start()
+        server = McpServer("plain", url=f"http://127.0.0.1:{http.server_port}/mcp", trusted=True)
+        with McpTools([server], state=str(tmp_path / "state")) as connected:
+            (tmp_path / "w").mkdir()
+            with Workspace(tmp_path / "w", tools=connected.tools) as workspace:
+                first, second = (workspace.run("answer", {}) for _ in range(2))
+        http.shutdown()
+    assert first.ok is (size < 100_000)
+    assert first.ok or "more than 100,000 bytes" in (first.error or ""), first.error
+    assert second.content == "short"
 
 
 def test_servers_are_named_as_users_do(tmp_path):
