@@ -13,18 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
-from adapter.reading.source import (
-    Markers,
-    Reader,
-    Sink,
-    Source,
-    collect,
-    markers_for,
-    skip_space,
-    take_cut_marker,
-    take_marker,
-    take_until,
-)
+from adapter.reading.markers import Markers, markers_for
+from adapter.reading.source import Reader, Sink, Source, collect, skip_space, take_cut_marker, take_marker, take_until
 from adapter.tools.shapes import (
     ABOUT_KEYS,
     ARGUMENT_KEYS,

@@ -20,21 +20,12 @@ from typing import Literal
 from adapter.reading.argument_stream import ArgumentStream
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading, Section
 from adapter.reading.line import FENCE, FENCE_KIND, Line
+from adapter.reading.markers import Either, markers_for
 from adapter.reading.mention import is_mention
 from adapter.reading.own_header import read_own_header
 from adapter.reading.policy import Policy
 from adapter.reading.progress import Progress
-from adapter.reading.source import (
-    SPACE,
-    Either,
-    Reader,
-    Source,
-    collect,
-    markers_for,
-    skip_space,
-    take_marker,
-    take_until,
-)
+from adapter.reading.source import SPACE, Reader, Source, collect, skip_space, take_marker, take_until
 from adapter.reading.tables import BARE_STARTS, CALL_FENCES, INVENTED_RESULT, tables_for
 from adapter.reading.verdicts import Verdicts
 from adapter.tools.definition import ToolSet

@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
 from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_marker
 from adapter.values.events import JsonObject
 
 

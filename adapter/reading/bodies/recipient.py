@@ -10,7 +10,8 @@ import re
 
 from adapter.reading.format import CUT_OFF, Context, Reading
 from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, markers_for
+from adapter.reading.markers import Markers, markers_for
+from adapter.reading.source import Reader, Source, collect
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose."""
