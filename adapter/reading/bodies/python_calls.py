@@ -18,9 +18,11 @@ import re
 from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading, first_of
-from adapter.reading.json_body import TaggedJson, UntaggedJson, skip_string
+from adapter.reading.json_values import skip_string
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.reading.tagged_json import TaggedJson
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
