@@ -26,7 +26,7 @@ from random import Random
 from adapter.operations import Patch, PatchText
 from adapter.values.errors import EditError, ToolError
 from adapter.workspace.changes.documents import decode
-from adapter.workspace.files.files import patch_bytes
+from adapter.workspace.files.patched import patch_bytes
 from benchmarks import stopping
 
 ENDS = ("\n", "\r\n", "\r")

@@ -25,8 +25,9 @@ from adapter.constraints.modes import Constraint, get_constraint
 from adapter.conversation.session import Limits
 from adapter.dialects import Dialect, get_dialect
 from adapter.formats import get_format, guess
+from adapter.mcp.addresses import servers_of
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
-from adapter.mcp.tools import McpTools, servers_of
+from adapter.mcp.tools import McpTools
 from adapter.operations import Edits, FileText, Glob, Paths, ReadText
 from adapter.operations.approval import Approver, Rule
 from adapter.probing import profiles

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adapter.edits.alignment import REACH, Candidate, is_comment
+from adapter.edits.alignment import REACH, Candidate
 from adapter.edits.document import line_list, line_range
 from adapter.edits.folding import line_key, loose_key
 from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
+from adapter.edits.rows import is_comment
 from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY
 from adapter.text.diffs import Change, changes

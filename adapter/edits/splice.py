@@ -13,10 +13,10 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Opcode
 
-from adapter.edits.alignment import is_comment
 from adapter.edits.document import Document
 from adapter.edits.folding import line_key, pieces, plain_key
 from adapter.edits.indent import IndentMap, indent_of
+from adapter.edits.rows import is_comment
 from adapter.edits.steps import Step
 from adapter.text.diffs import Change, changes
 

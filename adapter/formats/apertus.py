@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 
 from adapter.reading.format import Format, Opener
-from adapter.reading.json_body import TaggedJson, only_json
+from adapter.reading.tagged_json import TaggedJson, only_json
 from adapter.values.events import Json, JsonObject
 
 OPEN, CLOSE = "<|tools_prefix|>", "<|tools_suffix|>"

@@ -11,8 +11,8 @@ import json
 from dataclasses import replace
 
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
-from adapter.reading.json_body import TaggedJson, only_json
 from adapter.reading.source import Reader, Source
+from adapter.reading.tagged_json import TaggedJson, only_json
 from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<|START_ACTION|>", "<|END_ACTION|>"

@@ -18,7 +18,8 @@ import json
 
 from adapter.reading.bodies.recipient import cut_name, read_arguments, take_name
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
-from adapter.reading.source import Reader, Source, markers_for, take_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, take_marker
 from adapter.values.events import JsonObject
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"

@@ -18,7 +18,8 @@ import json
 
 from adapter.reading.bodies.recipient import cut_name, read_arguments, take_name
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
-from adapter.reading.source import Reader, Source, markers_for
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source
 from adapter.values.events import JsonObject
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"

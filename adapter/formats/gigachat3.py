@@ -18,8 +18,9 @@ from __future__ import annotations
 import json
 
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
-from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import Reader, Source, markers_for, take_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, take_marker
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.events import JsonObject
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"

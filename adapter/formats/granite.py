@@ -11,7 +11,7 @@ import json
 
 from adapter.reading.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
 from adapter.reading.format import Format, Opener
-from adapter.reading.json_body import only_json
+from adapter.reading.tagged_json import only_json
 from adapter.values.events import JsonObject
 
 END = "<|end_of_text|>"

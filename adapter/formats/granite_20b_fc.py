@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 
 from adapter.reading.format import Format, Opener
-from adapter.reading.json_body import UntaggedJson, only_json
+from adapter.reading.tagged_json import only_json
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.events import JsonObject
 
 OPEN, CLOSE, RESULT, END = "<function_call>", "</function_call>", "<function_response>", "<|endoftext|>"

@@ -22,17 +22,9 @@ import re
 
 from adapter.reading.bodies import invoke_tags
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading, Section
-from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import (
-    Markers,
-    Reader,
-    Source,
-    collect,
-    find_ahead,
-    skip_space,
-    take_cut_marker,
-    take_marker,
-)
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_cut_marker, take_marker
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import Decoded
 from adapter.values.events import JsonObject
 

@@ -17,8 +17,9 @@ import json
 
 from adapter.reading.bodies.recipient import take_name
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading, Section
-from adapter.reading.json_body import TaggedJson, only_json
-from adapter.reading.source import Reader, Source, markers_for
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source
+from adapter.reading.tagged_json import TaggedJson, only_json
 from adapter.values.events import Json, JsonObject
 
 MODEL, TOOL = "<|message_model|>", "<|message_tool|>"

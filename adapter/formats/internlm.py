@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from adapter.reading.format import Format, Opener
-from adapter.reading.json_body import TaggedJson, only_json
+from adapter.reading.tagged_json import TaggedJson, only_json
 from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<|action_start|><|plugin|>", "<|action_end|>"

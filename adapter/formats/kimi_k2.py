@@ -21,8 +21,9 @@ from dataclasses import replace
 
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space
+from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import NAME_KEYS, Decoded
 from adapter.values.events import JsonObject

@@ -12,7 +12,7 @@ import json
 from adapter.reading.bodies.function_body import read_bare_function
 from adapter.reading.bodies.python_calls import read_after_python_tag
 from adapter.reading.format import Format, Opener
-from adapter.reading.json_body import UntaggedJson
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.events import JsonObject
 
 PYTHON_TAG = "<|python_tag|>"

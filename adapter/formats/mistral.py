@@ -16,8 +16,9 @@ import json
 import re
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
-from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.events import JsonObject
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"

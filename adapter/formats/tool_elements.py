@@ -22,8 +22,9 @@ from functools import lru_cache
 from adapter.reading.bodies.arguments import add_text
 from adapter.reading.bodies.bare_value import BareValue, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker, take_until
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
+from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.schema import types_of
 from adapter.tools.shapes import Decoded

@@ -16,7 +16,7 @@ import json
 from adapter.formats import mistral
 from adapter.reading.bodies.tool_call_tag import OPENERS, STRAYS
 from adapter.reading.format import Format
-from adapter.reading.json_body import UntaggedJson
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.events import JsonObject
 
 

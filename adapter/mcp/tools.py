@@ -8,24 +8,21 @@ are called like functions. Source: https://modelcontextprotocol.io/specification
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
-import shlex
 import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 from adapter.mcp import bounded
+from adapter.mcp.addresses import McpServer, plain_name
 from adapter.mcp.pins import Pins
 from adapter.operations import Effect
 from adapter.tools.definition import Tool, ToolSet
@@ -64,66 +61,6 @@ FOREIGN = (
 INSTALL = "pip install 'toolcall-adapter[mcp]'"
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class McpServer:
-    """Where a server is: a ``command`` with its arguments, or a ``url``. ``environment`` is added to the few
-    variables that a server is given; none of the user's keys is among these. ``trusted``: its word counts that a tool
-    only reads; of other servers the first call of each tool is asked for."""
-
-    name: str
-    command: tuple[str, ...] = ()
-    url: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    cwd: str | None = None
-    trusted: bool = False
-
-    def __str__(self) -> str:
-        return f"the MCP server {self.name!r} ({self.url or shlex.join(self.command)})"
-
-
-def servers_of(text: str) -> list[McpServer]:
-    """The servers that a user names: a URL, a command line, or a JSON file as Claude Desktop and Cursor have it.
-
-    Raises UsageError for what is none of these.
-    """
-    if urlsplit(text).scheme in ("http", "https"):
-        return [McpServer(_plain(urlsplit(text).hostname or "http"), url=text)]
-    if text.endswith(".json"):
-        return _servers_in(text)
-    try:
-        command = tuple(shlex.split(text))
-    except ValueError as error:
-        raise UsageError(f"cannot read the command {text!r}: {error}") from error
-    if not command:
-        raise UsageError("an MCP server is a command, a URL or a .json file; got nothing")
-    return [McpServer(_plain(PurePath(command[0]).stem), command)]
-
-
-def _servers_in(file: str) -> list[McpServer]:
-    expected = 'expected {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}} or {"url": ...}}}'
-    try:
-        config = json.loads(Path(file).read_bytes())
-        named = config["mcpServers"]
-        return [_server(name, each) for name, each in named.items()]
-    except OSError as error:
-        raise UsageError(f"cannot read {file!r}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{file!r} names no MCP servers ({error!r}); {expected}") from error
-
-
-def _server(name: str, given: Mapping[str, Any]) -> McpServer:
-    if "url" in given:
-        return McpServer(_plain(name), url=str(given["url"]))
-    environment = {key: str(value) for key, value in (given.get("env") or {}).items()}
-    command = (str(given["command"]), *map(str, given.get("args") or ()))
-    return McpServer(_plain(name), command, environment=environment, cwd=given.get("cwd"))
-
-
-def _plain(name: str) -> str:
-    """As a part of a tool's name."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "mcp"
 
 
 class McpTools:
@@ -230,9 +167,9 @@ def _named(sessions: Sequence[_Session], taken: ToolSet) -> Iterator[tuple[_Sess
     """Each tool with a name that no other has and every server takes."""
     names: set[str] = set()
     offered = [(session, listed) for session in sessions for listed in session.listed]
-    counts = Counter(_plain(listed.name) for _, listed in offered)
+    counts = Counter(plain_name(listed.name) for _, listed in offered)
     for session, listed in offered:
-        name = _plain(listed.name)
+        name = plain_name(listed.name)
         if counts[name] > 1 or taken.match(name) is not None:
             name = f"{session.server.name}__{name}"
         name, number = name[:MAX_NAME], 2

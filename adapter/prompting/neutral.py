@@ -25,9 +25,11 @@ from adapter.formats import FORMATS
 from adapter.prompting.control_tokens import CHAT_TOKENS
 from adapter.reading.bodies.python_calls import read_list
 from adapter.reading.format import Context, Format
-from adapter.reading.json_body import CALL_KEYS, MAX_ATTEMPTS, MAX_OPENING, take_value
-from adapter.reading.source import SPACE, Reader, Source, T, alternatives, markers_for
+from adapter.reading.json_values import MAX_ATTEMPTS, take_value
+from adapter.reading.markers import alternatives, markers_for
+from adapter.reading.source import SPACE, Reader, Source, T
 from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN, REASONING
+from adapter.reading.untagged_json import CALL_KEYS, MAX_OPENING
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import looks_like_call
 from adapter.values.decoding import decode_json

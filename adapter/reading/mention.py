@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.reading.format import Reading
-from adapter.tools.definition import ToolSet
+from adapter.reading.format import Context, Reading
 
 LIMIT = 400
 """Characters that a failed reader may have taken of what is prose: they are read again."""
@@ -19,9 +18,15 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 
 
-def is_mention(marker: str, body: str, reading: Reading, tools: ToolSet) -> bool:
-    """Whether ``body``, read after a ``marker`` that stands within a line, is the rest of a sentence."""
-    if len(body) > LIMIT:
+def is_mention(raw: str, marker: str, reading: Reading, context: Context, *, is_glued: bool) -> bool:
+    """Whether ``raw`` is a ``marker`` named within a line and the rest of a sentence.
+
+    ``is_glued``: no white space stands before it.
+    """
+    if context.at_line_start or len(raw) - len(marker) > LIMIT:
+        return False
+    body, tools = raw[len(marker) :], context.tools
+    if is_glued and not body.strip():
         return False
     if reading.calls:
         return "missing-close-tag" in reading.fixes and all(

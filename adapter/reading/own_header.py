@@ -5,7 +5,8 @@ It is nobody else's turn then: what follows is the answer.
 
 from __future__ import annotations
 
-from adapter.reading.source import Markers, Reader, Source, skip_space, take_marker
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, skip_space, take_marker
 
 HEADERS = (
     "<|im_start|>assistant",

@@ -1,6 +1,6 @@
 """Cuts a model's text into answer, reasoning and calls: one machine for every format.
 
-The machine is a generator that reads a `Source`; formats contribute markers and
+The machine is a generator that reads a `Source` and tells an `Output`; formats contribute markers and
 body readers through their tables. Where a call may stand is decided here:
 
 - at a format's marker, unless it is quoted in inline code or a code fence;
@@ -12,46 +12,24 @@ body readers through their tables. Where a call may stand is decided here:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
 
-from adapter.reading.argument_stream import ArgumentStream
-from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading, Section
+from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.line import FENCE, FENCE_KIND, Line
+from adapter.reading.markers import markers_for
 from adapter.reading.mention import is_mention
+from adapter.reading.output import Output
 from adapter.reading.own_header import read_own_header
 from adapter.reading.policy import Policy
-from adapter.reading.progress import Progress
-from adapter.reading.source import (
-    SPACE,
-    Either,
-    Reader,
-    Source,
-    collect,
-    markers_for,
-    skip_space,
-    take_marker,
-    take_until,
-)
+from adapter.reading.progress import Progress, with_arguments
+from adapter.reading.source import SPACE, Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.reading.stretches import drop_rest, read_echo, read_section
 from adapter.reading.tables import BARE_STARTS, CALL_FENCES, INVENTED_RESULT, tables_for
 from adapter.reading.verdicts import Verdicts
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Normalise
-from adapter.values.events import (
-    ContentWasReasoning,
-    Event,
-    InvalidToolCall,
-    Markup,
-    ReasoningDelta,
-    ReasoningWasContent,
-    RejectedCall,
-    TextDelta,
-    ToolCall,
-    ToolCallDelta,
-    ToolCallProgress,
-)
+from adapter.values.events import Event, Markup, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
 
 MAX_PIECE = 1 << 17
 """Characters taken at once. Some steps look at all that has come (json's errors count its lines): a longer text
@@ -85,171 +63,152 @@ class Segmenter:
         stream_arguments: bool = False,
         others: Sequence[Format] = (),
     ) -> None:
-        self._formats, self._others = tuple(formats), tuple(others)
-        self._normalise, self._policy, self._id_seed, self._drafts_count = normalise, policy, id_seed, drafts_count
+        self._policy, self._drafts_count = policy, drafts_count
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
-        self._verdicts = Verdicts(self._formats[0], tools, normalise, policy, id_seed=id_seed)
-        self._tables = tables_for(self._formats, tuple(tools), self._others)
+        self._again = partial(  # for calls drafted in reasoning
+            Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", others=others
+        )
+        self._calls_bare = len(formats) > 1 or formats[0].bare is not None
+        self._verdicts = Verdicts(formats[0], tools, normalise, policy, id_seed=id_seed)
+        self._tables = tables_for(tuple(formats), tuple(tools), tuple(others))
         self._context = Context(tools, told=self._tables.told)
 
         self._source = Source()
-        self._calls_bare = len(formats) > 1 or formats[0].bare is not None
-        self._events: list[Event] = []
-        self._space: list[str] = []  # white space that is content only if more text follows
-        self._held: list[_Held] = []  # calls that count only at the end
-        self._line = Line()
-        self._last: Literal["nothing", "text", "reasoning", "call"] = "nothing"
-        self._has_calls = self._has_reasoning = False
-        self._body_start: int | None = None  # where the body of the call being read begins, None between calls
-        self._body_head = ""  # what stands before that body, as its marker
-        self._is_marked = False  # the call stands in its format's markers
-        self._progress: Progress | None = None  # of that call, once a piece of it has come
+        self._output = Output()
+        self._progress: Progress | None = None  # that of the call whose body is being read
         self._answer_end = ""  # what closes the answer that is open, in lower case
         self._plain: type[TextDelta | ReasoningDelta] | None = None  # what comes next if nothing else begins in it
         self._machine = self._run(in_reasoning)
         next(self._machine)
 
     def feed(self, piece: str) -> list[Event]:
-        sink, is_call = self._source.sink, self._body_start is not None
-        progress = self._progress if is_call else None
-        if sink is not None and (progress or not is_call) and not sink.matters.match(piece):
+        source, progress = self._source, self._progress
+        sink = source.sink
+        if sink is not None and (progress is None or progress.has_begun) and not sink.matters.match(piece):
             sink.take(piece)
-            self._source.skip(piece)
-            return progress.report(piece, self._verdicts) if progress else []
-        if self._plain is not None and not self._held and self._tables.is_plain(piece):
-            return self._plain_piece(piece, self._plain)
+            source.skip(piece)
+            return progress.report(piece) if progress else []
+        if self._plain is not None and not self._output.is_holding and self._tables.is_plain(piece):
+            source.skip(piece)
+            return self._output.add_plain(piece, self._plain)
         for start in range(0, len(piece), MAX_PIECE):
             part = piece[start : start + MAX_PIECE] if len(piece) > MAX_PIECE else piece
-            self._source.feed(part)
+            source.feed(part)
             next(self._machine)
-            if self._body_start is not None:
-                self._report_progress(part, self._body_start)
-        return self._drain()
-
-    def _plain_piece(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """What `_add_text` and `_add_reasoning` do, for the many pieces of an answer in which nothing happens."""
-        self._source.skip(piece)
-        self._line.add(piece)
-        if not self._space and piece[-1:] not in SPACE:
-            return [kind(piece, piece)]
-        whole = "".join((*self._space, piece)) if self._space else piece
-        text = whole.rstrip(SPACE)
-        self._space = [whole[len(text) :]] if len(text) < len(whole) else []
-        return [kind(text, text)] if text else []
+            if self._progress is not None:
+                self._output.events += self._progress.report_from(source, part)
+        return self._events()
 
     def close(self, finish_reason: str | None) -> list[Event]:
         self._source.final = True
         self._source.finish_reason = finish_reason
         next(self._machine, None)
-        return self._drain()
+        return self._events()
 
-    def _drain(self) -> list[Event]:
-        events, self._events = self._events, []
-        return _with_arguments(events) if self._streams_arguments else events
-
-    def _report_progress(self, piece: str, start: int) -> None:
-        """``piece`` came, and a call whose body begins at ``start`` is not closed."""
-        if self._progress is None:
-            if self._context.may_be_text or (not self._is_marked and not self._calls_bare):
-                return  # another family's way to call, which may still turn out to be text
-            streams = self._streams_arguments and self._is_marked and not self._held  # those come first
-            head = self._body_head
-            stream = ArgumentStream(self._context, self._normalise, start - len(head)) if streams else None
-            self._progress = Progress(tuple(self._context.tools), stream)
-            piece = head + self._source.since(start)  # a piece before this one may have been held back
-        self._events += self._progress.report(piece, self._verdicts)
+    def _events(self) -> list[Event]:
+        events = self._output.take()
+        return with_arguments(events) if self._streams_arguments else events
 
     # -------------------------------------------------------------------- text
 
     def _run(self, in_reasoning: bool) -> Reader[None]:
         yield
         if in_reasoning:
-            yield from skip_space(self._source, self._space)
-            repeated = yield from take_marker(self._source, markers_for(*self._tables.reasoning))
-            if repeated:
-                self._add_markup(repeated)
-                self._assumes_reasoning = False
-            yield from self._read_reasoning()
-        header = yield from read_own_header(self._source)
-        if header:
-            self._add_markup(header)
-        for read_head in self._tables.heads:
-            yield from self._read_call(Opener("", read_head), "")
-        yield from self._read_first_bare()
+            yield from self._go_on_reasoning()
+        yield from self._read_head()
+        source, output, markers = self._source, self._output, self._tables.text_markers
         while True:
-            plain, marker = self._source.scan(self._tables.text_markers)
-            self._add_text(plain)
+            plain, marker = source.scan(markers)
+            output.add_text(plain)
             if marker:
                 yield from self._at_marker(marker)
-            elif self._source.final:
+            elif source.final:
                 break
             else:
-                self._plain = TextDelta if self._source.is_empty and self._last == "text" else None
+                self._plain = TextDelta if source.is_empty and output.last == "text" else None
                 yield
                 self._plain = None
-        self._accept_held()
-        self._end_space(as_text=self._last in ("nothing", "text"))
+        output.accept_held()
+        output.end_space(as_text=output.last in ("nothing", "text"))
+
+    def _read_head(self) -> Reader[None]:
+        """What can only stand where an answer begins."""
+        header = yield from read_own_header(self._source)
+        if header:
+            self._output.add_markup(header)
+        for read in self._tables.heads:
+            yield from self._read_call(Opener("", read), "")
+        yield from self._read_first_bare()
 
     def _at_marker(self, marker: str) -> Reader[None]:
-        kind, tables = marker.lower(), self._tables
+        kind, output, openers = marker.lower(), self._output, self._tables.openers
         if kind in BARE_STARTS:
-            self._add_text("\n")
+            output.add_text("\n")
             self._source.unread(marker[1])
-            if not self._line.is_quoting:
+            if not output.line.is_quoting:
                 yield from self._read_bare()
-        elif self._line.is_fenced:
-            self._add_quoted(marker, "code-fence")
-        elif kind == FENCE and self._line.is_blank:
+        elif kind == FENCE and output.line.is_blank and not output.line.is_fenced:
             yield from self._read_fence()
-        elif kind == FENCE:
-            self._add_text(marker)
-        elif self._line.is_in_code:
-            if kind in tables.openers:
-                self._line.go_on()
-            self._add_quoted(marker, "inline-code")
-        elif kind in tables.openers and self._line.is_quote:
-            self._add_quoted(marker, "quotation")
-        elif kind in tables.openers:
-            yield from self._read_call(tables.openers[kind], marker)
-        elif kind in tables.reasoning and (self._line.is_blank or self._has_calls or (yield from self._begins_block())):
-            self._accept_held()
-            self._add_markup(marker)
+        elif reason := self._why_quoted(kind):
+            if kind in openers:
+                if reason == "inline-code":
+                    output.line.go_on()
+                self._reject(reason, len(marker))
+            output.add_text(marker)
+        elif kind in openers:
+            yield from self._read_call(openers[kind], marker)
+        else:
+            yield from self._at_part(kind, marker)
+
+    def _why_quoted(self, kind: str) -> str:
+        """Why a marker means nothing here: a key of `REJECTIONS`, "" when it means what it says."""
+        line = self._output.line
+        if line.is_fenced:
+            return "code-fence"
+        if line.is_in_code:
+            return "inline-code"
+        return "quotation" if kind in self._tables.openers and line.is_quote else ""
+
+    def _at_part(self, kind: str, marker: str) -> Reader[None]:
+        """At a marker that begins or ends reasoning, an answer or a turn, where it stands as one does."""
+        output, tables = self._output, self._tables
+        if kind in tables.reasoning and (output.line.is_blank or output.has_calls or (yield from self._begins_block())):
+            output.accept_held()
+            output.add_markup(marker)
             yield from self._read_reasoning()
             yield from self._read_first_bare()
         elif kind in tables.reasoning.values():
-            self._close_unopened_reasoning(marker)
+            output.close_unopened_reasoning(marker)
             yield from self._read_first_bare()
         elif kind in tables.ends or (kind in tables.strays and (yield from self._is_stray())):
-            self._accept_held()
-            self._add_markup(marker)
-        elif kind in tables.answers and self._last == "reasoning" and not self._answer_end:
-            self._add_markup(marker)
+            output.accept_held()
+            output.add_markup(marker)
+        elif kind in tables.answers and output.last == "reasoning" and not self._answer_end:
+            output.add_markup(marker)
             self._answer_end = tables.answers[kind]
         elif kind == self._answer_end:
-            self._add_markup(marker)
-            self._answer_end, self._last = "", "reasoning"
-        elif kind in tables.next_turns or (kind in tables.results and (self._has_calls or self._held)):
-            yield from self._drop_rest(marker)
-        elif kind in INVENTED_RESULT and self._line.is_blank:
-            self._add_markup(marker)  # an echo of an earlier result: whatever it holds was not written as a call
-            yield from self._copy_until(marker.replace("<", "</"), "echoed-result")
+            output.add_markup(marker)
+            self._answer_end, output.last = "", "reasoning"
+        elif kind in tables.next_turns or (kind in tables.results and (output.has_calls or output.is_holding)):
+            output.accept_held()
+            output.add_markup(marker)
+            yield from drop_rest(tables.opening_markers, self._source, output)
+        elif kind in INVENTED_RESULT and output.line.is_blank:
+            output.add_markup(marker)  # an echo of an earlier result: whatever it holds was not written as a call
+            yield from read_echo(marker.replace("<", "</"), tables.opening_markers, self._source, output)
         else:
-            self._add_text(marker)
+            output.add_text(marker)
 
-    def _add_quoted(self, marker: str, reason: str) -> None:
-        self._reject(reason, len(marker), marker)
-        self._add_text(marker)
-
-    def _reject(self, reason: str, length: int, marker: str | None = None) -> None:
-        """Say why the last ``length`` characters taken are no call, unless ``marker`` opens none anyway."""
-        if marker is None or marker.lower() in self._tables.openers:
-            end = self._source.offset
-            self._events.append(RejectedCall(end - length, end, reason))
+    def _reject(self, reason: str, length: int) -> None:
+        """Say why the last ``length`` characters taken are no call."""
+        end = self._source.offset
+        self._output.reject(reason, end - length, end)
 
     def _is_stray(self) -> Reader[bool]:
         """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
-        if self._line.is_blank or self._line.is_quote or any(self._space):
-            return self._line.is_blank
+        line = self._output.line
+        if line.is_blank or line.is_quote or any(self._output.space):
+            return line.is_blank
         ahead: list[str] = []
         following = yield from skip_space(self._source, ahead)
         self._source.unread("".join(ahead))
@@ -261,77 +220,46 @@ class Segmenter:
             yield
         return not self._source.is_empty and self._source.text[self._source.position] in "\r\n<"
 
-    def _add_text(self, text: str) -> None:
-        """Hand text on, except for the white space at its end, which may belong to a template."""
-        if not text:
-            return
-        self._line.add(text)
-        rest = text.lstrip(SPACE)
-        body = rest.rstrip(SPACE)
-        self._space.append(text[: len(text) - len(rest)])
-        if body:
-            self._give_back_held()
-            self._end_space(as_text=self._last != "reasoning")
-            self._events.append(TextDelta(body, body))
-            self._last = "text"
-            self._space.append(rest[len(body) :])
-
-    def _add_markup(self, raw: str) -> None:
-        self._end_space(as_text=False)
-        self._events.append(Markup(raw))
-
-    def _end_space(self, *, as_text: bool) -> None:
-        space = "".join(self._space)
-        self._space.clear()
-        if space:
-            self._events.append(TextDelta(space, space) if as_text else Markup(space))
-
-    def _drop_rest(self, marker: str) -> Reader[None]:
-        """The model goes on as somebody else: what it invents is nobody's turn."""
-        self._accept_held()
-        self._add_markup(marker)
-        while True:
-            plain, marker = self._source.scan(self._tables.opening_markers)
-            if plain or marker:
-                self._events.append(Markup(plain + marker))
-            if marker:
-                self._reject("later-turn", len(marker))
-            elif self._source.final:
-                return
-            else:
-                yield
-
     # --------------------------------------------------------------- reasoning
 
+    def _go_on_reasoning(self) -> Reader[None]:
+        """The text begins in reasoning, or with the marker that opens it."""
+        yield from skip_space(self._source, self._output.space)
+        repeated = yield from take_marker(self._source, markers_for(*self._tables.reasoning))
+        if repeated:
+            self._output.add_markup(repeated)
+            self._assumes_reasoning = False
+        yield from self._read_reasoning()
+
     def _read_reasoning(self) -> Reader[None]:
-        self._has_reasoning, self._line = True, Line(has_fences=False)
-        yield from skip_space(self._source, self._space)
+        output, openers = self._output, self._tables.openers
+        output.has_reasoning, output.line = True, Line(has_fences=False)
+        yield from skip_space(self._source, output.space)
         while again := (yield from take_marker(self._source, markers_for(*self._tables.reasoning))):
-            self._add_markup(again)  # the opener twice
-            yield from skip_space(self._source, self._space)
-        self._end_space(as_text=False)
+            output.add_markup(again)  # the opener twice
+            yield from skip_space(self._source, output.space)
+        output.end_space(as_text=False)
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
-            self._add_reasoning(plain)
-            if marker.lower() in self._tables.openers and not self._line.is_quoting:
-                marker = yield from self._read_call_in_reasoning(marker)
-            if marker and marker.lower() not in self._tables.openers:
-                self._add_markup(marker)
+            output.add_reasoning(plain)
+            if marker.lower() in openers and not output.line.is_quoting:
+                marker = yield from self._read_draft(marker)
+            if marker and marker.lower() not in openers:
+                output.add_markup(marker)
                 break
-            self._add_reasoning(marker)
+            output.add_reasoning(marker)
             if marker:
                 self._reject("reasoning", len(marker))
+            elif self._source.final:
+                output.cut_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
+                break
             else:
-                if self._source.final:
-                    self._end_cut_reasoning()
-                    break
                 self._plain = ReasoningDelta if self._source.is_empty else None
                 yield
                 self._plain = None
-        self._end_space(as_text=False)
-        self._last, self._line = ("call" if self._last == "call" else "reasoning"), Line()
+        output.end_section()
 
-    def _read_call_in_reasoning(self, opener: str) -> Reader[str]:
+    def _read_draft(self, opener: str) -> Reader[str]:
         """A call drafted in reasoning is reasoning; one that ends a text whose reasoning never closes is meant.
 
         Returns the closing marker, "" at the end.
@@ -342,280 +270,129 @@ class Segmenter:
         is_draft = closing or self._source.was_cut or not self._drafts_count
         calls = [] if is_draft else self._calls_alone(text)
         if calls:
-            self._end_space(as_text=False)
-            self._events += calls
-            self._after_call()
+            self._output.add_calls(calls, keeps_space=False)
         else:
             start = self._source.offset - len(closing) - len(text)
-            self._events.append(RejectedCall(start, start + len(text.rstrip(SPACE)), "reasoning"))
-            self._add_reasoning(text)
+            self._output.reject("reasoning", start, start + len(text.rstrip(SPACE)))
+            self._output.add_reasoning(text)
         return closing
 
     def _calls_alone(self, text: str) -> list[Event]:
-        """The events of ``text`` if it is calls and nothing else, else none."""
-        seed = f"{self._id_seed}/reasoning"
-        inner = Segmenter(
-            self._formats,
-            self._context.tools,
-            self._normalise,
-            self._policy,
-            id_seed=seed,
-            in_reasoning=False,
-            drafts_count=False,
-            others=self._others,
-        )
+        """The events of ``text`` if it is calls of tools that only read, and nothing else; else none."""
+        inner = self._again(in_reasoning=False, drafts_count=False)
         events = [*inner.feed(text), *inner.close(None)]
         alone = all(isinstance(event, ToolCall | Markup | ToolCallProgress) for event in events)
-        calls = [event for event in events if isinstance(event, ToolCall)]
-        return events if alone and calls and all(map(self._only_reads, calls)) else []
-
-    def _only_reads(self, call: ToolCall) -> bool:
-        """Whether what is called changes nothing, as far as its tool is known: that it was meant is a guess."""
-        tool = self._context.tools.match(call.name)
-        return tool is None or tool.effect == "read"
-
-    def _add_reasoning(self, text: str) -> None:
-        self._line.add(text)
-        body = text.rstrip(SPACE)
-        if body:
-            whole = "".join((*self._space, body))
-            self._events.append(ReasoningDelta(whole, whole))
-            self._space.clear()
-        self._space.append(text[len(body) :])
-
-    def _end_cut_reasoning(self) -> None:
-        """Reasoning that the text's end cuts off: the white space before it is the model's, not a template's."""
-        space = "".join(self._space)
-        if space and self._last != "call":
-            self._space.clear()
-            self._events.append(ReasoningDelta(space, space))
-        if self._assumes_reasoning and not self._source.was_cut and self._last == "nothing":
-            self._events.append(ReasoningWasContent())
-
-    def _close_unopened_reasoning(self, marker: str) -> None:
-        """A closing marker without an opening one: the prompt held it, and the text so far was reasoning."""
-        self._give_back_held()
-        self._end_space(as_text=False)
-        if self._last == "text" and not (self._has_reasoning or self._has_calls):
-            self._events.append(ContentWasReasoning(marker))
-        else:
-            self._events.append(Markup(marker))
-        self._has_reasoning, self._last, self._line = True, "reasoning", Line()
-
-    # ---------------------------------------------------------------- sections
-
-    def _read_section(self, section: Section) -> Reader[None]:
-        """Take text as what its header says it is, up to the section's end."""
-        markers = markers_for(*section.ends, *section.starts, *section.glued_starts)
-        add = self._add_reasoning if section.is_reasoning else self._add_text
-        if section.is_reasoning:
-            yield from skip_space(self._source, self._space)
-            self._end_space(as_text=False)
-            self._has_reasoning = True
-        else:
-            self._last = "text"
-        while True:
-            plain, marker = self._source.scan(markers)
-            add(plain)
-            if not marker:
-                if self._source.final:
-                    break
-                yield
-            elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(self._space)):
-                self._source.unread(marker)
-                break
-            elif marker.lower() not in section.glued_starts and (yield from self._ends_section(section)):
-                self._end_space(as_text=not section.is_reasoning)
-                self._events.append(Markup(marker))
-                break
-            else:
-                add(marker)
-        self._end_space(as_text=not section.is_reasoning)
-        self._last, self._line = ("call" if self._last == "call" else "reasoning"), Line()
-
-    def _ends_section(self, section: Section) -> Reader[bool]:
-        """Whether nothing stands here but what may follow the section's end. Takes nothing."""
-        ahead: list[str] = []
-        char = yield from skip_space(self._source, ahead)
-        following = yield from take_marker(self._source, markers_for(*section.ends, *section.before))
-        self._source.unread("".join(ahead) + following)
-        return bool(following) or not char
+        tools = [self._context.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
+        only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # that it was meant is a guess
+        return events if alone and tools and only_reads else []
 
     # ------------------------------------------------------------------- calls
 
     def _read_call(self, opener: Opener, marker: str) -> Reader[None]:
         span = [marker]
-        reading = yield from self._read_body(opener.read, span, is_marked=True)
+        reading, progress = yield from self._read_body(opener.read, span, is_marked=True)
         raw = "".join(span)
-        if not self._context.at_line_start and not self._source.was_cut:
-            body = raw[len(marker) :]
-            is_glued = not any(self._space)
-            if is_mention(marker, body, reading, self._context.tools) and (body.strip() or not is_glued):
-                self._source.unread(body)
-                raw, reading = marker, TEXT
+        is_glued = not any(self._output.space)
+        if not self._source.was_cut and is_mention(raw, marker, reading, self._context, is_glued=is_glued):
+            self._source.unread(raw[len(marker) :])
+            raw, reading = marker, TEXT
         if reading.is_text:
-            self._reject("no-body", len(raw), marker)
-            self._add_text(raw)
+            if marker:
+                self._reject("no-body", len(raw))
+            self._output.add_text(raw)
             return
-        self._accept_held()
+        self._output.accept_held()
         if reading.section is not None:
-            self._add_markup(raw)
-            yield from self._read_section(reading.section)
+            self._output.add_markup(raw)
+            yield from read_section(reading.section, self._source, self._output)
             return
-        self._end_space(as_text=opener.keeps_space and self._last == "text")
-        self._events += self._ending_stream(self._verdicts.events_of(reading, raw))
+        events = self._verdicts.events_of(reading, raw)
         if reading.calls or reading.error is not None:
-            self._after_call()
-        else:
-            self._line = Line()  # a header of no consequence, or a pair of markers with nothing in it
+            self._output.add_calls(progress.ending(events), keeps_space=opener.keeps_space)
+        else:  # a header of no consequence, or a pair of markers with nothing in it
+            self._output.end_space(as_text=opener.keeps_space and self._output.last == "text")
+            self._output.events += events
+            self._output.line = Line()
 
     def _read_first_bare(self) -> Reader[None]:
         """JSON where an answer begins: at the very start, or right after reasoning."""
-        char = yield from skip_space(self._source, self._space)
-        self._line.add("".join(self._space))
+        space = self._output.space
+        char = yield from skip_space(self._source, space)
+        self._output.line.add("".join(space))
         if char and char in "{[":
             yield from self._read_bare()
-
-    def _ending_stream(self, events: list[Event]) -> list[Event]:
-        """``events``, the first call among them with the id and the rest of the arguments that were handed on of it."""
-        first = events[0]
-        if self._progress is None or not self._progress.id or not isinstance(first, ToolCall):
-            return events
-        rest = self._progress.rest(first)
-        if rest is None:
-            error = (
-                "its arguments had to be mended after the first of them were handed on. Write it again, in valid JSON."
-            )
-            return [InvalidToolCall(first.raw, f"the call cannot be taken: {error}", first.name), *events[1:]]
-        return [rest, replace(first, id=rest.id), *events[1:]]
 
     def _read_bare(self) -> Reader[None]:
         """JSON where a line begins: a call if nothing but calls follows."""
         span: list[str] = []
-        reading = yield from self._read_body(self._tables.bare, span)
+        reading, _ = yield from self._read_body(self._tables.bare, span)
+        raw = "".join(span)
         if reading.error is None:
-            self._hold(reading, "".join(span), is_marked="no-markers" not in reading.fixes)
+            self._hold(reading, raw, is_marked="no-markers" not in reading.fixes)
         else:
-            self._accept_held()
-            self._end_space(as_text=self._last == "text")
-            self._events += self._verdicts.events_of(reading, "".join(span))
-            self._after_call()
+            self._output.accept_held()
+            self._output.add_calls(self._verdicts.events_of(reading, raw))
 
     def _read_fence(self) -> Reader[None]:
         """A code fence: a call if it holds one and nothing else, and nothing but calls follows; else text."""
         span = [FENCE]
         kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
-        closed, marker, reading = False, "", TEXT
+        is_closed, marker, reading = False, "", TEXT
         if kind is not None and kind.strip().lower() in CALL_FENCES:
-            char = yield from skip_space(self._source, span)
-            read = None
-            if char and char in "{[":
-                read = self._tables.fenced
-            else:
-                marker = yield from take_marker(self._source, self._tables.opening_markers)
-                span.append(marker)
-                read = self._tables.openers[marker.lower()].read if marker else None
+            marker, read = yield from self._fenced_reader(span)
             if read is not None:
-                reading = yield from self._read_body(read, span)
-                yield from skip_space(self._source, span)
-                closing = yield from take_marker(self._source, _closing_fence)
-                span.append(closing)
-                closed = bool(closing) or (self._source.is_empty and not self._source.was_cut)
+                reading, _ = yield from self._read_body(read, span)
+                is_closed = yield from self._closes_fence(span)
         raw = "".join(span)
-        if closed and reading.calls:
+        if is_closed and reading.calls:
             self._hold(reading.adding("code-fence"), raw, is_marked=False)
             return
         if marker or reading.calls:
             self._reject("code-fence", len(raw))
-        self._add_text(raw)
+        self._output.add_text(raw)
         if len(span) > 1 and span[-1] == FENCE:
-            self._line.end_quotation()
+            self._output.line.end_quotation()
 
-    def _copy_until(self, closing: str, reason: str) -> Reader[None]:
-        """The rest of a quotation is text, whatever it holds: up to ``closing`` at the beginning of a line."""
-        markers = Either(markers_for(closing), self._tables.opening_markers, first_wins=True)
-        while True:
-            plain, marker = self._source.scan(markers)
-            self._add_text(plain)
-            if marker:
-                closes = marker.lower() == closing.lower() and self._line.is_blank
-                self._reject(reason, len(marker), marker)
-                if closes and reason == "echoed-result":
-                    self._add_markup(marker)
-                else:
-                    self._add_text(marker)
-                if closes:
-                    self._line.end_quotation()
-                    return
-            elif self._source.final:
-                return
-            else:
-                yield
+    def _fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
+        """What reads the call that begins a code fence, if one does, and the marker that opens it."""
+        char = yield from skip_space(self._source, span)
+        if char and char in "{[":
+            return "", self._tables.fenced
+        marker = yield from take_marker(self._source, self._tables.opening_markers)
+        span.append(marker)
+        return marker, self._tables.openers[marker.lower()].read if marker else None
 
-    def _read_body(self, read: BodyReader, span: list[str], *, is_marked: bool = False) -> Reader[Reading]:
-        self._body_start, self._body_head = self._source.offset, "".join(span)
-        self._is_marked, self._progress = is_marked, None
-        self._context.at_line_start = self._line.is_blank
-        self._context.after_call = self._last == "call"
-        self._context.json_call, self._context.may_be_text = None, False
-        reading = yield from read(self._source, span, self._context)
-        self._body_start = None
-        return reading
+    def _closes_fence(self, span: list[str]) -> Reader[bool]:
+        """Whether nothing else stands in the code fence; the text's end closes it, too."""
+        yield from skip_space(self._source, span)
+        closing = yield from take_marker(self._source, _closing_fence)
+        span.append(closing)
+        return bool(closing) or (self._source.is_empty and not self._source.was_cut)
+
+    def _read_body(
+        self, read: BodyReader, span: list[str], *, is_marked: bool = False
+    ) -> Reader[tuple[Reading, Progress]]:
+        context, output = self._context, self._output
+        context.at_line_start, context.after_call = output.line.is_blank, output.last == "call"
+        context.json_call, context.may_be_text = None, False
+        marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
+        streams = self._streams_arguments and is_marked and not output.is_holding  # what is held comes first
+        progress = Progress(context, self._verdicts, marker, start, is_own=is_own, streams_arguments=streams)
+        self._progress = progress
+        reading = yield from read(self._source, span, context)
+        self._progress = None
+        return reading, progress
 
     def _hold(self, reading: Reading, raw: str, *, is_marked: bool) -> None:
         """Keep calls that count only if nothing but calls follows; text stays text."""
-        if not reading.calls:
-            self._add_text(raw)
-            return
-        reason = self._verdicts.why_text(reading, is_marked=is_marked, is_first=self._last == "nothing")
+        is_first = self._output.last == "nothing"
+        reason = self._verdicts.why_text(reading, is_marked=is_marked, is_first=is_first) if reading.calls else ""
         if reason:
             self._reject(reason, len(raw))
-            self._add_text(raw)
+        if reason or not reading.calls:
+            self._output.add_text(raw)
             return
         events = self._verdicts.held_events(reading, raw, is_marked=is_marked)
-        space = "".join(self._space)
-        self._space.clear()
-        start = self._source.offset - len(raw)
-        self._held.append(_Held([Markup(space), *events] if space else events, space, raw, start))
-        self._line = Line()
+        self._output.hold(events, raw, self._source.offset - len(raw))
         if self._policy.midway:
-            self._accept_held()
-
-    def _accept_held(self) -> None:
-        for held in self._held:
-            self._events += held.events
-        if self._held:
-            self._held.clear()
-            self._after_call()
-
-    def _give_back_held(self) -> None:
-        for held in self._held:
-            text = held.space + held.raw
-            self._events.append(RejectedCall(held.start, held.start + len(held.raw), "text-follows"))
-            self._events.append(TextDelta(text, text))
-            self._last = "text"
-        self._held.clear()
-
-    def _after_call(self) -> None:
-        self._has_calls, self._last, self._line = True, "call", Line()
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """Calls as events, and the text they go back to; ``start`` is where ``raw`` begins in the model's text."""
-
-    events: list[Event]
-    space: str
-    raw: str
-    start: int
-
-
-def _with_arguments(events: list[Event]) -> list[Event]:
-    """``events`` with the arguments of each call, as one piece, before those whose arguments were not handed on."""
-    result: list[Event] = []
-    for event in events:
-        last = result[-1] if result else None
-        if isinstance(event, ToolCall) and not (isinstance(last, ToolCallDelta) and last.id == event.id):
-            result.append(ToolCallDelta(event.id, event.name, json.dumps(event.arguments, ensure_ascii=False)))
-        result.append(event)
-    return result
+            self._output.accept_held()

@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from adapter.reading.foreign import foreign, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
-from adapter.reading.json_body import CALL_KEYS, UntaggedJson
 from adapter.reading.line import FENCE, FENCE_KIND
-from adapter.reading.source import SPACE, Candidates, Either, Markers, Reader, Source, markers_for
+from adapter.reading.markers import Candidates, Either, Markers, markers_for
+from adapter.reading.source import SPACE, Reader, Source
+from adapter.reading.untagged_json import CALL_KEYS, UntaggedJson
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models write whatever their family."""

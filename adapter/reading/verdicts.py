@@ -22,7 +22,7 @@ class Verdicts:
     """Those of one turn. ``id_seed`` makes the ids of its calls differ from other turns'."""
 
     def __init__(self, format: Format, tools: ToolSet, normalise: Normalise, policy: Policy, *, id_seed: str) -> None:
-        self._format, self._tools, self._normalise, self._policy = format, tools, normalise, policy
+        self._format, self._tools, self.normalise, self._policy = format, tools, normalise, policy
         self._id_seed = id_seed
         self._count = 0
 
@@ -89,7 +89,7 @@ class Verdicts:
         self, call: Decoded, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
         """``raw`` is empty where calls share a value: ``has_surrogates`` is said of all of it."""
-        name, arguments, more = self._normalise(call.name, call.arguments)
+        name, arguments, more = self.normalise(call.name, call.arguments)
         self._count += 1
         unique = dict.fromkeys((*fixes, *call.fixes, *more))
         if has_surrogates and not is_encodable(json.dumps([name, arguments], ensure_ascii=False)):

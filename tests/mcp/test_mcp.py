@@ -23,7 +23,8 @@ import pytest
 from adapter import tool
 from adapter.dialects import get_dialect
 from adapter.mcp import tools
-from adapter.mcp.tools import McpServer, McpTools, servers_of
+from adapter.mcp.addresses import McpServer, servers_of
+from adapter.mcp.tools import McpTools
 from adapter.operations.approval import Approval
 from adapter.values.errors import UsageError
 from adapter.workspace import Workspace

@@ -17,7 +17,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from adapter.reading.source import Markers, Reader, Source, collect, skip_space, take_marker
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, skip_space, take_marker
 
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 

@@ -24,8 +24,9 @@ from dataclasses import replace
 from adapter.reading.bodies.element_body import ElementBody, Tags
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
 """Characters of a call before its arguments; more is prose with a stray token in it."""

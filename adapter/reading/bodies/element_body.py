@@ -22,17 +22,9 @@ from dataclasses import dataclass, field
 from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
 from adapter.reading.bodies.bare_value import BareValue, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import (
-    Markers,
-    Reader,
-    Source,
-    collect,
-    markers_for,
-    skip_space,
-    take_marker,
-    take_until,
-)
+from adapter.reading.markers import Markers, markers_for
+from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.schema import from_text
 from adapter.tools.shapes import Decoded

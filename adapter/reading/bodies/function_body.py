@@ -21,17 +21,9 @@ from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import (
-    Markers,
-    Reader,
-    Source,
-    collect,
-    skip_space,
-    take_cut_marker,
-    take_marker,
-    take_until,
-)
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, skip_space, take_cut_marker, take_marker, take_until
+from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
 from adapter.values.events import JsonObject

@@ -13,7 +13,8 @@ from __future__ import annotations
 from adapter.reading.bodies.element_body import ElementBody, Tags
 from adapter.reading.bodies.function_body import read_bare_function
 from adapter.reading.format import Context, Opener, Reading
-from adapter.reading.source import Markers, Reader, Source, find_ahead
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, find_ahead
 
 OPEN = "<function name="
 

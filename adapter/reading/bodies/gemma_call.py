@@ -18,8 +18,9 @@ import math
 import re
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Reader, Source, collect, find_ahead, markers_for, skip_space, take_cut_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_cut_marker
+from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject

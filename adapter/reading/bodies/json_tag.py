@@ -7,7 +7,7 @@
     {"name": ..., "arguments": {...}}
     </longcat_tool_call>
 
-The tags are read by `json_body`; without JSON after it an opening tag is text.
+The tags are read by `tagged_json`; without JSON after it an opening tag is text.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_marker
+from adapter.reading.tagged_json import TaggedJson
 from adapter.values.events import JsonObject
 
 

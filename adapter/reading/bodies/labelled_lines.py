@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
-from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import Reader, Source, collect, find_ahead, markers_for, skip_space, take_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import Decoded
 
 NAME_LIMIT = 200

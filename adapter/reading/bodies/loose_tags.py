@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 
 from adapter.reading.format import TEXT, BodyReader, Context, Opener, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Markers, Reader, Source, markers_for, skip_space, take_marker, take_until
+from adapter.reading.markers import Markers, markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
+from adapter.reading.tagged_json import TaggedJson
 
 TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
 

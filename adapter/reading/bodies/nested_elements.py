@@ -21,8 +21,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, skip_space, take_until
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, skip_space, take_until
+from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.schema import branch_of, from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject

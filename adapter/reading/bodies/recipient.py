@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from adapter.reading.format import CUT_OFF, Context, Reading
-from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, markers_for
+from adapter.reading.markers import Markers, markers_for
+from adapter.reading.source import Reader, Source, collect
+from adapter.reading.untagged_json import UntaggedJson
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose."""

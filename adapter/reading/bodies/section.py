@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import Markers, Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.tagged_json import TaggedJson
 
 NOISE_LIMIT = 200
 """Characters of text between a section's marker and its first call."""

@@ -17,17 +17,9 @@ from adapter.reading.bodies.function_body import read_function
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody
 from adapter.reading.bodies.python_calls import read_named_call
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
-from adapter.reading.json_body import TaggedJson
-from adapter.reading.source import (
-    Markers,
-    Reader,
-    Source,
-    collect,
-    find_ahead,
-    skip_space,
-    take_marker,
-    take_until,
-)
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker, take_until
+from adapter.reading.tagged_json import TaggedJson
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")

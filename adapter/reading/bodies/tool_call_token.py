@@ -12,8 +12,9 @@ Where it is not closed the list ends with its brackets.
 from __future__ import annotations
 
 from adapter.reading.format import Context, Reading
-from adapter.reading.json_body import UntaggedJson
-from adapter.reading.source import Reader, Source, markers_for, skip_space, take_marker
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_marker
+from adapter.reading.untagged_json import UntaggedJson
 
 OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
 

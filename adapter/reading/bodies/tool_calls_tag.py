@@ -20,7 +20,8 @@ from adapter.reading.bodies.json_tag import json_tag_reader
 from adapter.reading.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.reading.bodies.tool_call_tag import read_tool_call
 from adapter.reading.format import CUT_OFF, Context, Opener, Reading
-from adapter.reading.source import Markers, Reader, Source, skip_space, take_marker
+from adapter.reading.markers import Markers
+from adapter.reading.source import Reader, Source, skip_space, take_marker
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 

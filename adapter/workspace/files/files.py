@@ -15,39 +15,33 @@ from __future__ import annotations
 import os
 import stat
 import time
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 
-from adapter.edits import PatchResult, patch_text
+from adapter.edits import PatchResult
 from adapter.operations import (
-    Changed,
     Done,
     FileEdit,
     FileInfo,
     FilesPatched,
-    Hunk,
     MakeDirectory,
     Outcome,
     Patch,
     Patched,
     PatchFiles,
     PatchText,
-    Rewrite,
     Stat,
     WriteText,
     Written,
 )
 from adapter.text.diffs import unified_diff
-from adapter.text.lines import split_lines
 from adapter.values.errors import EditError, ToolError
-from adapter.workspace.changes.documents import MAX_TEXT_BYTES, Decoded, bytes_as_text, decode, encode, text_as_bytes
-from adapter.workspace.changes.encodings import check_new_characters
+from adapter.workspace.changes.documents import MAX_TEXT_BYTES, Decoded, decode, encode
 from adapter.workspace.changes.storage import check_replaceable, new_file
 from adapter.workspace.changes.store import Step
 from adapter.workspace.files.desk import Desk
 from adapter.workspace.files.exactness import as_chosen, choice_note
+from adapter.workspace.files.patched import changed_places, fills_new, patch_bytes
 from adapter.workspace.paths import trees
 from adapter.workspace.paths.faults import explained
 from adapter.workspace.paths.gate import Root
@@ -137,36 +131,15 @@ def _is_unread(desk: Desk, file: File) -> bool:
 
 def plan_patch(desk: Desk, operation: PatchText) -> FileChange:
     """What an edit would do. Raises EditError when patches do not fit, ToolError for other reasons."""
-    creates = _fills_new(operation.patches) or (
+    creates = fills_new(operation.patches) or (
         operation.empty_old_text == "create" and not any(patch.old_text for patch in operation.patches)
     )
     file = find_file(desk.root, operation.path, must_exist=not creates)
     result, after = _patched(desk, file, file.data or b"", operation)
     notes = _notes(desk, operation.patches, result)
-    outcome = Patched(file.shown, len(result.matches), result.diff, notes, tuple(_changed(result)))
+    outcome = Patched(file.shown, len(result.matches), result.diff, notes, tuple(changed_places(result)))
     verb = "create" if file.data is None else "edit"
     return FileChange(f"{verb} {file.shown}", ((file, after),), result.diff, outcome, {})
-
-
-def _fills_new(patches: Sequence[Patch]) -> bool:
-    """Whether a notation gives the text of a file that need not be there: whole, or in a block without old text."""
-    return bool(patches) and all(
-        isinstance(patch, Rewrite)
-        or (isinstance(patch, Hunk) and not (patch.old_text or patch.below or patch.at_end or patch.start_line))
-        for patch in patches
-    )
-
-
-def _changed(result: PatchResult) -> Iterator[Changed]:
-    """The changed places with their lines, one line more on both sides."""
-    text = result.text.removeprefix("\ufeff")
-    lines = split_lines(text)
-    ends = list(accumulate(map(len, lines)))
-    for place in result.places:
-        place -= len(result.text) - len(text)
-        index = max(min(bisect_right(ends, place), len(lines) - 1), 0)
-        column = place - (ends[index - 1] if index else 0) + 1
-        yield Changed(index + 1, column, "".join(lines[max(index - 1, 0) : index + 2]))
 
 
 def _patched(desk: Desk, file: File, data: bytes, operation: PatchText) -> tuple[PatchResult, bytes]:
@@ -188,43 +161,6 @@ def _notes(desk: Desk, asked: Sequence[Patch], result: PatchResult) -> tuple[str
     """What was tolerated, one sentence each, and by whose choice."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *choice_note(asked, result.matches, desk.edits))
-
-
-def patch_bytes(
-    data: bytes, operation: PatchText, shown: str, encoding: str | None = None
-) -> tuple[PatchResult, bytes]:
-    """The patched text of a file and its bytes, of which none outside of the patches changes.
-
-    Where the encoding is guessed the patches are made on the bytes and must be what the guess says: in another
-    encoding a letter may be half of a character, and an old text stand in more places. Raises EditError when
-    the patches do not fit, ToolError for what is no text or cannot be written.
-    """
-    decoded = decode(data, shown, encoding)
-    result = _patch(decoded.text, operation.patches, operation, shown)
-    if not decoded.guessed:
-        return result, encode(result.text, decoded.encoding, shown)
-    check_new_characters(data, decoded.encoding, decoded.text, result.text, shown)
-    patches = [_in_bytes(patch, decoded.encoding, shown) for patch in operation.patches]
-    try:
-        after = text_as_bytes(_patch(bytes_as_text(data), patches, operation, shown).text)
-    except EditError:
-        after = b""
-    if after.decode(decoded.encoding, "replace") != result.text:
-        raise EditError(
-            f"its encoding is not known ({decoded.encoding} was guessed), and in its bytes the old texts are not found "
-            "as they are in what was shown; give longer ones, as they stand there. Nothing was changed."
-        )
-    return result, after
-
-
-def _patch(text: str, patches: Sequence[Patch], operation: PatchText, shown: str) -> PatchResult:
-    basis, empty_old_text = operation.basis, operation.empty_old_text
-    return patch_text(text, patches, shown, basis=basis, empty_old_text=empty_old_text, names=operation.names)
-
-
-def _in_bytes(patch: Patch, encoding: str, shown: str) -> Patch:
-    old = patch.old_text.encode(encoding, "replace")
-    return replace(patch, old_text=bytes_as_text(old), new_text=bytes_as_text(encode(patch.new_text, encoding, shown)))
 
 
 def plan_files(desk: Desk, operation: PatchFiles) -> FileChange:
@@ -276,7 +212,7 @@ class _Draft:
             self._now[file.parts] = encode(edit.content, "utf-8", file.shown)
             self.done.append(f"added {file.shown}")
             return
-        if now is None and edit.action == "update" and _fills_new(edit.patches):
+        if now is None and edit.action == "update" and fills_new(edit.patches):
             now = b""
         if now is None:
             with self._desk.root.locate(edit.path, parents="imagine") as place:

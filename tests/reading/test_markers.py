@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
-from adapter.reading.source import Either, Markers
+from adapter.reading.markers import Either, Markers
 from adapter.reading.tables import tables_for
 
 ALL = tables_for(tuple(FORMATS.values()), ()).text_markers.literals

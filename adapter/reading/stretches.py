@@ -1,0 +1,85 @@
+"""Stretches of text that are one thing whatever they quote: no call counts in them.
+
+What follows a header that says what it is, the echo of an earlier result, and what a model invents for others to say.
+"""
+
+from __future__ import annotations
+
+from adapter.reading.format import Section
+from adapter.reading.markers import Either, Markers, markers_for
+from adapter.reading.output import Output
+from adapter.reading.source import Reader, Source, skip_space, take_marker
+from adapter.values.events import Markup
+
+
+def read_section(section: Section, source: Source, output: Output) -> Reader[None]:
+    """Take text as what its header says it is, up to the section's end."""
+    markers = markers_for(*section.ends, *section.starts, *section.glued_starts)
+    add = output.add_reasoning if section.is_reasoning else output.add_text
+    if section.is_reasoning:
+        yield from skip_space(source, output.space)
+        output.end_space(as_text=False)
+        output.has_reasoning = True
+    else:
+        output.last = "text"
+    while True:
+        plain, marker = source.scan(markers)
+        add(plain)
+        if not marker:
+            if source.final:
+                break
+            yield
+        elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(output.space)):
+            source.unread(marker)
+            break
+        elif marker.lower() not in section.glued_starts and (yield from _ends(section, source)):
+            output.end_space(as_text=not section.is_reasoning)
+            output.add_markup(marker)
+            break
+        else:
+            add(marker)
+    output.end_section(as_text=not section.is_reasoning)
+
+
+def _ends(section: Section, source: Source) -> Reader[bool]:
+    """Whether nothing stands here but what may follow the section's end. Takes nothing."""
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    following = yield from take_marker(source, markers_for(*section.ends, *section.before))
+    source.unread("".join(ahead) + following)
+    return bool(following) or not char
+
+
+def read_echo(closing: str, openers: Markers | Either, source: Source, output: Output) -> Reader[None]:
+    """Take what is echoed, up to ``closing`` at the beginning of a line, as text."""
+    markers = Either(markers_for(closing), openers, first_wins=True)
+    while True:
+        plain, marker = source.scan(markers)
+        output.add_text(plain)
+        if marker.lower() == closing.lower():
+            if output.line.is_blank:
+                output.add_markup(marker)
+                output.line.end_quotation()
+                return
+            output.add_text(marker)
+        elif marker:
+            output.reject("echoed-result", source.offset - len(marker), source.offset)
+            output.add_text(marker)
+        elif source.final:
+            return
+        else:
+            yield
+
+
+def drop_rest(openers: Markers | Either, source: Source, output: Output) -> Reader[None]:
+    """The model goes on as somebody else: what it invents, to the end, is nobody's turn."""
+    while True:
+        plain, marker = source.scan(openers)
+        if plain or marker:
+            output.events.append(Markup(plain + marker))
+        if marker:
+            output.reject("later-turn", source.offset - len(marker), source.offset)
+        elif source.final:
+            return
+        else:
+            yield
