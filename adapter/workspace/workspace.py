@@ -11,16 +11,7 @@ from dataclasses import replace
 
 from adapter.dialects import Dialect, get_dialect
 from adapter.dialects.foreign import patch_in_command, understood
-from adapter.operations import (
-    Edits,
-    Effect,
-    FetchPage,
-    Operation,
-    Outcome,
-    ReadText,
-    RunCommand,
-    effect_of,
-)
+from adapter.operations import Edits, Effect, FetchPage, Operation, Outcome, ReadText, RunCommand, effect_of
 from adapter.operations.approval import Approval, Approver, Rule
 from adapter.operations.capabilities import ABSENT
 from adapter.tools.calls import Invocation, normalise, resolve

@@ -17,9 +17,12 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
+from pathlib import PurePosixPath
 
 MAX_ENTRIES = 5_000
 """Of a folder that is moved or copied; a larger one counts as holding a repository."""
+MAX_REPOSITORIES = 1_000
+"""Entries of the workspace that are looked at for a repository of their own."""
 MAX_CONFIG_BYTES = 64 << 10
 """At the beginning of a configuration of git's that are looked at."""
 
@@ -62,6 +65,18 @@ def holds_repository(folder: str) -> bool:
         if seen > MAX_ENTRIES or is_repository(inner):
             return True
     return False
+
+
+def repositories_in(top: str) -> list[str]:
+    """Git's own data in ``top`` and in the folders in it, also what is not called `.git`; as it is now."""
+    with os.scandir(top) as entries:
+        folders = [entry.path for entry in islice(entries, MAX_REPOSITORIES) if entry.is_dir(follow_symlinks=False)]
+    found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
+    for folder in (top, *folders):
+        data = [folder] if folder != top and is_repository(folder) else [f"{folder}/.git", git_folder(folder) or ""]
+        found += [path for path in data if PurePosixPath(path).is_relative_to(top) and path != top]
+    found += [f"{top}/{path}" for path in named_by_git(top)]
+    return [path for path in dict.fromkeys(found) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
 
 def named_by_git(top: str) -> Iterator[str]:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
@@ -28,7 +27,7 @@ from adapter.operations.approval import NO_SANDBOX
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace.paths.place import OPEN_DIRECTORY
-from adapter.workspace.paths.repositories import git_folder, is_repository, named_by_git
+from adapter.workspace.paths.repositories import repositories_in
 from adapter.workspace.processes import bubblewrap, landlock
 from adapter.workspace.processes.bubblewrap import MAX_HIDDEN, View, wrapped
 from adapter.workspace.processes.command import Command, Job
@@ -52,8 +51,6 @@ Choice: TypeAlias = Literal["auto", "bwrap", "landlock", "none", "require"]
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 MAX_SEARCHED = 200_000
 """Entries of a workspace in which the paths are sought that rules keep from commands."""
-MAX_REPOSITORIES = 1_000
-"""Entries of the workspace that are looked at for a repository of their own."""
 PROBE_TIMEOUT_S = 10.0
 """For the trial of a sandbox."""
 NOT_FOUND = 127
@@ -339,7 +336,7 @@ class Confinement:
 
         Raises ToolError.
         """
-        frozen = self._repositories()
+        frozen = repositories_in(self._workspace)
         hidden = [] if self._own is None else [f"{self._workspace}/{self._own}"]
         if self._has_rules:
             self._seek(frozen, hidden)
@@ -357,18 +354,6 @@ class Confinement:
     @property
     def _has_rules(self) -> bool:
         return self._hidden is not None or self._frozen is not None
-
-    def _repositories(self) -> list[str]:
-        """Git's own data in the workspace and in the folders in it, also what is not called `.git`; as it is now."""
-        top = self._workspace
-        with os.scandir(top) as entries:
-            folders = [entry.path for entry in islice(entries, MAX_REPOSITORIES) if entry.is_dir(follow_symlinks=False)]
-        found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
-        for folder in (top, *folders):
-            data = [folder] if folder != top and is_repository(folder) else [f"{folder}/.git", git_folder(folder) or ""]
-            found += [path for path in data if is_below(path, top) and path != top]
-        found += [f"{top}/{path}" for path in named_by_git(top)]
-        return [path for path in dict.fromkeys(found) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
     def _seek(self, frozen: list[str], hidden: list[str]) -> None:
         """Add the paths in the workspace that rules are about. Raises ToolError."""
