@@ -42,7 +42,7 @@ def serve(
     from adapter.transcripts.exchanges import ExchangeLog
     from adapter.upstream.endpoints import api_url, find_endpoint
     from adapter.upstream.template_files import read_template
-    from adapter.wire.request import Options, checked
+    from adapter.wire.options import Options, checked
 
     try:
         from adapter.server.app import Settings

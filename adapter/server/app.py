@@ -36,7 +36,8 @@ from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
-from adapter.wire.request import Options, needs_translation, translate
+from adapter.wire.options import Options
+from adapter.wire.request import needs_translation, translate
 
 if TYPE_CHECKING:
     import uvicorn

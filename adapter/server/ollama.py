@@ -21,8 +21,9 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.request import Request, needs_translation, translate
+from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import LineReader, as_json
+from adapter.wire.translated import Request
 
 CHAT = "/api/chat"
 GENERATE = "/api/generate"

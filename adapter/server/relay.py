@@ -20,8 +20,8 @@ from adapter.values.events import JsonObject
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.own_prompt import PromptFault
-from adapter.wire.request import Request
 from adapter.wire.sse import as_json
+from adapter.wire.translated import Request
 
 HOP_BY_HOP = frozenset(
     {

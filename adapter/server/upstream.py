@@ -31,8 +31,8 @@ from adapter.values.errors import TransportError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.answer import DIED
 from adapter.wire.failures import refuses_tools
+from adapter.wire.options import Options
 from adapter.wire.own_prompt import Post, PromptFault, Render, sending, way_of
-from adapter.wire.request import Options
 from adapter.wire.sse import as_json, read_json
 
 SILENCE_S = 600.0

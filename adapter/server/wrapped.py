@@ -36,9 +36,11 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.options import Options, checked
 from adapter.wire.own_prompt import Post, PromptFault, Render, sending
-from adapter.wire.request import Options, Request, checked, needs_translation, translate
+from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import as_json
+from adapter.wire.translated import Request
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI

@@ -1,7 +1,7 @@
 """Tools of a chat that are no functions, or functions as chats had them before 2023-11, as functions of today.
 
 A ``custom`` tool takes one text, so it is a function of one string; ``functions`` and ``function_call`` are tools of
-which an answer calls one. What comes back is put in the form in which it was asked for (`adapter.wire.answer`).
+which an answer calls one. What comes back is put in the form in which it was asked for (`adapter.wire.choice`).
 
 Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` and the deprecated fields.
 """

@@ -17,7 +17,8 @@ from adapter import wrap
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Streamed
-from adapter.wire.request import Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from adapter.wire.sse import as_event
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_serve import scripted_answer

@@ -20,8 +20,10 @@ from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
-from adapter.wire.request import Options, Request, checked, needs_translation, translate
+from adapter.wire.options import Options, checked
+from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
+from adapter.wire.translated import Request
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
