@@ -23,13 +23,14 @@ from starlette.types import ASGIApp
 
 from adapter.prompting.rendering import Template
 from adapter.server import anthropic, ollama, responses
+from adapter.server.connection import SILENCE_S
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.passing import check_passing, without_keys
 from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
-from adapter.server.upstream import SILENCE_S, Upstream
+from adapter.server.upstream import Upstream
 from adapter.server.work import COLLECTED, SWITCH_S
 from adapter.upstream.endpoints import Endpoint, without_password
 from adapter.upstream.template_files import TemplateProcess

@@ -13,10 +13,11 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from adapter.server.connection import UpstreamError
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
-from adapter.server.upstream import Upstream, UpstreamError
+from adapter.server.upstream import Upstream
 from adapter.values.events import Json, JsonObject
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed

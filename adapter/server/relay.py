@@ -12,9 +12,10 @@ from typing import TypeAlias
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
+from adapter.server.connection import UpstreamError
 from adapter.server.passing import is_private
 from adapter.server.places import RETRY_AFTER_S, Busy
-from adapter.server.upstream import Upstream, UpstreamError
+from adapter.server.upstream import Upstream
 from adapter.server.work import QUICK_BYTES
 from adapter.values.events import JsonObject
 from adapter.wire.errors import error_object, relayed

@@ -27,7 +27,8 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 import uvicorn
 
 from adapter.server.app import Settings, config_of
-from adapter.server.upstream import KeyRemover, Upstream
+from adapter.server.connection import KeyRemover
+from adapter.server.upstream import Upstream
 from adapter.wire.options import Options
 
 NATIVE = "/api/chat"
