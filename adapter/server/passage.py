@@ -8,10 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from adapter.server.response import Response
+from adapter.server.store import Store
 from adapter.values.events import JsonObject
-from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Completed, Streamed
+from adapter.wire.left_out import HEADER, as_header
 from adapter.wire.options import Options
 from adapter.wire.own_prompt import Post, PromptFault
 from adapter.wire.request import needs_translation, translate
@@ -30,12 +32,13 @@ def is_chat(sent: Any) -> bool:
 class Passage:
     """One HTTP request on its way out and back: ``request`` is None where nothing is translated."""
 
-    def __init__(self, http: Any, sent: Any, options: Options) -> None:
+    def __init__(self, http: Any, sent: Any, options: Options, store: Store) -> None:
         self.request: Request | None = None
         self.refused: Any = None
         self.sent = sent
         self._http = http
-        self._head: JsonObject | None = None  # of an answer to `responses`
+        self._response: Response | None = None
+        self._left_out: list[str] = []
         self._streamed: Streamed | None = None
         if not is_chat(sent):
             return
@@ -43,8 +46,8 @@ class Passage:
         try:
             body = json.loads(sent.content)
             if url.path.endswith(RESPONSES):
-                self.request = translate(responses.as_openai(body), options)
-                self._head = responses.answer_head(body, f"resp_{self.request.turn[:24]}", int(time.time()))
+                self._response = Response(body, store, len(sent.content))
+                self.request = translate(self._response.asked(self._left_out), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
                 self.request = translate(body, options)
@@ -68,7 +71,7 @@ class Passage:
 
     def streamed(self) -> Streamed:
         assert self.request is not None
-        writer = None if self._head is None else responses.ResponsesWriter(self._head)
+        writer = None if self._response is None else self._response.writer()
         self._streamed = Streamed(self.request, int(time.time()), writer)
         return self._streamed
 
@@ -89,7 +92,7 @@ class Passage:
         return self._answered(response, response.headers, pieces)
 
     def stream(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._answered(response, _own_headers(response), pieces)
+        return self._answered(response, self._own_headers(response), pieces)
 
     def whole(self, response: Any, body: bytes) -> Any:
         """The client's response, or the body of one more request to the server."""
@@ -97,9 +100,9 @@ class Passage:
         if not isinstance(answer, tuple):
             return answer
         status, completion = answer
-        if self._head is not None and status == 200:
-            completion = responses.as_answer(completion, self._head)
-        return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
+        if self._response is not None and status == 200:
+            completion = self._response.answer(completion)
+        return self._http.Response(status, headers=self._own_headers(response), json=completion, request=self.sent)
 
     def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
         return self._http.Response(
@@ -109,15 +112,15 @@ class Passage:
             extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
         )
 
+    def _own_headers(self, response: Any) -> dict[str, str]:
+        """Those that still hold for a translated body, and what was left out of the request."""
+        gone = ("content-length", "content-encoding", "transfer-encoding")
+        kept = {name: value for name, value in response.headers.items() if name not in gone}
+        return kept | ({HEADER: as_header(self._left_out)} if self._left_out else {})
+
     def _leave(self) -> None:
         if self._streamed is not None:
             self._streamed.leave()
-
-
-def _own_headers(response: Any) -> dict[str, str]:
-    """Those that still hold for a translated body."""
-    gone = ("content-length", "content-encoding", "transfer-encoding")
-    return {name: value for name, value in response.headers.items() if name not in gone}
 
 
 def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:

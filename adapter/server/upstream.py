@@ -15,6 +15,8 @@ from adapter.prompting.choosing import Parts
 from adapter.server.connection import SILENCE_S, Connection
 from adapter.server.patience import RETRY_S
 from adapter.server.places import Places
+from adapter.server.store import Store
+from adapter.server.telling import LeftOut
 from adapter.server.work import Work
 from adapter.upstream.context import context_of
 from adapter.upstream.endpoints import Answer, Endpoint, Kind, first_model, get, recognise
@@ -51,7 +53,7 @@ class Known:
 
 class Upstream(Connection):
     """``options``: what the user chose. ``profile``: of `in_force`. ``places``: for requests that make the model work.
-    The others: of `Connection`."""
+    ``store``: of answers that clients come back to; by itself in memory. The others: of `Connection`."""
 
     def __init__(
         self,
@@ -62,8 +64,11 @@ class Upstream(Connection):
         places: Places | None = None,
         template: TemplateProcess | None = None,
         retry_s: float = RETRY_S,
+        store: Store | None = None,
     ) -> None:
         super().__init__(base_url, patience_s, template, retry_s)
+        self.store = store or Store()
+        self.left_out = LeftOut()
         self._own = OwnPrompts(self.endpoint, template)
         self.places = places or Places()
         self.work = Work()
@@ -81,6 +86,7 @@ class Upstream(Connection):
     async def close(self) -> None:
         await super().close()
         self.work.close()
+        self.store.close()
 
     async def options_for(self, body: Json) -> Options:
         """How to translate this request: what the user chose, and what is known of the model."""

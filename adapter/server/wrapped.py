@@ -13,9 +13,10 @@ import json
 import logging
 import os
 import sys
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +25,7 @@ from adapter.constraints.modes import Constraint
 from adapter.probing.profiles import check, setups
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.passage import Passage, is_chat
+from adapter.server.store import Store
 from adapter.text.secrets import Secrets
 from adapter.transcripts.exchanges import ExchangeLog
 from adapter.upstream.endpoints import Endpoint, recognise
@@ -131,6 +133,13 @@ class _Server:
         self._guides: Guides | None = None
         self._is_known = options.constraint == "off" and profile == "none" and not options.may_be_own
 
+    @cached_property
+    def store(self) -> Store:
+        """Of the answers that the client comes back to, in memory."""
+        store = Store()
+        weakref.finalize(self, store.close)
+        return store
+
     def options(self, sent: Any) -> Options:
         if not is_chat(sent):
             return self._options
@@ -181,7 +190,7 @@ class _Transport:
         self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
-        passage = Passage(self._http, sent, self._server.options(sent))
+        passage = Passage(self._http, sent, self._server.options(sent), self._server.store)
         if passage.refused:
             return passage.refused
         response = self._sent(passage)
@@ -258,7 +267,7 @@ class _AsyncTransport:
         self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
-        passage = Passage(self._http, sent, await self._server.options_soon(sent))
+        passage = Passage(self._http, sent, await self._server.options_soon(sent), self._server.store)
         if passage.refused:
             return passage.refused
         response = await self._sent(passage)

@@ -79,13 +79,16 @@ def _as_function(tool: JsonObject) -> JsonObject:
     about = tool.get("custom")
     if tool.get("type") != "custom" or not isinstance(about, dict):
         return tool
-    text: JsonObject = {"type": "string", "description": _form(about.get("format"))}
-    parameters = {"type": "object", "properties": {INPUT: text}, "required": [INPUT]}
     described = checked_as(str, about.get("description"), "tools.custom.description")
-    return {
-        "type": "function",
-        "function": {"name": about.get("name"), "description": described, "parameters": parameters},
-    }
+    function = text_function(about.get("name"), described, INPUT, _form(about.get("format")))
+    return {"type": "function", "function": function}
+
+
+def text_function(name: Json, description: str, parameter: str, said: str) -> JsonObject:
+    """A function of one text, of which ``said`` tells what it is."""
+    properties = {parameter: {"type": "string", "description": said}}
+    parameters = {"type": "object", "properties": properties, "required": [parameter]}
+    return {"name": name, "description": description, "parameters": parameters}
 
 
 def _form(form: Json) -> str:
