@@ -116,6 +116,12 @@ class Connection:
 
         Raises PromptFault where the model's own prompt cannot be had.
         """
+        last = await self.prepared(path, body)
+        content = as_json(last.body)
+        return await self.send("POST", last.path, content, _JSON, is_watched=is_watched, is_patient=True)
+
+    async def prepared(self, path: str, body: JsonObject) -> Post:
+        """What would be posted at last, after all that has to be asked before. Raises PromptFault as `ask` does."""
         steps = sending(path, body)
         try:
             step = next(steps)
@@ -123,20 +129,23 @@ class Connection:
                 step = steps.send(await self._performed(step))
         except StopIteration as stop:
             last: Post = stop.value
-        content = as_json(last.body)
-        return await self.send("POST", last.path, content, _JSON, is_watched=is_watched, is_patient=True)
+        return last
 
-    async def _performed(self, step: Post | Render) -> Json:
-        """What a step on the way to an answer gives; None where that is no JSON."""
-        if isinstance(step, Render):
-            return await asyncio.to_thread(self._rendered, step)
-        response = await self.send("POST", step.path, as_json(step.body), _JSON)
+    async def asked(self, post: Post) -> Json:
+        """The server's answer; None where that is no JSON."""
+        response = await self.send("POST", post.path, as_json(post.body), _JSON)
         try:
             return read_json(await self.body_of(response))
         except ValueError:
             return None
         finally:
             response.close()
+
+    async def _performed(self, step: Post | Render) -> Json:
+        """What a step on the way to an answer gives; None where that is no JSON."""
+        if isinstance(step, Render):
+            return await asyncio.to_thread(self._rendered, step)
+        return await self.asked(step)
 
     def _rendered(self, step: Render) -> str:
         if self._template is None:

@@ -12,8 +12,8 @@ from starlette.types import ASGIApp
 
 from adapter.server.intake import json_of, roomy
 from adapter.server.listing import page_of
-from adapter.server.response import Response, refers
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
+from adapter.server.response import Response, refers
 from adapter.server.upstream import Upstream
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Completed, Streamed

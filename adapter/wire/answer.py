@@ -64,6 +64,9 @@ class Answer:
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
+        if chunk.get("prompt_progress"):  # llama.cpp says it before there is anything else to say
+            chunks = chunks or [{**self._head, "choices": []}]
+            chunks[0]["prompt_progress"] = chunk["prompt_progress"]
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
             chunks[-1]["usage"] = chunk["usage"]
         return chunks

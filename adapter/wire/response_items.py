@@ -115,5 +115,5 @@ def _file(part: JsonObject, place: str) -> JsonObject:
     if not isinstance(given, str):
         raise not_here("a file at an address" if part.get("file_url") else "a file of an account", place)
     head, _, data = given.rpartition(",")
-    kind = head.removeprefix("data:") or ("text/plain" if title.endswith((".txt", ".md")) else "")
+    kind = head.removeprefix("data:").partition(";")[0] or ("text/plain" if title.endswith((".txt", ".md")) else "")
     return document(decoded(kind, data, title, place), title)

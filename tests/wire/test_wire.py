@@ -16,6 +16,7 @@ from adapter.prompting.setups import Setup
 from adapter.tools.definition import ToolSet
 from adapter.wire import anthropic, ollama
 from adapter.wire.answer import Answer, Whole
+from adapter.wire.anthropic_answer import AnthropicWriter, as_answer
 from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.memory import Memory
@@ -521,13 +522,13 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
             status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
-                anthropic.as_answer(completion_, "m", "msg")
+                as_answer(completion_, "m", "msg")
             elif status == 200 and dialect == "ollama":
                 ollama.as_answer(completion_, ollama.Answering("m", "now"))
         return
     writer: Any = {
         "openai": None,
-        "anthropic": anthropic.AnthropicWriter("m", "msg"),
+        "anthropic": AnthropicWriter("m", "msg"),
         "ollama": ollama.OllamaWriter(ollama.Answering("m", "now")),
     }
     streamed = Streamed(request(), 0, writer[dialect])
