@@ -22,21 +22,19 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.kept import Kept
 from adapter.wire.bodies import check_size
+from adapter.wire.chat_fields import not_ours
 from adapter.wire.definitions import MAX_KEPT, tool_set
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy
 from adapter.wire.messages import has_strays, last_calls, last_request, plain_messages
 from adapter.wire.options import CLIENTS_TOOLS, CONSTRAINTS, DEFAULT_FORMAT, Options
 from adapter.wire.own_messages import own_definitions, own_messages
-from adapter.wire.own_prompt import MARKS, NOT_OWN, OwnPrompt, marked, own_prompt_for
+from adapter.wire.own_prompt import NOT_OWN, OwnPrompt, marked, own_prompt_for
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds, as_functions
 from adapter.wire.translated import Request, key_of
 
 SESSION = new_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
-
-_OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
-"""What a client says to us, or is not to say at all."""
 
 _PROMPTS: Kept[str] = Kept(MAX_KEPT)
 
@@ -261,7 +259,7 @@ def _told(asked: _Asked, options: Options, held: _Held) -> _Told:
     else:
         system = _prompt(shown, asked.format.name, options) if asked.allowed else ""
         messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
-        told = _Told({**options.fields, **_not_ours(asked.body), "messages": messages}, messages, None)
+        told = _Told({**options.fields, **not_ours(asked.body), "messages": messages}, messages, None)
     if asked.allowed and asked.format.stops:
         told.body["stop"] = _stops(asked.body.get("stop"), asked.format.stops)
     return told
@@ -276,17 +274,13 @@ def _told_by_template(
     told = own_messages(
         asked.messages, own.traits, asked.format, asked.described, closing=closing, memory=options.memory
     )
-    plain = _not_ours(asked.body)
+    plain = not_ours(asked.body)
     if asked.allowed:
         plain["tools"] = own_definitions(asked.body.get("tools"), shown, asked.format)
     if "llama.cpp" in (own.way, own.server):
         plain["preserved_tokens"] = list(asked.format.special_tokens)
     body = marked({**options.fields, **plain, "messages": told.messages}, own, told.written)
     return _Told(body, told.messages, own)
-
-
-def _not_ours(body: JsonObject) -> JsonObject:
-    return {key: value for key, value in body.items() if key not in _OURS}
 
 
 def _answers(body: JsonObject) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.wire.anthropic import AnthropicWriter
+from adapter.wire.anthropic_answer import AnthropicWriter
 from adapter.wire.exchange import Streamed
 from adapter.wire.likeness import likeness_of
 from adapter.wire.options import Options
