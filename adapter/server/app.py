@@ -42,7 +42,7 @@ from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
 from adapter.wire.options import Options
-from adapter.wire.request import needs_translation, translate
+from adapter.wire.request import needs_translation, read, translate
 
 if TYPE_CHECKING:
     import uvicorn
@@ -180,11 +180,14 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
         content, body = await json_of(http, upstream.work)
-        if not needs_translation(body):
+        if needs_translation(body):
+            options = await upstream.options_for(body)
+            request = await upstream.work.do(len(content), partial(translate, body, options))
+        elif await upstream.leaves_markup(body):
+            request = read(body, upstream.options)
+        else:
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
-        options = await upstream.options_for(body)
-        request = await upstream.work.do(len(content), partial(translate, body, options))
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     if request.stream:

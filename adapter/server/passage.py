@@ -16,7 +16,7 @@ from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.left_out import HEADER, as_header
 from adapter.wire.options import Options
 from adapter.wire.own_prompt import Post, PromptFault
-from adapter.wire.request import needs_translation, translate
+from adapter.wire.request import needs_reading, needs_translation, read, translate
 from adapter.wire.sse import as_json
 from adapter.wire.translated import Request
 
@@ -30,9 +30,10 @@ def is_chat(sent: Any) -> bool:
 
 
 class Passage:
-    """One HTTP request on its way out and back: ``request`` is None where nothing is translated."""
+    """One HTTP request on its way out and back: ``request`` is None where nothing is translated. ``splits``: the server
+    takes reasoning out of answers by itself."""
 
-    def __init__(self, http: Any, sent: Any, options: Options, store: Store) -> None:
+    def __init__(self, http: Any, sent: Any, options: Options, store: Callable[[], Store], *, splits: bool) -> None:
         self.request: Request | None = None
         self.refused: Any = None
         self.sent = sent
@@ -46,11 +47,13 @@ class Passage:
         try:
             body = json.loads(sent.content)
             if url.path.endswith(RESPONSES):
-                self._response = Response(body, store, len(sent.content))
+                self._response = Response(body, store(), len(sent.content))
                 self.request = translate(self._response.asked(self._left_out), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
                 self.request = translate(body, options)
+            elif needs_reading(body, options, splits=splits):
+                self.request = read(body, options)
         except RequestError as error:
             self.refused = http.Response(error.status, json=refusal(error), request=sent)
         if self.request is not None:

@@ -29,6 +29,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire.failures import refuses_tools
 from adapter.wire.options import Options
 from adapter.wire.own_prompt import PromptFault, way_of
+from adapter.wire.request import needs_reading
 from adapter.wire.sse import as_json, read_json
 
 KNOWN_FOR_S = 60.0
@@ -72,7 +73,7 @@ class Upstream(Connection):
         self._own = OwnPrompts(self.endpoint, template)
         self.places = places or Places()
         self.work = Work()
-        self._options = options
+        self.options = options
         self._profile = profile
         self._guides: Guides | None = None
         self._told: list[str] = []
@@ -104,6 +105,13 @@ class Upstream(Connection):
             options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
         return options
 
+    async def leaves_markup(self, body: JsonObject) -> bool:
+        """Whether an answer to a request that goes on as it is has to be read; see `needs_reading`."""
+        if not needs_reading(body, self.options, splits=False):
+            return False
+        splits = (await self.known()).kind in ("llama.cpp", "ollama")
+        return needs_reading(body, self.options, splits=splits)
+
     def _found(self, model: str) -> tuple[Found, Parts | None]:
         """How ``model`` gets its own prompt, and the help to choose where it gets none; said when it is new."""
         found = self._own.of(model)
@@ -112,9 +120,9 @@ class Upstream(Connection):
         return found, self._guided(self._own.endpoint, model, found)
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
-        if found.own is not None or self._options.constraint is not None:
+        if found.own is not None or self.options.constraint is not None:
             return None
-        guides = self._guides = self._guides or Guides(endpoint, self._options.guide)
+        guides = self._guides = self._guides or Guides(endpoint, self.options.guide)
         small = guides.of(model)
         if small is not None:
             self._tell_once(guides.told(model if endpoint.kind == "ollama" else ""))
@@ -122,7 +130,7 @@ class Upstream(Connection):
 
     def tell_prompt(self) -> None:
         """Say at the start who will describe the tools, as far as nothing has to be loaded to know that."""
-        if not self._options.may_be_own:
+        if not self.options.may_be_own:
             self._tell_once("prompt: in words, as asked for")
             return
         kind = recognise(self.endpoint.base_url)
@@ -181,7 +189,7 @@ class Upstream(Connection):
 
     def _ask_about(self, before: Known | None) -> Known:
         kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
-        options = self._options
+        options = self.options
         if kind is not None:
             options = replace(options, enforce=partial(constraint_fields, kind))
         options = replace(options, waits_for_calls=kind == "llama.cpp")

@@ -131,10 +131,14 @@ class _Server:
         self.template = template
         self._own: OwnPrompts | None = None
         self._guides: Guides | None = None
+        self._splits = False  # reasoning off answers, by itself
         self._is_known = options.constraint == "off" and profile == "none" and not options.may_be_own
 
+    def passage(self, http: Any, sent: Any, options: Options) -> Passage:
+        return Passage(http, sent, options, lambda: self._store, splits=self._splits)
+
     @cached_property
-    def store(self) -> Store:
+    def _store(self) -> Store:
         """Of the answers that the client comes back to, in memory."""
         store = Store()
         weakref.finalize(self, store.close)
@@ -146,6 +150,7 @@ class _Server:
         if not self._is_known:
             if kind := recognise(self._base_url):
                 endpoint = Endpoint(self._base_url, kind)
+                self._splits = kind in ("llama.cpp", "ollama")
                 if self._options.constraint != "off":
                     self._options = replace(self._options, enforce=partial(constraint_fields, kind))
                 setup_of, notes = setups(self._profile, endpoint)
@@ -190,7 +195,7 @@ class _Transport:
         self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
-        passage = Passage(self._http, sent, self._server.options(sent), self._server.store)
+        passage = self._server.passage(self._http, sent, self._server.options(sent))
         if passage.refused:
             return passage.refused
         response = self._sent(passage)
@@ -267,7 +272,7 @@ class _AsyncTransport:
         self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
-        passage = Passage(self._http, sent, await self._server.options_soon(sent), self._server.store)
+        passage = self._server.passage(self._http, sent, await self._server.options_soon(sent))
         if passage.refused:
             return passage.refused
         response = await self._sent(passage)

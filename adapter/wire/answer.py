@@ -60,7 +60,8 @@ class Answer:
             choice = self._choice(given.get("index"))
             if choice is None:
                 return chunks + self._failed(_too_many(given.get("index"), self._request.answers))
-            deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
+            said = _object(given.get("delta") or given.get("message"))
+            deltas = choice.feed(said, given.get("finish_reason"), given.get("logprobs"))
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
@@ -147,7 +148,10 @@ class Answer:
         if isinstance(delta, str):
             further = {key: value for key, value in rest.items() if key != "usage"}
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
-        return {**self._head, "choices": [{"index": choice.index, "delta": delta, "finish_reason": None}]}
+        made: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
+        if "logprobs" in delta:
+            made["logprobs"] = {"content": delta.pop("logprobs"), "refusal": None}
+        return {**self._head, "choices": [made]}
 
 
 class Whole:
@@ -176,10 +180,11 @@ class Whole:
         index = index if isinstance(index, int) else 0
         choice, deltas = self._choices.setdefault(index, (Choice(self._request, index, is_whole=True), []))
         # A server that does not say why it ended has answered all the same.
-        deltas += choice.feed(message, given.get("finish_reason") or "stop")
+        deltas += choice.feed(message, given.get("finish_reason") or "stop", given.get("logprobs"))
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
-            **{key: value for key, value in given.items() if key != "logprobs"},
+            **given,
+            **({"logprobs": _tokens(deltas, choice)} if given.get("logprobs") else {}),
             "message": {**kept, **_folded(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
@@ -216,6 +221,12 @@ def _folded(deltas: Iterable[JsonObject | str], choice: Choice) -> JsonObject:
     if legacy:
         message["function_call"] = legacy
     return message
+
+
+def _tokens(deltas: Iterable[JsonObject | str], choice: Choice) -> JsonObject | None:
+    """The probabilities of the tokens of the content; None where that turned out to be something else."""
+    tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
+    return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
 
 
 def _object(value: Json) -> JsonObject:

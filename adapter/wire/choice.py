@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from adapter.constraints.replies import ReplyParser
@@ -25,6 +26,7 @@ from adapter.values.events import (
 )
 from adapter.wire.errors import error_object
 from adapter.wire.memory import Call
+from adapter.wire.positions import Positions
 from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.translated import Request, key_of
 
@@ -33,6 +35,9 @@ INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 
 MAX_CHARACTERS = 8_000_000
 """Of one answer: two million tokens. What goes on longer has no end."""
+
+
+_TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
 class Choice:
@@ -57,6 +62,7 @@ class Choice:
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
         self._size = 0
+        self._positions: Positions | None = None  # where the client wants to know how likely each token was
         self._begin(request)
 
     def _begin(self, request: Request) -> None:
@@ -78,8 +84,9 @@ class Choice:
             self._may_remember = False
         return again
 
-    def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
-        """The client's deltas and, where this is the end, the finish reason."""
+    def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
+        """The client's deltas and, where this is the end, the finish reason. ``logprobs``: of the text; those that are
+        left stand in the deltas."""
         if self.finish_reason or self.again:
             return []
         deltas: list[JsonObject | str] = []
@@ -93,6 +100,9 @@ class Choice:
             deltas.append({"reasoning_content": reasoning})
             self._hear("", reasoning)
         if isinstance(text := delta.get("content"), str) and text:
+            if logprobs and (self._positions or not self._size):
+                self._positions = self._positions or Positions()
+                self._positions.add(text, logprobs)
             deltas += self._deltas(self._events(text))
         if self._request.is_native:
             deltas += self._native(delta.get("tool_calls"))
@@ -158,35 +168,47 @@ class Choice:
         deltas: list[JsonObject | str] = []
         self._written.take(events)
         for event in events:
-            match event:
-                case TextDelta(text=text):
-                    deltas += self._text(text)
-                case ReasoningDelta(text=text):
-                    self._reasoned.append(text)
-                    deltas.append({"reasoning_content": text})
-                case ContentWasReasoning():
-                    self.was_reasoning = sum(map(len, self._content))
-                case ReasoningWasContent():
-                    self.was_content = True
-                    deltas += self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
-                case ToolCallDelta():
-                    deltas += self._fragment(event)
-                case ToolCall() | InvalidToolCall() if again := self._mended(event):
-                    self.again = again
-                    return deltas
-                case ToolCall() if self._is_repeated(event):
-                    self._has_repeated = True
-                case ToolCall() if self._is_allowed(event.name):
-                    deltas += self._call(event)
-                    if not self._request.parallel:
-                        return [*deltas, self._finish("stop")]
-                case ToolCall(raw=raw):
-                    deltas += self._text(raw)
-                case InvalidToolCall():
-                    deltas += self._invalid(event, finish_reason)
-                case _:
-                    pass  # markup and progress are not for the client
+            made = self._made_of(event, finish_reason)
+            if self._positions is not None:
+                _place(self._positions, event, made)
+            deltas += made
+            if self.again or self.finish_reason:
+                break
         return deltas
+
+    def _made_of(self, event: Event, finish_reason: str | None) -> list[JsonObject | str]:
+        match event:
+            case TextDelta(text=text):
+                return self._text(text)
+            case ReasoningDelta(text=text):
+                self._reasoned.append(text)
+                return [{"reasoning_content": text}]
+            case ContentWasReasoning():
+                self.was_reasoning = sum(map(len, self._content))
+            case ReasoningWasContent():
+                self.was_content = True
+                return self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
+            case ToolCallDelta():
+                return self._fragment(event)
+            case ToolCall() | InvalidToolCall() if again := self._mended(event):
+                self.again = again
+            case ToolCall() if self._is_repeated(event):
+                self._has_repeated = True
+            case ToolCall() if self._is_allowed(event.name):
+                called: list[JsonObject | str] = list(self._call(event))
+                return called if self._request.parallel else [*called, self._finish("stop")]
+            case ToolCall(raw=raw):
+                return self._text(self._shown(raw))
+            case InvalidToolCall():
+                return self._invalid(event, finish_reason)
+            case _:
+                pass  # markup and progress are not for the client
+        return []
+
+    def _shown(self, raw: str) -> str:
+        """What looked like a call and is none, for the client: without tokens that most servers take out."""
+        tokens = get_format(self._request.format).special_tokens
+        return _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
 
     def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
         """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
@@ -205,7 +227,7 @@ class Choice:
         self._keys.add(key)
         return is_repeated
 
-    def _text(self, text: str) -> list[JsonObject]:
+    def _text(self, text: str) -> list[JsonObject | str]:
         self._content.append(text)
         return [{"content": text}] if text else []
 
@@ -214,10 +236,10 @@ class Choice:
         tools = self._request.tools
         return name in tools if self._request.is_restricted else bool(tools)
 
-    def _fragment(self, event: ToolCallDelta) -> list[JsonObject]:
+    def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         if not self._is_allowed(event.name):
             return []
-        deltas = []
+        deltas: list[JsonObject | str] = []
         if event.id != self._open:
             self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
@@ -258,12 +280,12 @@ class Choice:
         self._ids.append(call_id)
         return self._request.kinds.call(len(self._ids) - 1, call_id, name, arguments)
 
-    def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
+    def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
         """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
         if self._request.reply is not None and finish_reason == "length":
             return []  # what the server made the model write is not meant for anybody's eyes
         if self._open is None:
-            return self._text(wrong.raw)
+            return self._text(self._shown(wrong.raw))
         if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too
             self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
         return []
@@ -312,3 +334,11 @@ class Choice:
             asked_again=asked_again,
         )
         request.observe(exchange)
+
+
+def _place(positions: Positions, event: Event, made: list[JsonObject | str]) -> None:
+    """Put the probabilities of an event's tokens into what the client gets of it, where that is its text as it was."""
+    shown = made[0] if len(made) == 1 and isinstance(made[0], dict) else {}
+    is_shown = shown.get("content") == event.raw and bool(event.raw)
+    if tokens := positions.take(len(event.raw), is_shown=is_shown):
+        shown["logprobs"] = tokens

@@ -62,6 +62,30 @@ def needs_translation(body: Json) -> bool:
     )
 
 
+def needs_reading(body: JsonObject, options: Options, *, splits: bool) -> bool:
+    """Whether the answer to a request that goes on as it is may hold what is not for the client: reasoning of a model
+    whose family is known by its name, unless its server ``splits`` that off; gpt-oss' channels in any case, for some
+    servers leave them in."""
+    format = _format_of(body, options)
+    return format == "harmony" or (format is not None and not splits)
+
+
+def _format_of(body: JsonObject, options: Options) -> str | None:
+    """What is known of it by the user, the template or the model's name."""
+    model = str(body.get("model") or "")
+    return options.format or guess(options.model or model, options.template) or guess(model)
+
+
+def read(body: JsonObject, options: Options) -> Request:
+    """The request as it came, of which the answer is read. Raises RequestError as `translate` does."""
+    asked = _Asked(
+        body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(_format_of(body, options) or DEFAULT_FORMAT)
+    )
+    request = _as_request(asked, options)
+    before = options.generation_prompt
+    return replace(request, format=asked.format.name, turn=_turn(asked.messages), generation_prompt=before)
+
+
 def translate(body: JsonObject, options: Options) -> Request:
     """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
     check_size(body)
@@ -127,9 +151,8 @@ class _Told:
 def _asked(body: JsonObject, kinds: Kinds, options: Options) -> _Asked:
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
-    model = str(body.get("model") or "")
-    format = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
-    return _Asked(body, kinds, described, allowed, must_call, get_format(format))
+    format = get_format(_format_of(body, options) or DEFAULT_FORMAT)
+    return _Asked(body, kinds, described, allowed, must_call, format)
 
 
 def _translate(asked: _Asked, options: Options) -> Request:
