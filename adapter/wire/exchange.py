@@ -125,7 +125,7 @@ class Streamed:
         return self._written(self._answer.feed(error))
 
     def _translated(self, events: list[bytes]) -> bytes:
-        return b"".join(map(self._one_translated, events))
+        return self._one_translated(events[0]) if len(events) == 1 else b"".join(map(self._one_translated, events))
 
     def _one_translated(self, event: bytes) -> bytes:
         if event == b"[DONE]":

@@ -6,7 +6,7 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from adapter.constraints.grounding import conversational
 from adapter.constraints.modes import Constraint
@@ -37,6 +37,9 @@ SESSION = new_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
 
 _PROMPTS: Kept[str] = Kept(MAX_KEPT)
+
+MAX_MODEL = 200
+"""Characters of a model's name by which its format is known."""
 
 MAX_ANSWERS = 128
 """That one request may ask for (``n``), as at OpenAI."""
@@ -72,8 +75,11 @@ def needs_reading(body: JsonObject, options: Options, *, splits: bool) -> bool:
 
 def _format_of(body: JsonObject, options: Options) -> str | None:
     """What is known of it by the user, the template or the model's name."""
-    model = str(body.get("model") or "")
-    return options.format or guess(options.model or model, options.template) or guess(model)
+    model = str(body.get("model") or "")[:MAX_MODEL]
+    return options.format or _guessed(options.model or model, options.template) or _guessed(model, None)
+
+
+_guessed = lru_cache(maxsize=256)(guess)
 
 
 def read(body: JsonObject, options: Options) -> Request:
