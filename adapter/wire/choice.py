@@ -18,6 +18,7 @@ from adapter.values.events import (
     InvalidToolCall,
     Json,
     JsonObject,
+    Markup,
     ReasoningDelta,
     ReasoningWasContent,
     TextDelta,
@@ -62,6 +63,8 @@ class Choice:
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
         self._size = 0
+        self._space = ("", -1)  # white space that came last, and where
+        self._called_at = -1  # where what looked like a call ended
         self._positions: Positions | None = None  # where the client wants to know how likely each token was
         self._begin(request)
 
@@ -201,14 +204,31 @@ class Choice:
                 return self._text(self._shown(raw))
             case InvalidToolCall():
                 return self._invalid(event, finish_reason)
+            case Markup(raw=raw) if not self._request.tools and raw.isspace():
+                return self._blank(raw)
             case _:
                 pass  # markup and progress are not for the client
         return []
 
+    def _blank(self, raw: str) -> list[JsonObject | str]:
+        """White space around what would be a call, were there tools: then it is text as well."""
+        if self._called_at == self._place():
+            made = self._text(raw)
+            self._called_at = self._place()
+            return made
+        self._space = (raw, self._place())
+        return []
+
+    def _place(self) -> int:
+        return len(self._content) + len(self._reasoned)
+
     def _shown(self, raw: str) -> str:
         """What looked like a call and is none, for the client: without tokens that most servers take out."""
         tokens = get_format(self._request.format).special_tokens
-        return _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
+        space, place = self._space
+        space = space if place == self._place() else ""
+        self._called_at = self._place() + 1
+        return space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
 
     def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
         """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
