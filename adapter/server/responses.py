@@ -10,20 +10,24 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from adapter.server.connection import UpstreamError
+from adapter.server.counting import prompt_tokens
 from adapter.server.intake import json_of, roomy
 from adapter.server.listing import page_of
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.response import Response, refers
 from adapter.server.upstream import Upstream
-from adapter.wire.errors import RequestError, refusal
+from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.request import translate
+from adapter.wire.translated import Request
 
 CHAT = "/v1/chat/completions"
 
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
     answer = roomy(upstream.work, partial(_responses, upstream, keep_alive_s))
+    count = roomy(upstream.work, partial(_count, upstream))
     of_one = (
         ("", partial(_kept, upstream), "GET"),
         ("", partial(_forget, upstream), "DELETE"),
@@ -34,6 +38,7 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
         for base in ("/v1/responses", "/responses")
         for route in (
             Route(base, answer, methods=["POST"]),
+            Route(f"{base}/input_tokens", count, methods=["POST"]),
             *(Route(f"{base}/{{id}}{rest}", endpoint, methods=[method]) for rest, endpoint, method in of_one),
         )
     ]
@@ -42,12 +47,7 @@ def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
 async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     left_out: list[str] = []
     try:
-        content, body = await json_of(http, upstream.work)
-        asking = partial(Response, body, upstream.store, len(content))
-        response = await asyncio.to_thread(asking) if refers(body) else asking()
-        asked = await upstream.work.do(response.size, partial(response.asked, left_out))
-        options = await upstream.options_for(asked)
-        request = await upstream.work.do(response.size, partial(translate, asked, options))
+        response, request = await _translated(upstream, http, left_out)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     if request.stream:
@@ -55,6 +55,28 @@ async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest)
         answer: ASGIApp = StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
     else:
         answer = WholeAnswer(upstream, CHAT, request, Completed(request), as_answer=response.answer)
+    return upstream.left_out.telling(answer, "responses", left_out)
+
+
+async def _translated(upstream: Upstream, http: HttpRequest, left_out: list[str]) -> tuple[Response, Request]:
+    content, body = await json_of(http, upstream.work)
+    asking = partial(Response, body, upstream.store, len(content))
+    response = await asyncio.to_thread(asking) if refers(body) else asking()
+    asked = await upstream.work.do(response.size, partial(response.asked, left_out))
+    options = await upstream.options_for(asked)
+    return response, await upstream.work.do(response.size, partial(translate, asked, options))
+
+
+async def _count(upstream: Upstream, http: HttpRequest) -> ASGIApp:
+    left_out: list[str] = []
+    try:
+        _, request = await _translated(upstream, http, left_out)
+        counted = await prompt_tokens(upstream, (await upstream.known()).kind, request)
+    except RequestError as error:
+        return JSONResponse(refusal(error), error.status)
+    except UpstreamError as error:
+        return JSONResponse(error_object(str(error), "upstream_error"), error.status)
+    answer = JSONResponse({"object": "response.input_tokens", "input_tokens": counted})
     return upstream.left_out.telling(answer, "responses", left_out)
 
 

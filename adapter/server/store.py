@@ -131,11 +131,11 @@ class Store:
             seen = set()
             while holder is not None and holder not in seen:
                 seen.add(holder)
-                row = self._tables.execute("SELECT previous FROM holders WHERE id = ?", (holder,)).fetchone()
+                row = self._execute("SELECT previous FROM holders WHERE id = ?", (holder,)).fetchone()
                 if row is None:
                     return None
                 said.append(self._items(holder))
-                self._tables.execute("UPDATE holders SET used = ? WHERE id = ?", (self._now(), holder))
+                self._execute("UPDATE holders SET used = ? WHERE id = ?", (self._now(), holder))
                 holder = row[0]
         return [item for items in reversed(said) for item in items]
 
@@ -143,7 +143,7 @@ class Store:
         """An item of an answer, else one that a client sent."""
         query = "SELECT value FROM items WHERE id = ? ORDER BY is_output DESC, number DESC LIMIT 1"
         with self._using():
-            row = self._tables.execute(query, (item_id,)).fetchone()
+            row = self._execute(query, (item_id,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def forget(self, holder: str, kind: str) -> bool:
@@ -151,7 +151,7 @@ class Store:
         if not holder.startswith(kind):
             return False
         with self._using():
-            return self._tables.execute("DELETE FROM holders WHERE id = ?", (holder,)).rowcount > 0
+            return self._execute("DELETE FROM holders WHERE id = ?", (holder,)).rowcount > 0
 
     def begin(self, metadata: Json, items: Sequence[JsonObject]) -> JsonObject:
         """A new conversation."""
@@ -174,7 +174,7 @@ class Store:
             if about is None:
                 return None
             about["metadata"] = metadata or {}
-            self._tables.execute("UPDATE holders SET about = ? WHERE id = ?", (self._text(about), conversation_id))
+            self._execute("UPDATE holders SET about = ? WHERE id = ?", (self._text(about), conversation_id))
             return about
 
     def add(self, conversation_id: str, items: Sequence[JsonObject]) -> list[JsonObject] | None:
@@ -195,41 +195,45 @@ class Store:
         """Whether there was such an item."""
         query = "DELETE FROM items WHERE holder = ? AND id = ?"
         with self._using():
-            return self._tables.execute(query, (conversation_id, item_id)).rowcount > 0
+            return self._execute(query, (conversation_id, item_id)).rowcount > 0
+
+    def _execute(self, query: str, values: Sequence[str | float | None] = ()) -> sqlite3.Cursor:
+        """Ids are what clients say: half a surrogate pair in one becomes ``?``."""
+        return self._tables.execute(query, [_sayable(value) if isinstance(value, str) else value for value in values])
 
     def _about(self, holder: str) -> JsonObject | None:
-        row = self._tables.execute("SELECT about FROM holders WHERE id = ?", (holder,)).fetchone()
+        row = self._execute("SELECT about FROM holders WHERE id = ?", (holder,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def _items(self, holder: str, *, outputs: bool | None = None) -> list[JsonObject]:
         query = "SELECT value FROM items WHERE holder = ? AND is_output IN (?, ?) ORDER BY number"
         kinds = (0, 1) if outputs is None else (int(outputs),) * 2
-        rows = self._tables.execute(query, (holder, *kinds))
+        rows = self._execute(query, (holder, *kinds))
         return [json.loads(value) for (value,) in rows]
 
     def _add(self, holder: str, previous: Json, about: JsonObject, items: Sequence[tuple[JsonObject, bool]]) -> None:
         row = (holder, previous or None, self._now(), 0, self._text(about))
-        self._tables.execute("INSERT OR REPLACE INTO holders VALUES (?, ?, ?, ?, ?)", row)
+        self._execute("INSERT OR REPLACE INTO holders VALUES (?, ?, ?, ?, ?)", row)
         self._fill(holder, items)
 
     def _fill(self, holder: str, items: Sequence[tuple[JsonObject, bool]]) -> None:
-        rows = [(holder, str(item["id"]), is_output, self._text(item)) for item, is_output in items]
+        rows = [(holder, _sayable(item["id"]), is_output, self._text(item)) for item, is_output in items]
         self._tables.executemany("INSERT INTO items (holder, id, is_output, value) VALUES (?, ?, ?, ?)", rows)
         size = sum(len(value) for *_, value in rows) + 1_000  # with what the tables take
         self._grown += size
-        self._tables.execute("UPDATE holders SET size = size + ?, used = ? WHERE id = ?", (size, self._now(), holder))
+        self._execute("UPDATE holders SET size = size + ?, used = ? WHERE id = ?", (size, self._now(), holder))
 
     def _forget(self) -> None:
         """What is too old, and the oldest of what is too much."""
-        self._tables.execute("DELETE FROM holders WHERE used < ?", (self._now() - self._max_age_s,))
+        self._execute("DELETE FROM holders WHERE used < ?", (self._now() - self._max_age_s,))
         if self._grown < self._max_bytes // 64:
             return
         self._grown = 0
-        (size,) = self._tables.execute("SELECT coalesce(sum(size), 0) FROM holders").fetchone()
+        (size,) = self._execute("SELECT coalesce(sum(size), 0) FROM holders").fetchone()
         while size > self._max_bytes:
             oldest = "SELECT id, size FROM holders ORDER BY used, rowid LIMIT 1"
-            holder, freed = self._tables.execute(oldest).fetchone()
-            self._tables.execute("DELETE FROM holders WHERE id = ?", (holder,))
+            holder, freed = self._execute(oldest).fetchone()
+            self._execute("DELETE FROM holders WHERE id = ?", (holder,))
             size -= freed
 
     def _text(self, value: Mapping[str, Json]) -> str:
@@ -248,6 +252,10 @@ def _opened(file: Path | None) -> sqlite3.Connection:
         tables.executescript(_TABLES)
     tables.execute("PRAGMA foreign_keys = ON")
     return tables
+
+
+def _sayable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _named(item: JsonObject) -> JsonObject:

@@ -98,7 +98,7 @@ CLIENTS = (
     Client("instructor", ("instructor",), ("chat",)),
     Client("langchain", ("langchain", "langchain-openai", "langchain-ollama", "langchain-anthropic"),
            ("chat", "responses", "anthropic", "ollama")),
-    Client("litellm", ("litellm",), ("chat", "responses", "anthropic", "ollama")),
+    Client("litellm", ("litellm", "mcp"), ("chat", "responses", "anthropic", "ollama")),
     Client("llama-index", ("llama-index-llms-openai-like", "llama-index-core"), ("chat",)),
     Client("openai-agents", ("openai-agents",), ("chat", "responses")),
     Client("pydantic-ai", ("pydantic-ai-slim[openai,anthropic]",), ("chat", "responses", "anthropic")),

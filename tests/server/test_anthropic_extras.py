@@ -34,7 +34,7 @@ def shown(upstream: ScriptedServer) -> str:
 def test_the_tool_runner_goes_on_without_threads(client, upstream):
     """It asks for one first, is told that there are none here, and sends the whole conversation from then on."""
 
-    @anthropic.beta_tool
+    @anthropic.beta_tool  # type: ignore[untyped-decorator]
     def add(a: int, b: int) -> str:
         """Add two numbers.
 

@@ -100,6 +100,13 @@ def test_what_is_not_to_be_stored_is_not(client, upstream, stream):
         client.responses.retrieve(answer.id)
 
 
+def test_tokens_are_counted_before_they_are_sent(client, upstream):
+    bare = client.responses.input_tokens.count(model="m", input="Read a.py").input_tokens
+    assert 3 < bare < 30
+    assert client.responses.input_tokens.count(model="m", input="Read a.py", tools=TOOLS).input_tokens > bare + 50
+    assert upstream.bodies() == []
+
+
 def test_two_equal_requests_are_two_answers(client, upstream):
     upstream.on(CHAT, scripted_answer("Hi.", "stop", False))
     assert ask(client, False).id != ask(client, False).id
@@ -133,7 +140,7 @@ def test_bad_requests_about_conversations_are_refused(client):
     with pytest.raises(openai.BadRequestError, match="at most 20"):
         client.conversations.items.create(begun.id, items=[{"role": "user", "content": "x"}] * 21)
     with pytest.raises(openai.BadRequestError, match="of the type 'wrong'"):
-        client.conversations.create(items=[{"type": "wrong"}])  # type: ignore[list-item]
+        client.conversations.create(items=[{"type": "wrong"}])
     with pytest.raises(openai.BadRequestError, match="limit from 1 to 100"):
         client.conversations.items.list(begun.id, limit=0)
 

@@ -43,7 +43,7 @@ def call(name: str, **arguments: Any) -> str:
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-CALLS = {
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "mcp__files__read": (
         {"path": "a.py"},
         {"type": "function_call", "name": "read", "namespace": "mcp__files", "arguments": '{"path": "a.py"}'},

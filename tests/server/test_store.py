@@ -109,6 +109,15 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
     assert text.read_text().startswith("Not a database")
 
 
+def test_an_id_that_no_file_can_hold_harms_nobody():
+    store = Store()
+    store.keep_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
+    assert store.given("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
+    assert store.item("\ud800") == store.item("?")
+    assert store.history("resp_\ud800") is None
+    store.close()
+
+
 def test_a_full_disk_costs_no_answer(tmp_path, caplog):
     store = Store(tmp_path / "a.db")
     store._tables.execute("DROP TABLE items")

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the net for prices
 sys.path.pop(0)  # this folder has a file of the package's name
 import litellm
 
