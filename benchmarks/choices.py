@@ -34,7 +34,9 @@ from adapter.upstream.endpoints import find_endpoint
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.events import Json, JsonObject, ToolCall
 from adapter.wire.answer import Answer
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 
 HERE = Path(__file__).parent
 MAX_TOKENS = 120

@@ -41,8 +41,10 @@ from adapter.upstream.own_prompts import OwnPrompts
 from adapter.values.events import JsonObject
 from adapter.wire.answer import Whole
 from adapter.wire.memory import Memory
+from adapter.wire.options import Options
 from adapter.wire.own_prompt import Post, as_chat, sending
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 
 FILES = [f"{folder}/{name}.py" for folder in ("src", "tests") for name in ("main", "config", "parse", "net", "log")]
 WORDS = ["import", "timeout", "class", "return", "error"]

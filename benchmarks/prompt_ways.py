@@ -30,8 +30,10 @@ from adapter.upstream.endpoints import find_endpoint
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.events import JsonObject
 from adapter.wire.answer import Answer
+from adapter.wire.options import Options
 from adapter.wire.own_prompt import OwnPrompt
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 from benchmarks.small_models import HERE, Case, Verdict, cases_of_requests
 
 MAX_TOKENS = 160

@@ -29,8 +29,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from adapter.wire.bodies import MAX_TEXT
 from adapter.wire.definitions import MAX_TOOLS
-from adapter.wire.request import MAX_TEXT, Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 TOOLS_BAR_S, GROWTH_BAR, HEALTH_BAR_S, MEMORY_BAR_MB = 0.5, 2.6, 0.1, 300.0

@@ -29,8 +29,10 @@ from adapter.upstream.transport import ChatClient, constraint_fields, find_endpo
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import Event, JsonObject, ReasoningDelta, ToolCall, ToolResult
 from adapter.values.turn import Turn
+from adapter.wire.options import Options
 from adapter.wire.own_prompt import PROMPT_MODES
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:

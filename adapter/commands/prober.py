@@ -25,7 +25,7 @@ from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject
-from adapter.wire.request import DEFAULT_FORMAT
+from adapter.wire.options import DEFAULT_FORMAT
 
 
 @dataclass(frozen=True, slots=True)

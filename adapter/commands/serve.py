@@ -31,6 +31,7 @@ def serve(
     api_key: given.ApiKey = None,
     allow_origin: given.AllowOrigin = None,
     stream_arguments: given.StreamArguments = False,
+    store: given.StoreFile = None,
     keep_alive: given.KeepAlive = 5.0,
     stall: given.Stall = 60.0,
     record: given.Record = None,
@@ -42,7 +43,7 @@ def serve(
     from adapter.transcripts.exchanges import ExchangeLog
     from adapter.upstream.endpoints import api_url, find_endpoint
     from adapter.upstream.template_files import read_template
-    from adapter.wire.request import Options, checked
+    from adapter.wire.options import Options, checked
 
     try:
         from adapter.server.app import Settings
@@ -80,6 +81,7 @@ def serve(
             max_waiting=max_waiting,
             stall_s=stall,
             template=named,
+            store=store,
             retry_s=retry,
             origins=tuple(each.rstrip("/") for each in allow_origin or ()),
             pass_admin=pass_admin,

@@ -80,5 +80,8 @@ StreamArguments = Annotated[
     bool,
     typer.Option("--stream-arguments", rich_help_panel=CLIENTS, help="Send a call's arguments while they are written."),
 ]
+StoreFile = Annotated[
+    Path | None, _clients("FILE", "Keep answers that clients come back to here, without keys; else in memory.")
+]
 KeepAlive = Annotated[float, _clients("SECONDS", "Of silence before a sign of life.", min=0.05)]
 Stall = Annotated[float, _clients("SECONDS", "In which a client may take nothing.", min=0.05)]

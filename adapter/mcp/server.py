@@ -22,6 +22,7 @@ from adapter.values.version import __version__
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.lowlevel import Server
 
 INSTRUCTIONS = "Tools for the files below one folder. Paths are relative to it; nothing outside it can be reached."
@@ -104,13 +105,20 @@ def server_of(workspace: Workspace) -> Server[Any]:
             content=[TextContent(text=result.content)], structured_content=fields, is_error=not result.ok
         )
 
-    return Server(
+    server: Server[Any] = Server(
         "toolcall-adapter",
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+    server.middleware.append(_answer_pings)
+    return server
+
+
+async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """The protocol of 2026-07-28 has no ``ping``, but clients that speak it (fastmcp 4) still send one."""
+    return {} if ctx.method == "ping" else await call_next(ctx)
 
 
 READS: frozenset[Effect] = frozenset({"read", "state", "skill"})

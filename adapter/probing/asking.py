@@ -14,8 +14,10 @@ from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fiel
 from adapter.values.events import Json, JsonObject
 from adapter.wire.answer import Answer
 from adapter.wire.errors import is_error
+from adapter.wire.options import Options
 from adapter.wire.own_prompt import OwnPrompt
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 
 MAX_TOKENS = 160
 """Of an answer: the longest right one takes about a hundred, in the wordiest format."""

@@ -11,7 +11,7 @@ from adapter.prompting.prompt import Style
 @dataclass(frozen=True, slots=True)
 class Setup:
     """``native``: the server's own tool calling, which leaves the other words without meaning; else those
-    of `adapter.wire.request.Options`. ``own``: the prompt that the model's template makes, whatever the ``style``."""
+    of `adapter.wire.options.Options`. ``own``: the prompt that the model's template makes, whatever the ``style``."""
 
     format: str = "hermes"
     style: Style = "trained"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
@@ -9,33 +10,75 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from adapter.server.connection import UpstreamError
+from adapter.server.counting import about, prompt_tokens
 from adapter.server.intake import json_of, roomy
 from adapter.server.relay import StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
+from adapter.values.events import JsonObject
 from adapter.wire import anthropic
-from adapter.wire.errors import RequestError, refusal
+from adapter.wire.anthropic_answer import AnthropicWriter, as_answer, as_error, unthreaded
+from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.request import translate
+from adapter.wire.translated import Request
 
 CHAT = "/v1/chat/completions"
 
 
 def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
     messages = roomy(upstream.work, partial(_messages, upstream, keep_alive_s))
-    return [Route("/v1/messages", messages, methods=["POST"])]
+    count = roomy(upstream.work, partial(_count, upstream))
+    return [
+        Route("/v1/messages", messages, methods=["POST"]),
+        Route("/v1/messages/count_tokens", count, methods=["POST"]),
+    ]
 
 
 async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+    left_out: list[str] = []
     try:
         content, body = await json_of(http, upstream.work)
-        asked = await upstream.work.do(len(content), partial(anthropic.as_openai, body))
-        options = await upstream.options_for(asked)
-        request = await upstream.work.do(len(content), partial(translate, asked, options))
+        if body.get("thread"):
+            return JSONResponse(unthreaded(), 400)
+        request = await _translated(upstream, body, len(content), left_out)
     except RequestError as error:
-        return JSONResponse(anthropic.as_error(refusal(error), error.status), error.status)
+        return JSONResponse(as_error(refusal(error), error.status), error.status)
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"
     if request.stream:
-        streamed = Streamed(request, 0, anthropic.AnthropicWriter(model, message_id))
-        return StreamedAnswer(upstream, CHAT, request, streamed, anthropic.as_error, keep_alive_s)
-    as_answer = partial(anthropic.as_answer, model=model, message_id=message_id)
-    return WholeAnswer(upstream, CHAT, request, Completed(request), anthropic.as_error, as_answer)
+        read = 0
+        if (await upstream.known()).kind == "llama.cpp":
+            request = _telling_progress(request)
+        else:
+            read = await upstream.work.do(len(content), partial(about, request.body))
+        streamed = Streamed(request, 0, AnthropicWriter(model, message_id, read))
+        answer: ASGIApp = StreamedAnswer(upstream, CHAT, request, streamed, as_error, keep_alive_s)
+    else:
+        as_message = partial(as_answer, model=model, message_id=message_id)
+        answer = WholeAnswer(upstream, CHAT, request, Completed(request), as_error, as_message)
+    return upstream.left_out.telling(answer, "messages", left_out)
+
+
+async def _translated(upstream: Upstream, body: JsonObject, size: int, left_out: list[str]) -> Request:
+    asked = await upstream.work.do(size, partial(anthropic.as_openai, body, left_out))
+    options = await upstream.options_for(asked)
+    return await upstream.work.do(size, partial(translate, asked, options))
+
+
+def _telling_progress(request: Request) -> Request:
+    """The request of a client that wants to know how long its prompt is before the answer begins."""
+    return replace(request, body={**request.body, "return_progress": True})
+
+
+async def _count(upstream: Upstream, http: HttpRequest) -> ASGIApp:
+    left_out: list[str] = []
+    try:
+        content, body = await json_of(http, upstream.work)
+        request = await _translated(upstream, body, len(content), left_out)
+        counted = await prompt_tokens(upstream, (await upstream.known()).kind, request)
+    except RequestError as error:
+        return JSONResponse(as_error(refusal(error), error.status), error.status)
+    except UpstreamError as error:
+        failure = error_object(str(error), "upstream_error")
+        return JSONResponse(as_error(failure, error.status), error.status)
+    return upstream.left_out.telling(JSONResponse({"input_tokens": counted}), "messages", left_out)

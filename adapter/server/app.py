@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import secrets
 import socket
 import sys
@@ -12,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -22,21 +24,25 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.prompting.rendering import Template
-from adapter.server import anthropic, ollama, responses
+from adapter.server import anthropic, conversations, ollama, responses
+from adapter.server.connection import SILENCE_S
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.passing import check_passing, without_keys
 from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
-from adapter.server.upstream import SILENCE_S, Upstream
+from adapter.server.store import Store
+from adapter.server.upstream import Upstream
 from adapter.server.work import COLLECTED, SWITCH_S
+from adapter.text.secrets import Secrets
 from adapter.upstream.endpoints import Endpoint, without_password
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
-from adapter.wire.request import Options, needs_translation, translate
+from adapter.wire.options import Options
+from adapter.wire.request import needs_translation, read, translate
 
 if TYPE_CHECKING:
     import uvicorn
@@ -71,8 +77,14 @@ class Settings:
     """Of pages that may ask, ``http://localhost:3000`` say."""
     retry_s: float = RETRY_S
     """How long a model server that is loading or busy is asked again."""
+    store: Path | None = None
+    """The file of the answers that clients come back to; None keeps them in memory."""
     pass_admin: bool = False
     """Pass on whatever is not ours, and not only requests to the server's models."""
+
+
+def _store(settings: Settings) -> Store:
+    return Store(settings.store, Secrets(os.environ, [settings.api_key]))
 
 
 def serve(settings: Settings) -> None:
@@ -134,6 +146,7 @@ def application(settings: Settings) -> ASGIApp:
         places,
         template,
         retry_s=settings.retry_s,
+        store=_store(settings),
     )
 
     @asynccontextmanager
@@ -151,6 +164,7 @@ def application(settings: Settings) -> ASGIApp:
             Route("/chat/completions", chat, methods=["POST"]),
             *anthropic.routes(upstream, settings.keep_alive_s),
             *responses.routes(upstream, settings.keep_alive_s),
+            *conversations.routes(upstream),
             *ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
             Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
@@ -166,11 +180,14 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
         content, body = await json_of(http, upstream.work)
-        if not needs_translation(body):
+        if needs_translation(body):
+            options = await upstream.options_for(body)
+            request = await upstream.work.do(len(content), partial(translate, body, options))
+        elif await upstream.leaves_markup(body):
+            request = read(body, upstream.options)
+        else:
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
-        options = await upstream.options_for(body)
-        request = await upstream.work.do(len(content), partial(translate, body, options))
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     if request.stream:
@@ -200,4 +217,6 @@ async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:
     if response.status != 200:
         message = f"the model server answers {response.status}"
         return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
-    return JSONResponse({"status": "ok", "upstream": upstream.endpoint.shown})
+    return JSONResponse(
+        {"status": "ok", "upstream": upstream.endpoint.shown, "left_out": dict(upstream.left_out.counts)}
+    )

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 
 from adapter.server.work import Work
 from adapter.values.events import JsonObject
+from adapter.wire.bodies import read_body
 from adapter.wire.errors import RequestError
-from adapter.wire.request import read_body
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """A conversation with some twenty screenshots. It is held several times over while it is translated."""

@@ -13,16 +13,18 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from adapter.server.connection import UpstreamError
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.places import RETRY_AFTER_S, Busy
 from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
-from adapter.server.upstream import Upstream, UpstreamError
+from adapter.server.upstream import Upstream
 from adapter.values.events import Json, JsonObject
 from adapter.wire import ollama
 from adapter.wire.errors import RequestError, relayed
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.request import Request, needs_translation, translate
+from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import LineReader, as_json
+from adapter.wire.translated import Request
 
 CHAT = "/api/chat"
 GENERATE = "/api/generate"
@@ -65,7 +67,8 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         if is_native and not needs_translation(body):
             return pass_on()
         options = replace(await upstream.options_for(body), stream_arguments=False)
-        asked = await upstream.work.do(len(content), partial(ollama.as_openai, body))
+        left_out: list[str] = []
+        asked = await upstream.work.do(len(content), partial(ollama.as_openai, body, None if is_native else left_out))
         request = await upstream.work.do(len(content), partial(translate, asked, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
@@ -86,7 +89,9 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
         is_refused = request.as_text is not None and upstream.refuses_tools(status, said, answering.model)
         return answer(request.as_text()) if is_refused and request.as_text else None
 
-    return pass_on(instead) if is_native and request.is_native else answer(request)
+    if is_native and request.is_native:
+        return pass_on(instead)
+    return upstream.left_out.telling(answer(request), "chat", left_out)
 
 
 async def _generate(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
@@ -103,16 +108,19 @@ async def _generate(upstream: Upstream, keep_alive_s: float, http: HttpRequest) 
         if not body.get("prompt"):  # it asks for the model to be loaded, which it is
             head = answering.said({"role": "assistant", "content": ""})
             return JSONResponse({**head, "done": True, "done_reason": "load"})
-        asked = ollama.as_openai(ollama.generation_as_chat(body))
+        left_out: list[str] = []
+        asked = ollama.as_openai(ollama.generation_as_chat(body), left_out)
         options = await upstream.options_for(asked)
         request = await upstream.work.do(len(content), partial(translate, asked, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
     if writer is not None:
         streamed = Streamed(request, 0, writer)
-        return StreamedAnswer(upstream, V1_CHAT, request, streamed, ollama.as_error, keep_alive_s)
-    as_answer = partial(ollama.as_answer, answering=answering)
-    return WholeAnswer(upstream, V1_CHAT, request, Completed(request), ollama.as_error, as_answer)
+        answer: ASGIApp = StreamedAnswer(upstream, V1_CHAT, request, streamed, ollama.as_error, keep_alive_s)
+    else:
+        as_answer = partial(ollama.as_answer, answering=answering)
+        answer = WholeAnswer(upstream, V1_CHAT, request, Completed(request), ollama.as_error, as_answer)
+    return upstream.left_out.telling(answer, "generate", left_out)
 
 
 async def _embed(upstream: Upstream, http: HttpRequest) -> ASGIApp:
@@ -133,9 +141,8 @@ async def _embed(upstream: Upstream, http: HttpRequest) -> ASGIApp:
     if status != 200:
         return JSONResponse(ollama.as_error(said), status)
     is_old = path == "/api/embeddings"
-    return JSONResponse(
-        ollama.embedding_answer(said, answering.model, is_old=is_old, elapsed_ns=answering.elapsed_ns())
-    )
+    answer = ollama.embedding_answer(said, answering.model, is_old=is_old, elapsed_ns=answering.elapsed_ns())
+    return upstream.left_out.telling(JSONResponse(answer), "embed", ollama.unnamed(body, ollama.EMBED_FIELDS))
 
 
 async def _version(upstream: Upstream, http: HttpRequest) -> ASGIApp:

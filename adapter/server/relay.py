@@ -12,16 +12,17 @@ from typing import TypeAlias
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
+from adapter.server.connection import UpstreamError
 from adapter.server.passing import is_private
 from adapter.server.places import RETRY_AFTER_S, Busy
-from adapter.server.upstream import Upstream, UpstreamError
+from adapter.server.upstream import Upstream
 from adapter.server.work import QUICK_BYTES
 from adapter.values.events import JsonObject
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.own_prompt import PromptFault
-from adapter.wire.request import Request
 from adapter.wire.sse import as_json
+from adapter.wire.translated import Request
 
 HOP_BY_HOP = frozenset(
     {

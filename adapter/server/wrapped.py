@@ -13,10 +13,10 @@ import json
 import logging
 import os
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+import weakref
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,8 @@ from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint
 from adapter.probing.profiles import check, setups
 from adapter.prompting.rendering import TemplateFault
+from adapter.server.passage import Passage, is_chat
+from adapter.server.store import Store
 from adapter.text.secrets import Secrets
 from adapter.transcripts.exchanges import ExchangeLog
 from adapter.upstream.endpoints import Endpoint, recognise
@@ -33,12 +35,9 @@ from adapter.upstream.template_files import TemplateProcess, read_template
 from adapter.upstream.transport import constraint_fields
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.wire import responses
-from adapter.wire.errors import RequestError, refusal, relayed
-from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.own_prompt import Post, PromptFault, Render, sending
-from adapter.wire.request import Options, Request, checked, needs_translation, translate
-from adapter.wire.sse import as_json
+from adapter.wire.errors import relayed
+from adapter.wire.options import Options, checked
+from adapter.wire.own_prompt import PromptFault, Render, sending
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -50,7 +49,6 @@ else:
 _log = logging.getLogger("adapter")
 
 
-CHAT, RESPONSES = "/chat/completions", "/responses"
 V1_CHAT = "/v1/chat/completions"
 
 
@@ -133,14 +131,26 @@ class _Server:
         self.template = template
         self._own: OwnPrompts | None = None
         self._guides: Guides | None = None
+        self._splits = False  # reasoning off answers, by itself
         self._is_known = options.constraint == "off" and profile == "none" and not options.may_be_own
 
+    def passage(self, http: Any, sent: Any, options: Options) -> Passage:
+        return Passage(http, sent, options, lambda: self._store, splits=self._splits)
+
+    @cached_property
+    def _store(self) -> Store:
+        """Of the answers that the client comes back to, in memory."""
+        store = Store()
+        weakref.finalize(self, store.close)
+        return store
+
     def options(self, sent: Any) -> Options:
-        if not _is_chat(sent):
+        if not is_chat(sent):
             return self._options
         if not self._is_known:
             if kind := recognise(self._base_url):
                 endpoint = Endpoint(self._base_url, kind)
+                self._splits = kind in ("llama.cpp", "ollama")
                 if self._options.constraint != "off":
                     self._options = replace(self._options, enforce=partial(constraint_fields, kind))
                 setup_of, notes = setups(self._profile, endpoint)
@@ -178,10 +188,6 @@ def _model_of(sent: Any) -> str:
     return str(body.get("model") or "") if isinstance(body, dict) else ""
 
 
-def _is_chat(sent: Any) -> bool:
-    return bool(sent.method == "POST" and sent.url.path.endswith((CHAT, RESPONSES)))
-
-
 class _Transport:
     """Sends through the user's own HTTP client, with its proxies, certificates and connections."""
 
@@ -189,7 +195,7 @@ class _Transport:
         self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, self._server.options(sent))
+        passage = self._server.passage(self._http, sent, self._server.options(sent))
         if passage.refused:
             return passage.refused
         response = self._sent(passage)
@@ -207,7 +213,7 @@ class _Transport:
             if response.status_code != 200:
                 return passage.untouched(response, response.iter_raw())
 
-    def _sent(self, passage: _Passage) -> Any:
+    def _sent(self, passage: Passage) -> Any:
         """The answer to the first request; to one in words where the model's own prompt cannot be had."""
         if passage.request is None:
             return self._client.send(passage.sent, stream=True)
@@ -217,7 +223,7 @@ class _Transport:
             body = passage.in_words(fault)
             return None if body is None else self._asked(passage, body)
 
-    def _asked(self, passage: _Passage, body: JsonObject) -> Any:
+    def _asked(self, passage: Passage, body: JsonObject) -> Any:
         steps = sending(V1_CHAT, body)
         try:
             step = next(steps)
@@ -229,7 +235,7 @@ class _Transport:
         except StopIteration as stop:
             return self._client.send(passage.posting(stop.value), stream=True)
 
-    def _pieces(self, response: Any, passage: _Passage) -> Iterator[bytes]:
+    def _pieces(self, response: Any, passage: Passage) -> Iterator[bytes]:
         streamed = passage.streamed()
         while True:
             try:
@@ -266,7 +272,7 @@ class _AsyncTransport:
         self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
-        passage = _Passage(self._http, sent, await self._server.options_soon(sent))
+        passage = self._server.passage(self._http, sent, await self._server.options_soon(sent))
         if passage.refused:
             return passage.refused
         response = await self._sent(passage)
@@ -284,7 +290,7 @@ class _AsyncTransport:
             if response.status_code != 200:
                 return passage.untouched(response, response.aiter_raw())
 
-    async def _sent(self, passage: _Passage) -> Any:
+    async def _sent(self, passage: Passage) -> Any:
         if passage.request is None:
             return await self._client.send(passage.sent, stream=True)
         try:
@@ -293,7 +299,7 @@ class _AsyncTransport:
             body = passage.in_words(fault)
             return None if body is None else await self._asked(passage, body)
 
-    async def _asked(self, passage: _Passage, body: JsonObject) -> Any:
+    async def _asked(self, passage: Passage, body: JsonObject) -> Any:
         steps = sending(V1_CHAT, body)
         try:
             step = next(steps)
@@ -305,7 +311,7 @@ class _AsyncTransport:
         except StopIteration as stop:
             return await self._client.send(passage.posting(stop.value), stream=True)
 
-    async def _pieces(self, response: Any, passage: _Passage) -> AsyncIterator[bytes]:
+    async def _pieces(self, response: Any, passage: Passage) -> AsyncIterator[bytes]:
         streamed = passage.streamed()
         while True:
             try:
@@ -335,119 +341,8 @@ class _AsyncTransport:
         """The connections are those of the client that was wrapped: it closes them."""
 
 
-class _Passage:
-    """One HTTP request on its way out and back: ``request`` is None where nothing is translated."""
-
-    def __init__(self, http: Any, sent: Any, options: Options) -> None:
-        self.request: Request | None = None
-        self.refused: Any = None
-        self.sent = sent
-        self._http = http
-        self._head: JsonObject | None = None  # of an answer to `responses`
-        self._streamed: Streamed | None = None
-        if not _is_chat(sent):
-            return
-        url = sent.url
-        try:
-            body = json.loads(sent.content)
-            if url.path.endswith(RESPONSES):
-                self.request = translate(responses.as_openai(body), options)
-                self._head = responses.answer_head(body, f"resp_{self.request.turn[:24]}", int(time.time()))
-                url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
-            elif needs_translation(body):
-                self.request = translate(body, options)
-        except RequestError as error:
-            self.refused = http.Response(error.status, json=refusal(error), request=sent)
-        if self.request is not None:
-            self._completed = Completed(self.request)
-            self.sent = self._asking(url, self.request.body)
-
-    def in_words(self, fault: PromptFault) -> JsonObject | None:
-        """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
-        assert self.request is not None
-        if self.request.as_text is None:
-            error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
-            self.refused = self._http.Response(error.status, json=refusal(error), request=self.sent)
-            return None
-        _log.info("a prompt of the model's own was refused, so it went in words: %s", fault)
-        self.request = self.request.as_text()
-        self._completed = Completed(self.request)
-        return self.request.body
-
-    def streamed(self) -> Streamed:
-        assert self.request is not None
-        writer = None if self._head is None else responses.ResponsesWriter(self._head)
-        self._streamed = Streamed(self.request, int(time.time()), writer)
-        return self._streamed
-
-    def posting(self, post: Post) -> Any:
-        """One request of ours, at the server that the client has."""
-        url = self.sent.url
-        base = url.path.removesuffix(CHAT)
-        path = base + post.path[3:] if post.path.startswith("/v1/") else base.removesuffix("/v1") + post.path
-        return self._asking(url.copy_with(path=path), post.body)
-
-    def _asking(self, url: Any, body: JsonObject) -> Any:
-        """The HTTP request as it came, with another body, at another address."""
-        sent = self.sent
-        headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
-        return self._http.Request(sent.method, url, headers=headers, content=as_json(body), extensions=sent.extensions)
-
-    def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._answered(response, response.headers, pieces)
-
-    def stream(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._answered(response, _own_headers(response), pieces)
-
-    def whole(self, response: Any, body: bytes) -> Any:
-        """The client's response, or the body of one more request to the server."""
-        answer = self._completed.feed(body)
-        if not isinstance(answer, tuple):
-            return answer
-        status, completion = answer
-        if self._head is not None and status == 200:
-            completion = responses.as_answer(completion, self._head)
-        return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
-
-    def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
-        return self._http.Response(
-            response.status_code,
-            headers=headers,
-            stream=_byte_stream(self._http, response, pieces, self._leave),
-            extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
-        )
-
-    def _leave(self) -> None:
-        if self._streamed is not None:
-            self._streamed.leave()
-
-
 def _json(content: bytes) -> Json:
     try:
         return json.loads(content)
     except ValueError:
         return None
-
-
-def _own_headers(response: Any) -> dict[str, str]:
-    """Those that still hold for a translated body."""
-    gone = ("content-length", "content-encoding", "transfer-encoding")
-    return {name: value for name, value in response.headers.items() if name not in gone}
-
-
-def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:
-    """``pieces`` as the HTTP library wants them; closing it closes ``response``, which stops the model."""
-    if isinstance(pieces, AsyncIterator):
-
-        async def aclose(_: object) -> None:
-            leave()
-            await response.aclose()
-
-        members: dict[str, Any] = {"__aiter__": lambda _: pieces, "aclose": aclose}
-        return type("_AsyncStream", (http.AsyncByteStream,), members)()
-
-    def close(_: object) -> None:
-        leave()
-        response.close()
-
-    return type("_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": close})()

@@ -13,9 +13,10 @@ from adapter.constraints.replies import with_reply
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
-from adapter.wire.answer import ABANDONED, INCOMPLETE, Answer
+from adapter.wire.answer import Answer
+from adapter.wire.choice import ABANDONED, INCOMPLETE
 from adapter.wire.recorded import Exchange, RecordedCall
-from adapter.wire.request import Request
+from adapter.wire.translated import Request
 
 _log = logging.getLogger(__name__)
 

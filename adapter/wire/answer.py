@@ -7,42 +7,17 @@ finish chunk, the same ``id``, ``created`` and ``model`` throughout.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from adapter.constraints.replies import ReplyParser
-from adapter.conversation.history import Written, is_tame
-from adapter.formats import get_format
-from adapter.formats.parser import Parser
-from adapter.prompting.neutral import Restoring, in_strings, restore
-from adapter.tools.calls import is_valid
-from adapter.values.events import (
-    ContentWasReasoning,
-    Event,
-    InvalidToolCall,
-    Json,
-    JsonObject,
-    ReasoningDelta,
-    ReasoningWasContent,
-    TextDelta,
-    ToolCall,
-    ToolCallDelta,
-)
+from adapter.values.events import Json, JsonObject
+from adapter.wire.choice import Choice
 from adapter.wire.errors import error_object
-from adapter.wire.memory import Call
-from adapter.wire.recorded import Exchange, RecordedCall
-from adapter.wire.request import Request, key_of
-
-INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Finish reasons of our own: the server broke off, the client did not wait."""
+from adapter.wire.translated import Request
 
 DIED = (
     "the model server closed the connection in the middle of its answer; "
     "what came of a tool call is not a call. Ask again, or see its log."
 )
-
-MAX_CHARACTERS = 8_000_000
-"""Of one answer: two million tokens. What goes on longer has no end."""
 
 
 class Answer:
@@ -61,7 +36,7 @@ class Answer:
             "model": str(request.body.get("model") or ""),
         }
         self._has_head = False
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, Choice] = {}
         self.is_done = False
 
     def feed(self, chunk: Json) -> list[JsonObject]:
@@ -85,10 +60,14 @@ class Answer:
             choice = self._choice(given.get("index"))
             if choice is None:
                 return chunks + self._failed(_too_many(given.get("index"), self._request.answers))
-            deltas = choice.feed(_object(given.get("delta") or given.get("message")), given.get("finish_reason"))
+            said = _object(given.get("delta") or given.get("message"))
+            deltas = choice.feed(said, given.get("finish_reason"), given.get("logprobs"))
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
+        if chunk.get("prompt_progress"):  # llama.cpp says it before there is anything else to say
+            chunks = chunks or [{**self._head, "choices": []}]
+            chunks[0]["prompt_progress"] = chunk["prompt_progress"]
         if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
             chunks[-1]["usage"] = chunk["usage"]
         return chunks
@@ -148,15 +127,15 @@ class Answer:
         self._has_head = True
         self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
-    def _choice(self, index: Json) -> _Choice | None:
+    def _choice(self, index: Json) -> Choice | None:
         """None for one that nobody asked for."""
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
         if choice is None and 0 <= number < self._request.answers:
-            choice = self._choices[number] = _Choice(self._request, number)
+            choice = self._choices[number] = Choice(self._request, number)
         return choice
 
-    def _chunks(self, choice: _Choice, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
+    def _chunks(self, choice: Choice, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
         chunks = [self._chunk(choice, delta, rest) for delta in deltas]
         if choice.error:
             return chunks + self._failed(choice.error)
@@ -164,12 +143,15 @@ class Answer:
             self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
 
-    def _chunk(self, choice: _Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
+    def _chunk(self, choice: Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""
         if isinstance(delta, str):
             further = {key: value for key, value in rest.items() if key != "usage"}
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
-        return {**self._head, "choices": [{"index": choice.index, "delta": delta, "finish_reason": None}]}
+        made: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
+        if "logprobs" in delta:
+            made["logprobs"] = {"content": delta.pop("logprobs"), "refusal": None}
+        return {**self._head, "choices": [made]}
 
 
 class Whole:
@@ -177,7 +159,7 @@ class Whole:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._choices: dict[int, tuple[_Choice, list[JsonObject | str]]] = {}
+        self._choices: dict[int, tuple[Choice, list[JsonObject | str]]] = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
@@ -196,12 +178,13 @@ class Whole:
         message = _object(given.get("message"))
         index = given.get("index")
         index = index if isinstance(index, int) else 0
-        choice, deltas = self._choices.setdefault(index, (_Choice(self._request, index, is_whole=True), []))
+        choice, deltas = self._choices.setdefault(index, (Choice(self._request, index, is_whole=True), []))
         # A server that does not say why it ended has answered all the same.
-        deltas += choice.feed(message, given.get("finish_reason") or "stop")
+        deltas += choice.feed(message, given.get("finish_reason") or "stop", given.get("logprobs"))
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
-            **{key: value for key, value in given.items() if key != "logprobs"},
+            **given,
+            **({"logprobs": _tokens(deltas, choice)} if given.get("logprobs") else {}),
             "message": {**kept, **_folded(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
@@ -214,7 +197,7 @@ def _too_many(index: Json, answers: int) -> JsonObject:
     )
 
 
-def _folded(deltas: Iterable[JsonObject | str], choice: _Choice) -> JsonObject:
+def _folded(deltas: Iterable[JsonObject | str], choice: Choice) -> JsonObject:
     """The deltas as one message; the first ``choice.was_reasoning`` characters of content turned out to be reasoning,
     or all reasoning to be content."""
     content, reasoning = "", ""
@@ -240,283 +223,10 @@ def _folded(deltas: Iterable[JsonObject | str], choice: _Choice) -> JsonObject:
     return message
 
 
-class _Choice:
-    """One of the ``n`` answers: its parser, and what of it the client has seen."""
-
-    def __init__(self, request: Request, index: int, *, is_whole: bool = False) -> None:
-        self.index = index
-        self.finish_reason: str | None = None
-        self.error: JsonObject | None = None
-        self.was_reasoning = 0
-        self.was_content = False
-        self._reasoned: list[str] = []  # by this parser
-        self.again: Request | None = None
-        self._is_whole = is_whole
-        self._has_role = False
-        self._written = Written()
-        self._content: list[str] = []  # what the client has of it
-        self._ids: list[str] = []  # of the calls that the client has the beginning of
-        self._calls: list[Call] = []  # those that it has whole
-        self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
-        self._native_calls: dict[int, int] = {}  # the server's index -> ours
-        self._open: str | None = None  # the id of the call whose arguments are streaming
-        self._restoring = Restoring()  # of those
-        self._size = 0
-        self._begin(request)
-
-    def _begin(self, request: Request) -> None:
-        self._request = request
-        self._parser: Parser | ReplyParser | None = None
-        self._reasoned = []
-        self._keys: set[str] = set()  # of the calls in this answer
-        self._has_repeated = False
-        self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
-        self._calls_before = len(self._calls)
-        self._is_observed = False
-
-    def take_next(self) -> Request | None:
-        """The request whose answer goes on where this one ended."""
-        again, self.again = self.again, None
-        if again is not None:
-            self._observed(None, asked_again=True)
-            self._begin(again)
-            self._may_remember = False
-        return again
-
-    def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
-        """The client's deltas and, where this is the end, the finish reason."""
-        if self.finish_reason or self.again:
-            return []
-        deltas: list[JsonObject | str] = []
-        if not self._has_role:
-            self._has_role = True
-            deltas.append({"role": "assistant", "content": ""})
-        # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
-            self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
-            deltas.append({"reasoning_content": reasoning})
-            self._hear("", reasoning)
-        if isinstance(text := delta.get("content"), str) and text:
-            deltas += self._deltas(self._events(text))
-        if self._request.is_native:
-            deltas += self._native(delta.get("tool_calls"))
-        if isinstance(finish_reason, str) and not self.finish_reason:
-            deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
-            if self._has_repeated and not self._calls and not self.again:
-                self.again = self._request.replying()
-            if self.error:
-                self._observed(finish_reason)
-            elif not self.finish_reason and not self.again:
-                deltas.append(self._finish(finish_reason))
-        return deltas
-
-    def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
-        if self.finish_reason or self.again:
-            return []
-        events = self._events(text)
-        if len(events) != 1 or not isinstance(events[0], TextDelta):
-            return self._deltas(events)
-        self._written.take(events)
-        self._content.append(events[0].text)
-        return events[0].text
-
-    def _events(self, text: str) -> Sequence[Event]:
-        self._size += len(text)
-        if self._size > MAX_CHARACTERS:
-            self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
-            return ()
-        self._hear(text, "")
-        return self._reading().feed(text)
-
-    def abandon(self) -> list[JsonObject | str]:
-        """What is left when the server has gone without a word."""
-        deltas = self._deltas(self._reading().close(INCOMPLETE), "length")
-        self._observed(INCOMPLETE)
-        return deltas
-
-    def leave(self) -> None:
-        """Nobody reads on."""
-        if not self._is_observed:
-            self._observed(ABANDONED)
-
-    def _reading(self) -> Parser | ReplyParser:
-        if self._parser is None:
-            self._parser = self._new_parser(self._request.generation_prompt)
-        return self._parser
-
-    def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
-        request, turn = self._request, f"{self._request.turn}{self.index or ''}"
-        streams = request.stream_arguments and not self._is_whole
-        if request.reply is not None:
-            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
-        return Parser(
-            tools=request.tools,
-            generation_prompt=generation_prompt,
-            turn=turn,
-            policy=request.policy,
-            stream_arguments=streams,
-        )
-
-    def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
-        deltas: list[JsonObject | str] = []
-        self._written.take(events)
-        for event in events:
-            match event:
-                case TextDelta(text=text):
-                    deltas += self._text(text)
-                case ReasoningDelta(text=text):
-                    self._reasoned.append(text)
-                    deltas.append({"reasoning_content": text})
-                case ContentWasReasoning():
-                    self.was_reasoning = sum(map(len, self._content))
-                case ReasoningWasContent():
-                    self.was_content = True
-                    deltas += self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
-                case ToolCallDelta():
-                    deltas += self._fragment(event)
-                case ToolCall() | InvalidToolCall() if again := self._mended(event):
-                    self.again = again
-                    return deltas
-                case ToolCall() if self._is_repeated(event):
-                    self._has_repeated = True
-                case ToolCall() if self._is_allowed(event.name):
-                    deltas += self._call(event)
-                    if not self._request.parallel:
-                        return [*deltas, self._finish("stop")]
-                case ToolCall(raw=raw):
-                    deltas += self._text(raw)
-                case InvalidToolCall():
-                    deltas += self._invalid(event, finish_reason)
-                case _:
-                    pass  # markup and progress are not for the client
-        return deltas
-
-    def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
-        """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
-        if self._open is not None or self._request.constraint != "arguments":
-            return None
-        if isinstance(event, ToolCall) and is_valid(event, self._request.tools):
-            return None
-        return self._request.mended(event.name)
-
-    def _is_repeated(self, call: ToolCall) -> bool:
-        """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
-        if self._request.reply is None:
-            return False
-        key = key_of(call.name, in_strings(restore, call.arguments))
-        is_repeated = key in self._keys or key in self._request.made
-        self._keys.add(key)
-        return is_repeated
-
-    def _text(self, text: str) -> list[JsonObject]:
-        self._content.append(text)
-        return [{"content": text}] if text else []
-
-    def _is_allowed(self, name: str) -> bool:
-        """Without tools nothing is a call; an unknown name is told to the client, which can answer it."""
-        tools = self._request.tools
-        return name in tools if self._request.is_restricted else bool(tools)
-
-    def _fragment(self, event: ToolCallDelta) -> list[JsonObject]:
-        if not self._is_allowed(event.name):
-            return []
-        deltas = []
-        if event.id != self._open:
-            self._open, self._restoring = event.id, Restoring()
-            deltas.append(self._header(event.id, event.name, ""))
-        index = len(self._ids) - 1
-        arguments = self._restoring.feed(event.arguments)
-        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
-
-    def _call(self, call: ToolCall) -> list[JsonObject]:
-        arguments = in_strings(restore, call.arguments)
-        self._calls.append((call.id, call.name, arguments))
-        format, tools = get_format(self._request.format), self._request.tools
-        self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
-        if call.id == self._open:
-            self._open = None
-            return []
-        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
-
-    def _native(self, calls: Json) -> list[JsonObject]:
-        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
-        handed_on: list[JsonObject] = []
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
-            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
-                continue
-            given = call.get("index")
-            index = given if isinstance(given, int) else position
-            arguments = function.get("arguments")
-            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
-            if index not in self._native_calls:
-                call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
-                handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
-                self._native_calls[index] = len(self._ids) - 1
-            else:
-                fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
-                handed_on.append({"tool_calls": [fragment]})
-        return handed_on
-
-    def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
-        self._ids.append(call_id)
-        return self._request.kinds.call(len(self._ids) - 1, call_id, name, arguments)
-
-    def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject]:
-        """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
-        if self._request.reply is not None and finish_reason == "length":
-            return []  # what the server made the model write is not meant for anybody's eyes
-        if self._open is None:
-            return self._text(wrong.raw)
-        if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too
-            self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
-        return []
-
-    def _finish(self, finish_reason: str) -> str:
-        """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
-        self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
-        self._remember()
-        self._observed(finish_reason)
-        return self.finish_reason
-
-    def _remember(self) -> None:
-        content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
-        is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
-        if self._request.is_native or is_one_of_several or not self._may_remember:
-            return
-        if written != content and (content or self._calls):
-            self._request.memory.remember(self._request.format, content, self._calls, written)
-
-    def _hear(self, text: str, reasoning: str) -> None:
-        if self._request.observe:
-            self._heard[0].append(text)
-            self._heard[1].append(reasoning)
-
-    def _observed(self, finish_reason: str | None, *, asked_again: bool = False) -> None:
-        request, self._is_observed = self._request, True
-        if not request.observe:
-            return
-        text, reasoning = map("".join, self._heard)
-        calls = self._calls[self._calls_before :]
-        exchange = Exchange(
-            model=str(request.body.get("model") or ""),
-            format=request.format,
-            policy=request.policy,
-            generation_prompt=request.generation_prompt,
-            sent=request.body,
-            tools=tuple(tool.to_openai() for tool in request.tools.values()),
-            is_restricted=request.is_restricted,
-            is_parallel=request.parallel,
-            has_reply=request.reply is not None,
-            text=text,
-            reasoning=reasoning,
-            finish_reason=finish_reason,
-            calls=tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
-            asked_again=asked_again,
-        )
-        request.observe(exchange)
+def _tokens(deltas: Iterable[JsonObject | str], choice: Choice) -> JsonObject | None:
+    """The probabilities of the tokens of the content; None where that turned out to be something else."""
+    tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
+    return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
 
 
 def _object(value: Json) -> JsonObject:

@@ -1,52 +1,110 @@
-"""Anthropic's messages (``/v1/messages``) as OpenAI's chat completions, and back.
+"""Anthropic's messages (``/v1/messages``) as OpenAI's chat completions.
 
-Source: https://docs.anthropic.com/en/api/messages and its streaming page. Differences: the system
-prompt stands apart, a message is a list of blocks, results are blocks of the user, and a stream
-opens and closes each block.
+Source: https://docs.anthropic.com/en/api/messages. Differences: the system prompt stands apart, a message is a list of
+blocks, and results are blocks of the user.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from adapter.values.events import Json, JsonObject
-from adapter.wire.errors import RequestError, checked_as, is_error, objects_in
-from adapter.wire.sse import as_event
+from adapter.wire.anthropic_tools import client_tool
+from adapter.wire.documents import decoded, document, not_here
+from adapter.wire.errors import RequestError, checked_as, objects_in
+from adapter.wire.left_out import Fate, left_fields
 
-SAME = ("model", "max_tokens", "temperature", "top_p", "top_k", "stream")
-
-STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
-
-ERROR_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    503: "overloaded_error",
+FIELDS: Mapping[str, Fate] = {
+    "model": "passed",
+    "messages": "mapped",
+    "system": "mapped",
+    "max_tokens": "passed",
+    "temperature": "passed",
+    "top_p": "passed",
+    "top_k": "passed",
+    "stream": "taken",
+    "stop_sequences": "mapped",
+    "tools": "mapped",
+    "tool_choice": "mapped",
+    "thinking": "mapped",
+    "output_config": "mapped",
+    "output_format": "mapped",
+    "thread": "refused",
+    "metadata": "left out",
+    "service_tier": "left out",
+    "cache_control": "left out",
+    "container": "left out",
+    "context_management": "left out",
+    "mcp_servers": "left out",
+    "speed": "left out",
+    "inference_geo": "left out",
+    "diagnostics": "left out",
+    "billing_policy": "left out",
+    "compaction": "left out",
+    "fallback_credit_token": "left out",
+    "fallbacks": "left out",
+    "user_profile_id": "left out",
+    "workspace_id": "left out",
 }
+"""What is not named here is left out as well."""
+
+_PASSED = [name for name, fate in FIELDS.items() if fate == "passed"]
+
+_EFFORTS = {"xhigh": "high", "max": "high"}
+"""Anthropic's words for more than other servers know."""
 
 
-def as_openai(body: JsonObject) -> JsonObject:
-    """The request as OpenAI's. Raises RequestError for messages that are none."""
+def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
+    """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
+    left_out = [] if left_out is None else left_out
+    left_out += left_fields(body, [name for name in body if FIELDS.get(name, "left out") == "left out"])
     messages = checked_as(list, body.get("messages"), "messages")
-    request: JsonObject = {name: body[name] for name in SAME if name in body}
-    request["messages"] = [message for each in messages for message in _messages(each)]
+    request: JsonObject = {name: body[name] for name in (*_PASSED, "stream") if name in body}
+    reader = _Reader(left_out)
+    request["messages"] = [made for index, each in enumerate(messages) for made in reader.messages(each, index)]
     if body.get("system"):
-        request["messages"].insert(0, {"role": "system", "content": _text(body["system"])})
+        request["messages"].insert(0, {"role": "system", "content": reader.text(body["system"])})
     if body.get("stop_sequences"):
         request["stop"] = body["stop_sequences"]
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    # Tools of a type of their own (web search, computer use) are run by Anthropic's servers: nobody here could.
-    tools = [tool for tool in objects_in(body.get("tools"), "tools") if tool.get("type", "custom") == "custom"]
-    if tools:
-        request["tools"] = [{key: tool[key] for key in tool if key != "type"} for tool in tools]
+    if tools := _tools(body.get("tools"), left_out):
+        request["tools"] = tools
         request |= _choice(checked_as(dict, body.get("tool_choice"), "tool_choice"))
-    return request
+    request |= _thinking(checked_as(dict, body.get("thinking"), "thinking"), left_out)
+    output = checked_as(dict, body.get("output_config"), "output_config")
+    effort = output.get("effort")
+    request |= {"reasoning_effort": _EFFORTS.get(effort, effort)} if isinstance(effort, str) else {}
+    return request | _format(output.get("format") or body.get("output_format"))
+
+
+def _tools(given: Json, left_out: list[str]) -> list[JsonObject]:
+    """Those that the client runs. Others (web search, code execution) are run by Anthropic's servers."""
+    tools = []
+    for tool in objects_in(given, "tools"):
+        made = tool if tool.get("type", "custom") == "custom" else client_tool(tool)
+        if made is None:
+            left_out.append(f"tool {tool.get('type')}")
+            continue
+        function = {name: made[name] for name in ("name", "description", "strict") if made.get(name) is not None}
+        tools.append({"type": "function", "function": {**function, "parameters": made.get("input_schema")}})
+    return tools
+
+
+def _thinking(thinking: JsonObject, left_out: list[str]) -> JsonObject:
+    """How servers are told to think, or not."""
+    left_out += [f"thinking.{name}" for name in left_fields(thinking, ("budget_tokens", "display"))]
+    match thinking.get("type"):
+        case "disabled" | "enabled" as said:
+            return {"chat_template_kwargs": {"enable_thinking": said == "enabled"}}
+    return {}
+
+
+def _format(format: Json) -> JsonObject:
+    match format:
+        case {"type": "json_schema", "schema": dict(schema)}:
+            return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
+    return {}
 
 
 def _choice(choice: Mapping[str, Json]) -> JsonObject:
@@ -61,174 +119,85 @@ def _choice(choice: Mapping[str, Json]) -> JsonObject:
     return made
 
 
-def _messages(message: Json) -> Iterator[JsonObject]:
-    """One message as OpenAI's: results each stand alone, before what else the user says."""
-    if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
-        raise RequestError(f"a message needs a role and content, got {str(message)[:80]!r}", "messages")
-    role, content = message.get("role"), message["content"]
-    if isinstance(content, str):
-        yield {"role": role, "content": content}
-        return
-    blocks = [block for block in content if isinstance(block, dict)]
-    for block in blocks:
-        if block.get("type") == "tool_result":
-            failed = "Error: " if block.get("is_error") else ""
-            result = block.get("content") or ""
-            listed = [] if isinstance(result, str) else checked_as(list, result, "messages.content.content")
-            parts = result if isinstance(result, str) else [part for each in listed for part in _parts(each)]
-            said: Json = (
-                failed + parts if isinstance(parts, str) else [*_parts({"type": "text", "text": failed}), *parts]
-            )
-            yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": said}
-    calls = [
-        {
-            "id": block.get("id"),
-            "type": "function",
-            "function": {"name": block.get("name"), "arguments": block.get("input")},
-        }
-        for block in blocks
-        if block.get("type") == "tool_use"
-    ]
-    rest = [part for block in blocks for part in _parts(block)]
-    if rest or calls:
-        yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
+class _Reader:
+    """Reads messages and their blocks. ``left_out``: names of what says nothing to a model here."""
 
+    def __init__(self, left_out: list[str]) -> None:
+        self._left_out = left_out
 
-def _parts(block: Json) -> list[Json]:
-    """A block of text or an image as OpenAI's part; none for thinking, which is not shown to a model again."""
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return [{"type": "text", "text": text}] if text else []
-        case {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}:
-            return [{"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}]
-        case {"type": "image", "source": {"type": "url", "url": url}}:
-            return [{"type": "image_url", "image_url": {"url": url}}]
-    return []
-
-
-def _text(content: Json) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = checked_as(list, content, "system")
-    return "\n".join(part["text"] for block in blocks for part in _parts(block) if "text" in part)
-
-
-class AnthropicWriter:
-    """Chunks as Anthropic's events."""
-
-    content_type = "text/event-stream; charset=utf-8"
-
-    def __init__(self, model: str, message_id: str) -> None:
-        self._message = _message(model, message_id, [], None, {})
-        self._has_begun = False
-        self._index = -1
-        self._open: str | None = None  # the kind of the open block
-        self._finish_reason: str | None = None
-        self._usage: JsonObject = {}
-        self.ping = _event({"type": "ping"})
-
-    def write(self, chunks: list[JsonObject]) -> bytes:
-        return b"".join(_event(event) for chunk in chunks for event in self._events(chunk))
-
-    def end(self) -> bytes:
-        closing = [*self._begin(), *self._close_block()]
-        delta = {"stop_reason": _stop_reason(self._finish_reason), "stop_sequence": None}
-        closing += [
-            {"type": "message_delta", "delta": delta, "usage": _usage(self._usage)},
-            {"type": "message_stop"},
+    def messages(self, message: Json, index: int) -> Iterator[JsonObject]:
+        """One message as OpenAI's: results each stand alone, before what else the user says."""
+        if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
+            raise RequestError(f"a message needs a role and content, got {str(message)[:80]!r}", "messages")
+        role, content = message.get("role"), message["content"]
+        if isinstance(content, str):
+            yield {"role": role, "content": content}
+            return
+        place = f"messages[{index}].content"
+        blocks = [block for block in content if isinstance(block, dict)]
+        for block in blocks:
+            if block.get("type") == "tool_result":
+                yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": self._result(block, place)}
+        calls = [
+            {
+                "id": block.get("id"),
+                "type": "function",
+                "function": {"name": block.get("name"), "arguments": block.get("input")},
+            }
+            for block in blocks
+            if block.get("type") == "tool_use"
         ]
-        return b"".join(map(_event, closing))
+        rest = [part for block in blocks for part in self._parts(block, place)]
+        if rest or calls:
+            yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
 
-    def _events(self, chunk: JsonObject) -> Iterator[JsonObject]:
-        if is_error(chunk):
-            yield as_error(chunk, 500)
-            return
-        yield from self._begin()
-        self._usage = chunk.get("usage") or self._usage
-        for choice in chunk["choices"]:
-            delta = choice["delta"]
-            self._finish_reason = choice["finish_reason"] or self._finish_reason
-            if delta.get("reasoning_content"):
-                yield from self._block({"type": "thinking", "thinking": "", "signature": ""})
-                yield self._delta({"type": "thinking_delta", "thinking": delta["reasoning_content"]})
-            if delta.get("content"):
-                yield from self._block({"type": "text", "text": ""})
-                yield self._delta({"type": "text_delta", "text": delta["content"]})
-            for call in delta.get("tool_calls") or ():
-                if "id" in call:
-                    yield from self._close_block()
-                    name = call["function"]["name"]
-                    yield from self._block({"type": "tool_use", "id": call["id"], "name": name, "input": {}})
-                if call["function"]["arguments"]:
-                    yield self._delta({"type": "input_json_delta", "partial_json": call["function"]["arguments"]})
+    def text(self, content: Json) -> str:
+        """Of the system."""
+        if isinstance(content, str):
+            return content
+        parts = [part for block in checked_as(list, content, "system") for part in self._parts(block, "system")]
+        return "\n".join(part["text"] for part in parts if "text" in part)
 
-    def _begin(self) -> Iterator[JsonObject]:
-        if not self._has_begun:
-            self._has_begun = True
-            yield {"type": "message_start", "message": self._message}
+    def _result(self, block: JsonObject, place: str) -> Json:
+        failed = "Error: " if block.get("is_error") else ""
+        result = block.get("content") or ""
+        if isinstance(result, str):
+            return failed + result
+        parts = [part for each in checked_as(list, result, f"{place}.content") for part in self._parts(each, place)]
+        return [{"type": "text", "text": failed}, *parts] if failed else parts
 
-    def _block(self, block: JsonObject) -> Iterator[JsonObject]:
-        """Open ``block``, unless one of its kind is open."""
-        if self._open == block["type"]:
-            return
-        yield from self._close_block()
-        self._index += 1
-        self._open = block["type"]
-        yield {"type": "content_block_start", "index": self._index, "content_block": block}
+    def _parts(self, block: Json, place: str) -> list[JsonObject]:
+        """A block as OpenAI's parts; none for thinking, which is not shown to a model again."""
+        match block:
+            case {"type": "text", "text": str(text)}:
+                return [{"type": "text", "text": text}] if text else []
+            case {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}:
+                return [{"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}]
+            case {"type": "image", "source": {"type": "url", "url": url}}:
+                return [{"type": "image_url", "image_url": {"url": url}}]
+            case {"type": "image", "source": {"type": "file"}}:
+                raise not_here("an image among the files of an account", place)
+            case {"type": "document", "source": dict(source)}:
+                return self._document(block, source, place)
+            case {"type": "search_result", "source": source, "title": title, "content": list(content)}:
+                parts = [part for each in content for part in self._parts(each, place)]
+                return [document("\n".join(part.get("text", "") for part in parts), str(title), f"Source: {source}")]
+            case {"type": "tool_use" | "tool_result" | "thinking" | "redacted_thinking"} | {"type": "text"}:
+                return []
+            case {"type": str(kind)}:
+                self._left_out.append(f"block {kind}")
+        return []
 
-    def _delta(self, delta: JsonObject) -> JsonObject:
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
-
-    def _close_block(self) -> Iterator[JsonObject]:
-        if self._open:
-            self._open = None
-            yield {"type": "content_block_stop", "index": self._index}
-
-
-def as_answer(completion: JsonObject, model: str, message_id: str) -> JsonObject:
-    """A whole answer in Anthropic's shape, from OpenAI's."""
-    choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
-    message: Mapping[str, Any] = choice["message"]
-    blocks: list[JsonObject] = []
-    if message.get("reasoning_content"):
-        blocks.append({"type": "thinking", "thinking": message["reasoning_content"], "signature": ""})
-    if message.get("content"):
-        blocks.append({"type": "text", "text": message["content"]})
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        arguments = json.loads(function["arguments"])
-        blocks.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments})
-    return _message(model, message_id, blocks, _stop_reason(choice["finish_reason"]), completion.get("usage") or {})
-
-
-def as_error(error: JsonObject, status: int) -> JsonObject:
-    said = error["error"]
-    message = said.get("message", "") if isinstance(said, dict) else str(said)
-    return {"type": "error", "error": {"type": ERROR_TYPES.get(status, "api_error"), "message": message}}
-
-
-def _message(
-    model: str, message_id: str, blocks: Sequence[JsonObject], stop_reason: str | None, usage: JsonObject
-) -> JsonObject:
-    return {
-        "id": message_id,
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": list(blocks),
-        "stop_reason": stop_reason,
-        "stop_sequence": None,
-        "usage": _usage(usage),
-    }
-
-
-def _stop_reason(finish_reason: str | None) -> str:
-    return STOP_REASONS.get(finish_reason or "", "end_turn")
-
-
-def _usage(usage: JsonObject) -> JsonObject:
-    return {"input_tokens": usage.get("prompt_tokens", 0), "output_tokens": usage.get("completion_tokens", 0)}
-
-
-def _event(event: JsonObject) -> bytes:
-    return f"event: {event['type']}\n".encode() + as_event(event)
+    def _document(self, block: JsonObject, source: JsonObject, place: str) -> list[JsonObject]:
+        title, context = str(block.get("title") or ""), str(block.get("context") or "")
+        match source:
+            case {"type": "text", "data": str(text)}:
+                return [document(text, title, context)]
+            case {"type": "base64", "media_type": str(kind), "data": str(data)}:
+                return [document(decoded(kind, data, title, place), title, context)]
+            case {"type": "content", "content": str(text)}:
+                return [document(text, title, context)]
+            case {"type": "content", "content": list(content)}:
+                parts = [part for each in content for part in self._parts(each, place)]
+                return [document("", title, context), *parts] if title or context else parts
+        raise not_here("a document at an address, or among the files of an account", place)

@@ -12,12 +12,14 @@ from adapter.wire.failures import failure_of
 
 
 class RequestError(UsageError):
-    """A request that is not taken. ``param`` names the field at fault, ``status`` is HTTP's."""
+    """A request that is not taken. ``param`` names the field at fault, ``status`` is HTTP's, ``code`` what the
+    interface calls this error."""
 
-    def __init__(self, message: str, param: str | None = None, *, status: int = 400) -> None:
+    def __init__(self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)
         self.param = param
         self.status = status
+        self.code = code
 
 
 _Kind = TypeVar("_Kind", str, dict[str, Json], list[Json])
@@ -47,7 +49,7 @@ def error_object(message: str, kind: str, param: str | None = None, code: str | 
 def refusal(error: RequestError) -> JsonObject:
     """What a client is told whose request is not taken; goes with the error's status."""
     kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
-    return error_object(str(error), kind, error.param)
+    return error_object(str(error), kind, error.param, error.code)
 
 
 def is_error(value: Json) -> bool:

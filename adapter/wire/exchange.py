@@ -10,8 +10,8 @@ from adapter.wire.answer import Answer, Whole
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.likeness import MARK, Likeness, around_text, likeness_of
 from adapter.wire.own_prompt import as_chat, streams_lines
-from adapter.wire.request import Request
 from adapter.wire.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, as_json, read_json
+from adapter.wire.translated import Request
 
 MAX_UNLIKE = 20
 """Events, each unlike the one before, after which none is expected to be like another."""
@@ -125,7 +125,7 @@ class Streamed:
         return self._written(self._answer.feed(error))
 
     def _translated(self, events: list[bytes]) -> bytes:
-        return b"".join(map(self._one_translated, events))
+        return self._one_translated(events[0]) if len(events) == 1 else b"".join(map(self._one_translated, events))
 
     def _one_translated(self, event: bytes) -> bytes:
         if event == b"[DONE]":

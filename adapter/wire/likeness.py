@@ -44,7 +44,7 @@ def likeness_of(event: bytes, chunk: Json) -> Likeness | None:
             return None
     index = choice.get("index")
     is_plain = delta.keys() <= {"role", "content"} and choice.get("finish_reason") is None
-    if not is_plain or not isinstance(index, int) or chunk.get("usage") or chunk.get("error"):
+    if not is_plain or not isinstance(index, int) or chunk.get("usage") or chunk.get("error") or choice.get("logprobs"):
         return None
     literal = _LITERAL.match(event, event.find(_CONTENT) + len(_CONTENT)) if event.count(_CONTENT) == 1 else None
     if literal is None or read_json(literal[1]) != text:

@@ -15,6 +15,7 @@ from typing import Any
 from adapter.conversation.contents import image, image_url
 from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, error_object, is_error, objects_in
+from adapter.wire.left_out import Fate, left_fields
 from adapter.wire.sse import as_json
 
 OPTIONS = {
@@ -37,14 +38,59 @@ OPTIONS = {
 }
 """Ollama's names, and those of OpenAI's interface."""
 
+FIELDS: Mapping[str, Fate] = {
+    "model": "passed",
+    "messages": "mapped",
+    "tools": "mapped",
+    "stream": "taken",
+    "options": "mapped",
+    "format": "mapped",
+    "think": "mapped",
+    "keep_alive": "left out",
+    "logprobs": "left out",
+    "top_logprobs": "left out",
+    "truncate": "left out",
+    "shift": "left out",
+}
+"""Of ``/api/chat``, for servers that are no Ollama; what is not named here is left out as well."""
+
+GENERATE_FIELDS: Mapping[str, Fate] = {
+    **{name: fate for name, fate in FIELDS.items() if name not in ("messages", "tools")},
+    "prompt": "mapped",
+    "system": "mapped",
+    "images": "mapped",
+    "raw": "refused",
+    "suffix": "refused",
+    "context": "refused",
+    "template": "refused",
+    "width": "left out",
+    "height": "left out",
+    "steps": "left out",
+}
+"""Of ``/api/generate``."""
+
+EMBED_FIELDS: Mapping[str, Fate] = {
+    "model": "passed",
+    "input": "passed",
+    "prompt": "mapped",
+    "dimensions": "passed",
+    "truncate": "left out",
+    "options": "left out",
+    "keep_alive": "left out",
+}
+"""Of ``/api/embed`` and ``/api/embeddings``."""
+
 NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift")
 """What another Ollama understands."""
 
 
-def as_openai(body: JsonObject) -> JsonObject:
-    """The request as OpenAI's. Raises RequestError for messages that are none."""
+def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
+    """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
     messages = objects_in(body.get("messages"), "messages")
     options = checked_as(dict, body.get("options"), "options")
+    if left_out is not None:
+        left_out += unnamed(body, FIELDS)
+        left_out += [f"options.{name}" for name in left_fields(options, options.keys() - OPTIONS.keys())]
     request: JsonObject = {
         "model": body.get("model"),
         "messages": [_message(message, index) for index, message in enumerate(messages)],
@@ -66,6 +112,11 @@ def as_openai(body: JsonObject) -> JsonObject:
     return request | _thinking(body.get("think"))
 
 
+def unnamed(body: JsonObject, fields: Mapping[str, Fate]) -> list[str]:
+    """What a request has that is left out."""
+    return left_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
+
+
 def _thinking(think: Json) -> JsonObject:
     """How servers that are no Ollama are told to think, or not, or how much."""
     if isinstance(think, bool):
@@ -75,8 +126,8 @@ def _thinking(think: Json) -> JsonObject:
 
 def generation_as_chat(body: JsonObject) -> JsonObject:
     """A request to ``/api/generate`` as one to ``/api/chat``. Raises RequestError for what a chat cannot say."""
-    for field in ("raw", "suffix", "context", "template"):
-        if body.get(field):
+    for field, fate in GENERATE_FIELDS.items():
+        if fate == "refused" and body.get(field):
             raise RequestError(f"{field!r} needs an Ollama as model server: leave it out, or use /api/chat", field)
     prompt = {"role": "user", "content": checked_as(str, body.get("prompt"), "prompt"), "images": body.get("images")}
     rules = checked_as(str, body.get("system"), "system")

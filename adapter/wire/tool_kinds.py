@@ -1,7 +1,7 @@
 """Tools of a chat that are no functions, or functions as chats had them before 2023-11, as functions of today.
 
 A ``custom`` tool takes one text, so it is a function of one string; ``functions`` and ``function_call`` are tools of
-which an answer calls one. What comes back is put in the form in which it was asked for (`adapter.wire.answer`).
+which an answer calls one. What comes back is put in the form in which it was asked for (`adapter.wire.choice`).
 
 Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` and the deprecated fields.
 """
@@ -57,7 +57,7 @@ def as_functions(body: JsonObject) -> tuple[JsonObject, Kinds]:
                 shown = [_as_function(each) if isinstance(each, dict) else each for each in listed]
                 made["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": shown}}
     if isinstance(body.get("messages"), list):
-        made["messages"] = [_message(each) for each in body["messages"]]
+        made["messages"] = _today(body["messages"])
     return made, Kinds(custom, is_legacy)
 
 
@@ -79,13 +79,16 @@ def _as_function(tool: JsonObject) -> JsonObject:
     about = tool.get("custom")
     if tool.get("type") != "custom" or not isinstance(about, dict):
         return tool
-    text: JsonObject = {"type": "string", "description": _form(about.get("format"))}
-    parameters = {"type": "object", "properties": {INPUT: text}, "required": [INPUT]}
     described = checked_as(str, about.get("description"), "tools.custom.description")
-    return {
-        "type": "function",
-        "function": {"name": about.get("name"), "description": described, "parameters": parameters},
-    }
+    function = text_function(about.get("name"), described, INPUT, _form(about.get("format")))
+    return {"type": "function", "function": function}
+
+
+def text_function(name: Json, description: str, parameter: str, said: str) -> JsonObject:
+    """A function of one text, of which ``said`` tells what it is."""
+    properties = {parameter: {"type": "string", "description": said}}
+    parameters = {"type": "object", "properties": properties, "required": [parameter]}
+    return {"name": name, "description": description, "parameters": parameters}
 
 
 def _form(form: Json) -> str:
@@ -105,20 +108,23 @@ def _legacy_choice(choice: Json) -> Json:
     raise RequestError(f'function_call must be "auto", "none" or {{"name": ...}}, got {str(choice)[:80]!r}')
 
 
-def _message(message: Json) -> Json:
-    """A message with calls as today's; a result of a function is named by it."""
-    if not isinstance(message, dict):
-        return message
-    call = message.get("function_call")
-    if isinstance(call, dict):
-        rest = {key: value for key, value in message.items() if key != "function_call"}
-        called = {"id": f"call_{call.get('name')}", "type": "function", "function": call}
-        return {**rest, "tool_calls": [called]}
-    if message.get("role") == "function":
-        return {**message, "role": "tool", "tool_call_id": f"call_{message.get('name')}"}
-    if isinstance(message.get("tool_calls"), list):
-        return {**message, "tool_calls": [_called(each) for each in message["tool_calls"]]}
-    return message
+def _today(messages: list[Json]) -> list[Json]:
+    """Messages with calls as today's. A result is that of the function's last call; ids tell calls apart."""
+    made: list[Json] = []
+    last: dict[Json, str] = {}
+    for index, message in enumerate(messages):
+        match message:
+            case {"function_call": dict(call), **rest}:
+                call_id = last[str(call.get("name"))] = f"call_{index}_{call.get('name')}"
+                made.append({**rest, "tool_calls": [{"id": call_id, "type": "function", "function": call}]})
+            case {"role": "function"}:
+                name = str(message.get("name"))
+                made.append({**message, "role": "tool", "tool_call_id": last.get(name, f"call_{name}")})
+            case {"tool_calls": list(calls)}:
+                made.append({**message, "tool_calls": [_called(each) for each in calls]})
+            case _:
+                made.append(message)
+    return made
 
 
 def _called(call: Json) -> Json:

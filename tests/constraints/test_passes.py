@@ -16,7 +16,9 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import constraint_fields
 from adapter.wire.answer import Answer, Whole
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving

@@ -25,7 +25,8 @@ from adapter.probing.tasks import TASKS, TOOL_SETS, TOOLS, Call, is_valid
 from adapter.prompting.setups import Setup
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient, Usage
-from adapter.wire.request import Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 

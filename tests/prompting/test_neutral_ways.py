@@ -15,7 +15,8 @@ from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import Chunk
 from adapter.values.events import ToolResult
 from adapter.wire.answer import Answer, Whole
-from adapter.wire.request import Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from adapter.workspace import Workspace
 
 HOSTILE = (

@@ -17,7 +17,8 @@ from adapter.prompting.choosing import Parts
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.guides import SMALL, Guides, parameters_of
 from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.wire.request import Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving

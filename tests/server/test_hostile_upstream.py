@@ -13,9 +13,10 @@ from typing import Any
 import openai
 import pytest
 
-from adapter.wire import answer, exchange
+from adapter.wire import choice, exchange
 from adapter.wire.exchange import Streamed
-from adapter.wire.request import MAX_ANSWERS, Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import MAX_ANSWERS, translate
 from adapter.wire.sse import as_event
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
@@ -128,7 +129,7 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     ids=["text", "openings", "reasoning", "nothing"],
 )
 def test_an_answer_without_an_end_ends(monkeypatch, event, why):
-    monkeypatch.setattr(answer, "MAX_CHARACTERS", 5_000)
+    monkeypatch.setattr(choice, "MAX_CHARACTERS", 5_000)
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = Streamed(translate({**ASKING, "stream": True}, Options()), 0)
     sent = b""

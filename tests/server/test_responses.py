@@ -17,7 +17,9 @@ from adapter import wrap
 from adapter.wire import responses
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Streamed
-from adapter.wire.request import Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
+from adapter.wire.response_events import ResponsesWriter, answer_head
 from adapter.wire.sse import as_event
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_serve import scripted_answer
@@ -162,13 +164,15 @@ def test_a_server_that_dies_in_a_call_raises(client, upstream):
     ("fields", "param"),
     [
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"conversation": "conv_1"}, "conversation"),
+        ({"input": [{"type": "itm"}]}, "input[0]"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
         ({"input": 7}, "input"),
         ({"tool_choice": {"type": "function", "name": "read_fil"}}, "tool_choice"),
     ],
 )
 def test_what_cannot_be_done_is_refused(client, upstream, fields, param):
-    with pytest.raises(openai.BadRequestError) as caught:
+    with pytest.raises((openai.BadRequestError, openai.NotFoundError)) as caught:
         ask(client, False, **fields)
     assert caught.value.param == param
     assert upstream.bodies() == []
@@ -194,12 +198,12 @@ def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
     """Whatever a model writes: numbers in order, what is done is the sum of its pieces and stands in the end."""
     asked = responses.as_openai({"model": "m", "input": "Read a.py", "tools": TOOLS, "stream": True})
     request = translate(asked, Options(stream_arguments=streams_arguments))
-    streamed = Streamed(request, 0, responses.ResponsesWriter(responses.answer_head({}, "resp_1", 0)))
+    streamed = Streamed(request, 0, ResponsesWriter(answer_head({}, "resp_1", 0)))
     sent = b"".join(streamed.feed(as_event(delta(piece))) for piece in [*pieces])
     sent += streamed.feed(as_event(delta(finish_reason="stop"))) + streamed.close()
     events = [json.loads(line[6:]) for line in sent.decode().split("\n") if line.startswith("data: ")]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
-    if events[-1]["type"] == "error":
+    if events[-1]["type"] == "response.failed":
         return
     done: list[Any] = []
     open_item, text = None, ""
@@ -236,13 +240,14 @@ def test_whatever_is_asked_is_taken_or_refused(body):
 
 
 def test_a_stream_that_fails_says_so_in_both_shapes():
-    """As OpenAI's event has it, and with what makes the SDK raise."""
+    """``error``, which the SDK raises, and ``response.failed``, for which codex waits."""
     asked = responses.as_openai({"input": "Hi", "stream": True})
-    streamed = Streamed(translate(asked, Options()), 0, responses.ResponsesWriter({"id": "resp_1"}))
+    streamed = Streamed(translate(asked, Options()), 0, ResponsesWriter({"id": "resp_1"}))
     sent = streamed.feed(as_event({"error": {"message": "out of memory"}})) + streamed.close()
-    (line,) = [line for line in sent.decode().split("\n") if line.startswith("data: ")]
-    event = json.loads(line[6:])
-    assert (event["type"], event["message"], event["error"]["message"]) == ("error", "out of memory", "out of memory")
+    *_, error, last = [json.loads(line[6:]) for line in sent.decode().split("\n") if line.startswith("data: ")]
+    assert (error["type"], error["message"], error["error"]["message"]) == ("error", "out of memory", "out of memory")
+    assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+    assert last["response"]["error"] == {"code": "server_error", "message": "out of memory"}
 
 
 def test_as_json_is_not_needed_for_text_alone(client, upstream):

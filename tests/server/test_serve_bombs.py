@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from adapter.wire.bodies import MAX_TEXT
 from adapter.wire.definitions import MAX_TOOLS
-from adapter.wire.request import MAX_TEXT, Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 from tests.server.test_serve_faults import post
 from tests.server.test_wrap import TOOLS, completion

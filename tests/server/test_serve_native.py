@@ -27,8 +27,9 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 import uvicorn
 
 from adapter.server.app import Settings, config_of
-from adapter.server.upstream import KeyRemover, Upstream
-from adapter.wire.request import Options
+from adapter.server.connection import KeyRemover
+from adapter.server.upstream import Upstream
+from adapter.wire.options import Options
 
 NATIVE = "/api/chat"
 REFUSALS = {each.path: each.reply for each in ERRORS if "does not support tools" in each.words}

@@ -19,8 +19,10 @@ from adapter.commands.cli import make_app
 from adapter.transcripts.exchanges import calls_today, difference
 from adapter.values.errors import UsageError
 from adapter.wire.answer import Answer, Whole
+from adapter.wire.options import Options
 from adapter.wire.recorded import Exchange, read_exchanges
-from adapter.wire.request import Options, Request, translate
+from adapter.wire.request import translate
+from adapter.wire.translated import Request
 from tests.constraints.test_passes import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta

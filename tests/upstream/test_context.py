@@ -10,7 +10,7 @@ from adapter.commands.runner import Settings, run_task
 from adapter.server.upstream import Upstream
 from adapter.upstream.context import Context, context_of
 from adapter.upstream.endpoints import Endpoint
-from adapter.wire.request import Options
+from adapter.wire.options import Options
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.wire.anthropic import AnthropicWriter
+from adapter.wire.anthropic_answer import AnthropicWriter
 from adapter.wire.exchange import Streamed
 from adapter.wire.likeness import likeness_of
-from adapter.wire.request import Options, translate
+from adapter.wire.options import Options
+from adapter.wire.request import translate
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS
 

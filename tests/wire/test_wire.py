@@ -16,12 +16,15 @@ from adapter.prompting.setups import Setup
 from adapter.tools.definition import ToolSet
 from adapter.wire import anthropic, ollama
 from adapter.wire.answer import Answer, Whole
+from adapter.wire.anthropic_answer import AnthropicWriter, as_answer
 from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
-from adapter.wire.request import Options, Request, checked, needs_translation, translate
+from adapter.wire.options import Options, checked
+from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
+from adapter.wire.translated import Request
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
@@ -519,13 +522,13 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
             status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
-                anthropic.as_answer(completion_, "m", "msg")
+                as_answer(completion_, "m", "msg")
             elif status == 200 and dialect == "ollama":
                 ollama.as_answer(completion_, ollama.Answering("m", "now"))
         return
     writer: Any = {
         "openai": None,
-        "anthropic": anthropic.AnthropicWriter("m", "msg"),
+        "anthropic": AnthropicWriter("m", "msg"),
         "ollama": ollama.OllamaWriter(ollama.Answering("m", "now")),
     }
     streamed = Streamed(request(), 0, writer[dialect])

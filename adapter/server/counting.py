@@ -1,0 +1,77 @@
+"""How many tokens a request's prompt has, as it would really be sent: by the model server's own tokenizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from adapter.conversation.tokens import approximate_tokens
+from adapter.server.connection import Connection
+from adapter.upstream.endpoints import Kind
+from adapter.values.errors import TransportError
+from adapter.values.events import Json, JsonObject
+from adapter.wire.llama_cpp import template_request
+from adapter.wire.own_prompt import Post, PromptFault
+from adapter.wire.translated import Request
+
+CHAT = "/v1/chat/completions"
+
+_SHOWN = ("model", "messages", "tools", "chat_template_kwargs", "prompt")
+
+
+async def prompt_tokens(connection: Connection, kind: Kind | None, request: Request) -> int:
+    """Exactly where llama.cpp or vLLM counts, else about."""
+    try:
+        last = await connection.prepared(CHAT, request.body)
+    except PromptFault:
+        if request.as_text is not None:
+            return await prompt_tokens(connection, kind, request.as_text())
+        last = Post(CHAT, request.body)
+    counted = None
+    try:
+        if kind == "llama.cpp":
+            counted = await _by_llama_cpp(connection, last.body)
+        elif kind == "vllm":
+            shown = {key: last.body[key] for key in _SHOWN if key in last.body}
+            counted = _field(await connection.asked(Post("/tokenize", shown)), "count")
+    except TransportError:
+        pass  # whoever asks for an answer next hears of it
+    return counted if isinstance(counted, int) else about(last.body)
+
+
+def about(body: JsonObject) -> int:
+    """The same without asking anybody."""
+    prompt = body.get("prompt")
+    if isinstance(prompt, str):
+        return approximate_tokens(prompt)
+    messages = body.get("messages") or ()
+    texts = [_text(message.get("content")) for message in messages]
+    calls = [json.dumps(message["tool_calls"]) for message in messages if message.get("tool_calls")]
+    tools = [json.dumps(body["tools"])] if body.get("tools") else []
+    return sum(map(approximate_tokens, [*texts, *calls, *tools])) + _FRAME * len(messages)
+
+
+_FRAME = 5
+"""Tokens that a template puts around a message."""
+
+
+async def _by_llama_cpp(connection: Connection, body: JsonObject) -> Json:
+    prompt = body.get("prompt")
+    if prompt is None:
+        prompt = _field(await connection.asked(Post("/apply-template", template_request(body))), "prompt")
+    if not isinstance(prompt, str):
+        return None
+    said = await connection.asked(Post("/tokenize", {"content": prompt, "add_special": True, "parse_special": True}))
+    tokens = _field(said, "tokens")
+    return len(tokens) if isinstance(tokens, list) else None
+
+
+def _field(answer: Json, name: str) -> Json:
+    return answer.get(name) if isinstance(answer, Mapping) else None
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))

@@ -1,0 +1,364 @@
+"""One of the answers to a request: the model's text, as deltas in OpenAI's shape."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from adapter.constraints.replies import ReplyParser
+from adapter.conversation.history import Written, is_tame
+from adapter.formats import get_format
+from adapter.formats.parser import Parser
+from adapter.prompting.neutral import Restoring, in_strings, restore
+from adapter.tools.calls import is_valid
+from adapter.values.events import (
+    ContentWasReasoning,
+    Event,
+    InvalidToolCall,
+    Json,
+    JsonObject,
+    Markup,
+    ReasoningDelta,
+    ReasoningWasContent,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+)
+from adapter.wire.errors import error_object
+from adapter.wire.memory import Call
+from adapter.wire.positions import Positions
+from adapter.wire.recorded import Exchange, RecordedCall
+from adapter.wire.translated import Request, key_of
+
+INCOMPLETE, ABANDONED = "incomplete", "abandoned"
+"""Finish reasons of our own: the server broke off, the client did not wait."""
+
+MAX_CHARACTERS = 8_000_000
+"""Of one answer: two million tokens. What goes on longer has no end."""
+
+
+_TOKEN = re.compile(r"<\|\w{1,40}\|>")
+
+
+class Choice:
+    """One of the ``n`` answers: its parser, and what of it the client has seen."""
+
+    def __init__(self, request: Request, index: int, *, is_whole: bool = False) -> None:
+        self.index = index
+        self.finish_reason: str | None = None
+        self.error: JsonObject | None = None
+        self.was_reasoning = 0
+        self.was_content = False
+        self._reasoned: list[str] = []  # by this parser
+        self.again: Request | None = None
+        self._is_whole = is_whole
+        self._has_role = False
+        self._written = Written()
+        self._content: list[str] = []  # what the client has of it
+        self._ids: list[str] = []  # of the calls that the client has the beginning of
+        self._calls: list[Call] = []  # those that it has whole
+        self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
+        self._native_calls: dict[int, int] = {}  # the server's index -> ours
+        self._open: str | None = None  # the id of the call whose arguments are streaming
+        self._restoring = Restoring()  # of those
+        self._size = 0
+        self._space = ("", -1)  # white space that came last, and where
+        self._called_at = -1  # where what looked like a call ended
+        self._positions: Positions | None = None  # where the client wants to know how likely each token was
+        self._begin(request)
+
+    def _begin(self, request: Request) -> None:
+        self._request = request
+        self._parser: Parser | ReplyParser | None = None
+        self._reasoned = []
+        self._keys: set[str] = set()  # of the calls in this answer
+        self._has_repeated = False
+        self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
+        self._calls_before = len(self._calls)
+        self._is_observed = False
+
+    def take_next(self) -> Request | None:
+        """The request whose answer goes on where this one ended."""
+        again, self.again = self.again, None
+        if again is not None:
+            self._observed(None, asked_again=True)
+            self._begin(again)
+            self._may_remember = False
+        return again
+
+    def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
+        """The client's deltas and, where this is the end, the finish reason. ``logprobs``: of the text; those that are
+        left stand in the deltas."""
+        if self.finish_reason or self.again:
+            return []
+        deltas: list[JsonObject | str] = []
+        if not self._has_role:
+            self._has_role = True
+            deltas.append({"role": "assistant", "content": ""})
+        # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
+        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(reasoning, str) and reasoning:
+            self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
+            deltas.append({"reasoning_content": reasoning})
+            self._hear("", reasoning)
+        if isinstance(text := delta.get("content"), str) and text:
+            if logprobs and (self._positions or not self._size):
+                self._positions = self._positions or Positions()
+                self._positions.add(text, logprobs)
+            deltas += self._deltas(self._events(text))
+        if self._request.is_native:
+            deltas += self._native(delta.get("tool_calls"))
+        if isinstance(finish_reason, str) and not self.finish_reason:
+            deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
+            if self._has_repeated and not self._calls and not self.again:
+                self.again = self._request.replying()
+            if self.error:
+                self._observed(finish_reason)
+            elif not self.finish_reason and not self.again:
+                deltas.append(self._finish(finish_reason))
+        return deltas
+
+    def feed_text(self, text: str) -> str | list[JsonObject | str]:
+        """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
+        if self.finish_reason or self.again:
+            return []
+        events = self._events(text)
+        if len(events) != 1 or not isinstance(events[0], TextDelta):
+            return self._deltas(events)
+        self._written.take(events)
+        self._content.append(events[0].text)
+        return events[0].text
+
+    def _events(self, text: str) -> Sequence[Event]:
+        self._size += len(text)
+        if self._size > MAX_CHARACTERS:
+            self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
+            return ()
+        self._hear(text, "")
+        return self._reading().feed(text)
+
+    def abandon(self) -> list[JsonObject | str]:
+        """What is left when the server has gone without a word."""
+        deltas = self._deltas(self._reading().close(INCOMPLETE), "length")
+        self._observed(INCOMPLETE)
+        return deltas
+
+    def leave(self) -> None:
+        """Nobody reads on."""
+        if not self._is_observed:
+            self._observed(ABANDONED)
+
+    def _reading(self) -> Parser | ReplyParser:
+        if self._parser is None:
+            self._parser = self._new_parser(self._request.generation_prompt)
+        return self._parser
+
+    def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
+        request, turn = self._request, f"{self._request.turn}{self.index or ''}"
+        streams = request.stream_arguments and not self._is_whole
+        if request.reply is not None:
+            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
+        return Parser(
+            tools=request.tools,
+            generation_prompt=generation_prompt,
+            turn=turn,
+            policy=request.policy,
+            stream_arguments=streams,
+        )
+
+    def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
+        deltas: list[JsonObject | str] = []
+        self._written.take(events)
+        for event in events:
+            made = self._made_of(event, finish_reason)
+            if self._positions is not None:
+                _place(self._positions, event, made)
+            deltas += made
+            if self.again or self.finish_reason:
+                break
+        return deltas
+
+    def _made_of(self, event: Event, finish_reason: str | None) -> list[JsonObject | str]:
+        match event:
+            case TextDelta(text=text):
+                return self._text(text)
+            case ReasoningDelta(text=text):
+                self._reasoned.append(text)
+                return [{"reasoning_content": text}]
+            case ContentWasReasoning():
+                self.was_reasoning = sum(map(len, self._content))
+            case ReasoningWasContent():
+                self.was_content = True
+                return self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
+            case ToolCallDelta():
+                return self._fragment(event)
+            case ToolCall() | InvalidToolCall() if again := self._mended(event):
+                self.again = again
+            case ToolCall() if self._is_repeated(event):
+                self._has_repeated = True
+            case ToolCall() if self._is_allowed(event.name):
+                called: list[JsonObject | str] = list(self._call(event))
+                return called if self._request.parallel else [*called, self._finish("stop")]
+            case ToolCall(raw=raw):
+                return self._text(self._shown(raw))
+            case InvalidToolCall():
+                return self._invalid(event, finish_reason)
+            case Markup(raw=raw) if not self._request.tools and raw.isspace():
+                return self._blank(raw)
+            case _:
+                pass  # markup and progress are not for the client
+        return []
+
+    def _blank(self, raw: str) -> list[JsonObject | str]:
+        """White space around what would be a call, were there tools: then it is text as well."""
+        if self._called_at == self._place():
+            made = self._text(raw)
+            self._called_at = self._place()
+            return made
+        self._space = (raw, self._place())
+        return []
+
+    def _place(self) -> int:
+        return len(self._content) + len(self._reasoned)
+
+    def _shown(self, raw: str) -> str:
+        """What looked like a call and is none, for the client: without tokens that most servers take out."""
+        tokens = get_format(self._request.format).special_tokens
+        space, place = self._space
+        space = space if place == self._place() else ""
+        self._called_at = self._place() + 1
+        return space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
+
+    def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
+        """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
+        if self._open is not None or self._request.constraint != "arguments":
+            return None
+        if isinstance(event, ToolCall) and is_valid(event, self._request.tools):
+            return None
+        return self._request.mended(event.name)
+
+    def _is_repeated(self, call: ToolCall) -> bool:
+        """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
+        if self._request.reply is None:
+            return False
+        key = key_of(call.name, in_strings(restore, call.arguments))
+        is_repeated = key in self._keys or key in self._request.made
+        self._keys.add(key)
+        return is_repeated
+
+    def _text(self, text: str) -> list[JsonObject | str]:
+        self._content.append(text)
+        return [{"content": text}] if text else []
+
+    def _is_allowed(self, name: str) -> bool:
+        """Without tools nothing is a call; an unknown name is told to the client, which can answer it."""
+        tools = self._request.tools
+        return name in tools if self._request.is_restricted else bool(tools)
+
+    def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
+        if not self._is_allowed(event.name):
+            return []
+        deltas: list[JsonObject | str] = []
+        if event.id != self._open:
+            self._open, self._restoring = event.id, Restoring()
+            deltas.append(self._header(event.id, event.name, ""))
+        index = len(self._ids) - 1
+        arguments = self._restoring.feed(event.arguments)
+        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
+
+    def _call(self, call: ToolCall) -> list[JsonObject]:
+        arguments = in_strings(restore, call.arguments)
+        self._calls.append((call.id, call.name, arguments))
+        format, tools = get_format(self._request.format), self._request.tools
+        self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
+        if call.id == self._open:
+            self._open = None
+            return []
+        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
+
+    def _native(self, calls: Json) -> list[JsonObject]:
+        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
+        handed_on: list[JsonObject] = []
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
+                continue
+            given = call.get("index")
+            index = given if isinstance(given, int) else position
+            arguments = function.get("arguments")
+            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
+            if index not in self._native_calls:
+                call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
+                handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
+                self._native_calls[index] = len(self._ids) - 1
+            else:
+                fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
+                handed_on.append({"tool_calls": [fragment]})
+        return handed_on
+
+    def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
+        self._ids.append(call_id)
+        return self._request.kinds.call(len(self._ids) - 1, call_id, name, arguments)
+
+    def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
+        """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
+        if self._request.reply is not None and finish_reason == "length":
+            return []  # what the server made the model write is not meant for anybody's eyes
+        if self._open is None:
+            return self._text(self._shown(wrong.raw))
+        if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too
+            self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
+        return []
+
+    def _finish(self, finish_reason: str) -> str:
+        """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
+        called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
+        self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
+        self._remember()
+        self._observed(finish_reason)
+        return self.finish_reason
+
+    def _remember(self) -> None:
+        content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
+        is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
+        if self._request.is_native or is_one_of_several or not self._may_remember:
+            return
+        if written != content and (content or self._calls):
+            self._request.memory.remember(self._request.format, content, self._calls, written)
+
+    def _hear(self, text: str, reasoning: str) -> None:
+        if self._request.observe:
+            self._heard[0].append(text)
+            self._heard[1].append(reasoning)
+
+    def _observed(self, finish_reason: str | None, *, asked_again: bool = False) -> None:
+        request, self._is_observed = self._request, True
+        if not request.observe:
+            return
+        text, reasoning = map("".join, self._heard)
+        calls = self._calls[self._calls_before :]
+        exchange = Exchange(
+            model=str(request.body.get("model") or ""),
+            format=request.format,
+            policy=request.policy,
+            generation_prompt=request.generation_prompt,
+            sent=request.body,
+            tools=tuple(tool.to_openai() for tool in request.tools.values()),
+            is_restricted=request.is_restricted,
+            is_parallel=request.parallel,
+            has_reply=request.reply is not None,
+            text=text,
+            reasoning=reasoning,
+            finish_reason=finish_reason,
+            calls=tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
+            asked_again=asked_again,
+        )
+        request.observe(exchange)
+
+
+def _place(positions: Positions, event: Event, made: list[JsonObject | str]) -> None:
+    """Put the probabilities of an event's tokens into what the client gets of it, where that is its text as it was."""
+    shown = made[0] if len(made) == 1 and isinstance(made[0], dict) else {}
+    is_shown = shown.get("content") == event.raw and bool(event.raw)
+    if tokens := positions.take(len(event.raw), is_shown=is_shown):
+        shown["logprobs"] = tokens

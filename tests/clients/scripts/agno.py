@@ -1,0 +1,19 @@
+"""An agent of agno, by chats and by responses."""
+
+import os
+import sys
+
+sys.path.pop(0)  # this folder has a file of the package's name
+from agno.agent import Agent
+from agno.models.openai import OpenAIResponses
+from agno.models.openai.like import OpenAILike
+
+
+def get_weather(city: str) -> str:
+    """Of a city."""
+    return f"weather of {city}"
+
+
+kind = OpenAIResponses if sys.argv[1] == "responses" else OpenAILike
+model = kind(id="m", base_url=os.environ["ADAPTER_URL"] + "/v1", api_key="k")
+print(Agent(model=model, tools=[get_weather], telemetry=False).run("Weather in Bern and Basel?").content)

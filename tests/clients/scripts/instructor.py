@@ -1,0 +1,26 @@
+"""Structured output by a tool that is demanded; then the answer in words."""
+
+import os
+import sys
+from typing import Iterable  # noqa: UP035  # instructor knows this one
+
+sys.path.pop(0)  # this folder has a file of the package's name
+import instructor
+from openai import OpenAI
+from pydantic import BaseModel
+
+
+class get_weather(BaseModel):  # what the model calls
+    """Of a city."""
+
+    city: str
+
+
+client = OpenAI(base_url=os.environ["ADAPTER_URL"] + "/v1")
+cities = instructor.from_openai(client, mode=instructor.Mode.PARALLEL_TOOLS).chat.completions.create(
+    model="m",
+    messages=[{"role": "user", "content": "Weather in Bern and Basel?"}],
+    response_model=Iterable[get_weather],
+)
+told = [{"role": "user", "content": " ".join(f"weather of {each.city}" for each in cities)}]
+print(client.chat.completions.create(model="m", messages=told).choices[0].message.content)

@@ -1,0 +1,218 @@
+"""Anthropic's SDK, unmodified: threads, documents, structured output, tools that it runs itself, tokens counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
+from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
+from tests.server.test_wrap import completion
+from tests.serving import serving
+
+anthropic = pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+
+@pytest.fixture
+def client(shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
+    with anthropic.Anthropic(base_url=shared[1].removesuffix("/v1"), api_key="k", max_retries=0) as client:
+        yield client
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def shown(upstream: ScriptedServer) -> str:
+    return json.dumps(upstream.bodies()[-1]["messages"], ensure_ascii=False)
+
+
+def test_the_tool_runner_goes_on_without_threads(client, upstream):
+    """It asks for one first, is told that there are none here, and sends the whole conversation from then on."""
+
+    @anthropic.beta_tool  # type: ignore[untyped-decorator]
+    def add(a: int, b: int) -> str:
+        """Add two numbers.
+
+        Args:
+            a: One.
+            b: Another.
+        """
+        return str(a + b)
+
+    upstream.on(CHAT, says(call("add", a=2, b=3), False), says("It is 5.", False))
+    runner = client.beta.messages.tool_runner(
+        model="m", max_tokens=99, tools=[add], messages=[{"role": "user", "content": "2 + 3?"}]
+    )
+    assert runner.until_done().content[0].text == "It is 5."
+    first, second = upstream.bodies()
+    assert "<tool_response>\n5\n</tool_response>" in second["messages"][-1]["content"]
+    assert len(second["messages"]) == len(first["messages"]) + 2
+
+
+def test_the_memory_tool_of_the_sdk_works(client, upstream, tmp_path):
+    """Which is known to the model by its published parameters, and run by the client."""
+    from anthropic.tools import BetaLocalFilesystemMemoryTool
+
+    memory = BetaLocalFilesystemMemoryTool(base_path=str(tmp_path))
+    written = call("memory", command="create", path="/memories/a.md", file_text="Blue.")
+    upstream.on(CHAT, says(written, False), says("Noted.", False))
+    runner = client.beta.messages.tool_runner(
+        model="m", max_tokens=99, tools=[memory], messages=[{"role": "user", "content": "Remember blue."}]
+    )
+    assert runner.until_done().content[0].text == "Noted."
+    (file,) = tmp_path.rglob("a.md")
+    assert file.read_text() == "Blue."
+    assert "below /memories" in json.dumps(upstream.bodies()[0]["messages"][0])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ({"type": "bash_20250124", "name": "bash"}, {"command": "ls"}, "keeps its state"),
+        ({"type": "text_editor_20250124", "name": "str_replace_editor"}, {"command": "view", "path": "a"}, "undo_edit"),
+        (
+            {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 9},
+            {"command": "insert", "path": "a", "insert_line": 0, "insert_text": "x"},
+            "insert_text",
+        ),
+    ],
+)
+@streamed_and_whole
+def test_tools_that_the_client_runs_are_called(client, upstream, tool, arguments, expected, stream):
+    upstream.on(CHAT, says(call(tool["name"], **arguments), stream))
+    (block,) = ask(client, stream, tools=[tool]).content
+    assert (block.name, block.input) == (tool["name"], arguments)
+    assert expected in shown(upstream)
+
+
+def test_documents_and_search_results_are_read(client, upstream):
+    """In what the user says and in results of tools."""
+    upstream.on(CHAT, says("Ok.", False))
+    text = {"type": "document", "title": "Plan", "source": {"type": "text", "media_type": "text/plain", "data": "Go."}}
+    encoded = {"type": "document", "source": {"type": "base64", "media_type": "text/csv", "data": "YSxi"}}
+    found = {"type": "search_result", "source": "https://a.b", "title": "A", "content": [{"type": "text", "text": "x"}]}
+    parts = {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "inner"}]}}
+    called = {"type": "tool_use", "id": "c", "name": "read_file", "input": {"path": "a"}}
+    history = [
+        {"role": "user", "content": [text, encoded]},
+        {"role": "assistant", "content": [called]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [found, parts]}]},
+    ]
+    ask(client, False, messages=history)
+    said = upstream.bodies()[0]["messages"]
+    assert said[1]["content"] == "Document: Plan\n\nGo.\na,b"
+    assert "Document: A\nSource: https://a.b\n\nx\ninner" in said[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "only text can be read here"),
+        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "no text in base64 and UTF-8"),
+        ({"type": "url", "url": "https://a.b/c.pdf"}, "not fetched from here"),
+        ({"type": "file", "file_id": "f"}, "among the files of an account"),
+    ],
+)
+def test_other_documents_are_refused_with_the_reason(client, upstream, source, why):
+    with pytest.raises(anthropic.BadRequestError, match=why):
+        ask(client, False, messages=[{"role": "user", "content": [{"type": "document", "source": source}]}])
+    assert upstream.bodies() == []
+
+
+def test_structured_output_goes_on(client, upstream):
+    """As the response format of a chat; the SDK reads it."""
+    from pydantic import BaseModel
+
+    class Page(BaseModel):
+        title: str
+
+    upstream.on(CHAT, as_json(200, completion('{"title": "Adapter"}')))
+    answer = client.messages.parse(model="m", max_tokens=9, messages=ASK, output_format=Page)
+    assert answer.parsed_output == Page(title="Adapter")
+    assert upstream.bodies()[0]["response_format"]["json_schema"]["schema"]["properties"]["title"]
+
+
+@pytest.mark.parametrize(("said", "thinks"), [("disabled", False), ("enabled", True), ("adaptive", None)])
+def test_thinking_is_switched(client, upstream, said, thinks):
+    upstream.on(CHAT, says("Ok.", False))
+    thinking = {"type": said} | ({"budget_tokens": 1024} if thinks else {})
+    raw = client.messages.with_raw_response.create(
+        model="m", max_tokens=9999, messages=ASK, thinking=thinking, output_config={"effort": "max"}
+    )
+    body = upstream.bodies()[0]
+    assert body.get("chat_template_kwargs") == (None if thinks is None else {"enable_thinking": thinks})
+    assert body["reasoning_effort"] == "high"
+    assert raw.headers.get("adapter-left-out") == ("thinking.budget_tokens" if thinks else None)
+
+
+def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
+    upstream.on(CHAT, says("Ok.", False))
+    blocks = [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}, {"type": "text", "text": "Hm"}]
+    raw = client.messages.with_raw_response.create(
+        model="m",
+        max_tokens=9,
+        messages=[*ASK, {"role": "assistant", "content": blocks}, *ASK],
+        tools=OFFERED,
+        metadata={"user_id": "u"},
+    )
+    assert raw.headers["adapter-left-out"] == "metadata, block server_tool_use, tool web_search_20250305"
+
+
+def test_tokens_are_counted_of_the_prompt_that_is_sent(client, upstream):
+    """About, for a server without a tokenizer; with the tools, which are most of it."""
+    bare = client.messages.count_tokens(model="m", messages=ASK).input_tokens
+    assert 3 < bare < 30
+    assert client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens > bare + 50
+    assert upstream.bodies() == []
+
+
+def test_a_stream_begins_with_the_size_of_its_prompt(client, upstream):
+    """About; its end has the server's figure."""
+    upstream.on(CHAT, says("Ok.", True))
+    counted = client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens
+    events = list(client.messages.create(model="m", max_tokens=9, messages=ASK, tools=OFFERED, stream=True))
+    assert events[0].message.usage.input_tokens == counted
+    assert [event.usage.input_tokens for event in events if event.type == "message_delta"] == [5]
+
+
+def test_llama_cpp_counts_by_itself():
+    """The template, then the tokenizer; and before an answer it says how long the prompt is."""
+    progress = {**delta(), "prompt_progress": {"total": 77, "cache": 0, "processed": 7}}
+    stream = as_stream(progress, delta("Ok."), delta(finish_reason="stop"))
+    server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/qwen3.gguf"}, server="llama.cpp"))
+    server.on("/apply-template", as_json(200, {"prompt": "<|im_start|>user"})).on(CHAT, stream)
+    server.on("/tokenize", as_json(200, {"tokens": [1, 2, 3]})).on("/v1/models", _models())
+    with server, serving(server.url, "--prompt", "words") as url:
+        client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="k", max_retries=0)
+        assert client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens == 3
+        (asked,) = server.bodies("/apply-template")
+        assert "# Tools" in asked["messages"][0]["content"]
+        assert server.bodies("/tokenize") == [
+            {"content": "<|im_start|>user", "add_special": True, "parse_special": True}
+        ]
+        first, *_ = client.messages.create(model="m", max_tokens=9, messages=ASK, tools=OFFERED, stream=True)
+        assert first.message.usage.input_tokens == 77
+        assert server.bodies()[0]["return_progress"] is True
+        client.close()
+
+
+def _models() -> Reply:
+    return as_json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]}, server="llama.cpp")
+
+
+@pytest.mark.model
+def test_a_real_llama_cpp_counts_what_it_then_reads(random_engine):
+    """The figure of count_tokens, of message_start and of the end are one."""
+    with serving(random_engine.endpoint.base_url, "--constraint", "off") as url:
+        client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="k", max_retries=0)
+        counted = client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens
+        events = list(client.messages.create(model="m", max_tokens=3, messages=ASK, tools=OFFERED, stream=True))
+        client.close()
+    ends = [event.usage.input_tokens for event in events if event.type == "message_delta"]
+    assert (events[0].message.usage.input_tokens, ends) == (counted, [counted])
+    assert counted > 20

@@ -1,0 +1,167 @@
+"""Answers that the openai SDK comes back to: the next request refers to them, or they are read and deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from adapter import wrap
+from tests.scripted_server import CHAT, ScriptedServer, as_json
+from tests.server.test_responses import TOOLS, ask, streamed_and_whole
+from tests.server.test_serve import scripted_answer
+from tests.server.test_wrap import CALL, completion
+from tests.serving import serving
+
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+
+@pytest.fixture
+def client(shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=shared[1], api_key="k", max_retries=0) as client:
+        yield client
+
+
+def said(upstream: ScriptedServer) -> list[tuple[str, str]]:
+    """Who said what in the last request to the model, without the tools."""
+    return [
+        (message["role"], str(message["content"]).split("\n\n# Tools")[0])
+        for message in upstream.bodies()[-1]["messages"]
+        if message["role"] != "system"
+    ]
+
+
+@pytest.mark.parametrize("way", ["served", "wrapped"])
+@streamed_and_whole
+def test_a_request_goes_on_where_an_answer_ended(client, upstream, stream, way):
+    """With ``previous_response_id`` only the result comes, and the model reads the whole conversation; three turns."""
+    if way == "wrapped":
+        client = wrap(openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0))
+    upstream.on(CHAT, *(scripted_answer(text, "stop", stream) for text in (f"I look.\n{CALL}", "It is 1.", "Bye.")))
+    first = ask(client, stream, input="Read a.py", instructions="Be brief.")
+    (call,) = [item for item in first.output if item.type == "function_call"]
+    output: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "x = 1"}]
+    second = ask(client, stream, input=output, previous_response_id=first.id)
+    assert second.previous_response_id == first.id
+    assert said(upstream) == [
+        ("user", "Read a.py"),
+        ("assistant", f"I look.\n{CALL}"),
+        ("user", "<tool_response>\nx = 1\n</tool_response>"),
+    ]
+    assert "Be brief." not in json.dumps(upstream.bodies()[-1])  # instructions are for one answer alone
+    ask(client, stream, input="Thanks.", previous_response_id=second.id)
+    assert said(upstream)[-2:] == [("assistant", "It is 1."), ("user", "Thanks.")]
+    assert len(said(upstream)) == 5
+    client.close()
+
+
+@streamed_and_whole
+def test_items_are_referred_to_by_id(client, upstream, stream):
+    """As the AI SDK does by itself."""
+    upstream.on(CHAT, scripted_answer(f"I look.\n{CALL}", "stop", stream), scripted_answer("Done.", "stop", stream))
+    first = ask(client, stream)
+    (call,) = [item for item in first.output if item.type == "function_call"]
+    again: Any = [
+        {"role": "user", "content": "Read a.py"},
+        *({"type": "item_reference", "id": item.id} for item in first.output),
+        {"type": "function_call_output", "call_id": call.call_id, "output": "x = 1"},
+    ]
+    assert ask(client, stream, input=again).output_text == "Done."
+    assert said(upstream)[1] == ("assistant", f"I look.\n{CALL}")
+
+
+@streamed_and_whole
+def test_an_answer_is_read_and_deleted(client, upstream, stream):
+    upstream.on(CHAT, scripted_answer(f"I look.\n{CALL}", "stop", stream))
+    answer = ask(client, stream, metadata={"job": "7"})
+    kept = client.responses.retrieve(answer.id)
+    assert [item.id for item in kept.output] == [item.id for item in answer.output]
+    assert [item.type for item in kept.output] == ["message", "function_call"]
+    assert (kept.id, kept.status, kept.metadata) == (answer.id, "completed", {"job": "7"})
+    (item,) = client.responses.input_items.list(answer.id)
+    assert (item.type, item.content[0].text) == ("message", "Read a.py")
+    client.responses.delete(answer.id)
+    for gone in (client.responses.retrieve, client.responses.delete, client.responses.input_items.list):
+        with pytest.raises(openai.NotFoundError, match="not found"):
+            gone(answer.id)
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(client, stream, previous_response_id=answer.id)
+    assert (caught.value.param, caught.value.code) == ("previous_response_id", "previous_response_not_found")
+
+
+@streamed_and_whole
+def test_what_is_not_to_be_stored_is_not(client, upstream, stream):
+    upstream.on(CHAT, scripted_answer("Hi.", "stop", stream))
+    answer = ask(client, stream, store=False)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(answer.id)
+
+
+def test_tokens_are_counted_before_they_are_sent(client, upstream):
+    bare = client.responses.input_tokens.count(model="m", input="Read a.py").input_tokens
+    assert 3 < bare < 30
+    assert client.responses.input_tokens.count(model="m", input="Read a.py", tools=TOOLS).input_tokens > bare + 50
+    assert upstream.bodies() == []
+
+
+def test_two_equal_requests_are_two_answers(client, upstream):
+    upstream.on(CHAT, scripted_answer("Hi.", "stop", False))
+    assert ask(client, False).id != ask(client, False).id
+
+
+def test_a_conversation_grows_by_its_answers(client, upstream):
+    """Created, asked in, listed, changed and deleted, by the SDK."""
+    upstream.on(CHAT, *(scripted_answer(text, "stop", False) for text in ("Hello Ada.", "You are Ada.")))
+    begun = client.conversations.create(
+        items=[{"type": "message", "role": "developer", "content": "Be kind."}], metadata={"for": "ada"}
+    )
+    ask(client, False, input="I am Ada.", conversation=begun.id)
+    ask(client, False, input="Who am I?", conversation={"id": begun.id})
+    assert said(upstream) == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
+    listed = list(client.conversations.items.list(begun.id, order="asc", limit=2))  # three pages
+    assert [item.role for item in listed] == ["developer", "user", "assistant", "user", "assistant"]
+    assert client.conversations.items.retrieve(listed[1].id, conversation_id=begun.id).content[0].text == "I am Ada."
+    client.conversations.items.delete(listed[1].id, conversation_id=begun.id)
+    added = client.conversations.items.create(begun.id, items=[{"type": "message", "role": "user", "content": "Bye."}])
+    assert added.data[0].id
+    assert len(list(client.conversations.items.list(begun.id))) == 5
+    assert client.conversations.update(begun.id, metadata={"for": "bob"}).metadata == {"for": "bob"}
+    assert client.conversations.retrieve(begun.id).metadata == {"for": "bob"}
+    assert client.conversations.delete(begun.id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.conversations.retrieve(begun.id)
+
+
+def test_bad_requests_about_conversations_are_refused(client):
+    begun = client.conversations.create()
+    with pytest.raises(openai.BadRequestError, match="at most 20"):
+        client.conversations.items.create(begun.id, items=[{"role": "user", "content": "x"}] * 21)
+    with pytest.raises(openai.BadRequestError, match="of the type 'wrong'"):
+        client.conversations.create(items=[{"type": "wrong"}])
+    with pytest.raises(openai.BadRequestError, match="limit from 1 to 100"):
+        client.conversations.items.list(begun.id, limit=0)
+
+
+def test_a_file_of_answers_outlives_the_server(tmp_path):
+    """Without the key that clients show, and none that a conversation holds."""
+    file, key = tmp_path / "answers.db", "sk-" + "a" * 40
+    with ScriptedServer().on(CHAT, as_json(200, completion("Hello."))) as upstream:
+        options = ("--store", str(file), "--api-key", "a-secret-of-ours")
+        with serving(upstream.url + "/v1", *options) as url, _asking(url) as client:
+            first = client.responses.create(model="m", input=f"My key is {key}.")
+        with serving(upstream.url + "/v1", *options) as url, _asking(url) as client:
+            client.responses.create(model="m", input="And?", previous_response_id=first.id, tools=TOOLS)
+        asked = upstream.bodies()[-1]["messages"]
+    assert [message["role"] for message in asked] == ["system", "user", "assistant", "user"]
+    content = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert b"Hello." in content
+    assert key.encode() not in content
+    assert b"a-secret-of-ours" not in content
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def _asking(url: str) -> openai.OpenAI:
+    return openai.OpenAI(base_url=url, api_key="a-secret-of-ours", max_retries=0)

@@ -1,0 +1,158 @@
+"""Tools of responses that are no plain functions, by the unmodified SDK: called, answered, sent back as their own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args, get_origin, get_type_hints
+
+import openai
+import pytest
+from openai.types.responses import ResponseInputItemParam
+
+from adapter.wire import responses
+from adapter.wire.options import Options
+from adapter.wire.request import translate
+from tests.scripted_server import CHAT, ScriptedServer
+from tests.server.test_responses import ask, streamed_and_whole
+from tests.server.test_serve import scripted_answer
+
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+READ = {
+    "type": "function",
+    "name": "read",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+}
+TOOLS: list[Any] = [
+    {"type": "namespace", "name": "mcp__files", "description": "Files.", "tools": [READ]},
+    {"type": "custom", "name": "sql", "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
+    {"type": "apply_patch"},
+    {"type": "shell", "environment": {"type": "local"}},
+    {"type": "local_shell"},
+    {"type": "web_search"},
+]
+
+
+@pytest.fixture
+def client(shared: tuple[ScriptedServer, str]) -> Any:
+    with openai.OpenAI(base_url=shared[1], api_key="k", max_retries=0) as client:
+        yield client
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "mcp__files__read": (
+        {"path": "a.py"},
+        {"type": "function_call", "name": "read", "namespace": "mcp__files", "arguments": '{"path": "a.py"}'},
+    ),
+    "sql": ({"input": "SELECT 1"}, {"type": "custom_tool_call", "name": "sql", "input": "SELECT 1"}),
+    "apply_patch": (
+        {"type": "update_file", "path": "a.py", "diff": "@@\n-x\n+y\n"},
+        {
+            "type": "apply_patch_call",
+            "operation": {"type": "update_file", "path": "a.py", "diff": "@@\n-x\n+y\n"},
+        },
+    ),
+    "shell": ({"command": "ls -l"}, {"type": "shell_call", "action": {"commands": ["ls -l"]}}),
+    "local_shell": (
+        {"command": "ls -l"},
+        {"type": "local_shell_call", "action": {"type": "exec", "command": ["bash", "-lc", "ls -l"], "env": {}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@streamed_and_whole
+def test_a_call_is_the_clients_own_item(client, upstream, name, stream):
+    """And the same model's words when the client sends it back."""
+    arguments, expected = CALLS[name]
+    upstream.on(CHAT, scripted_answer(call(name, **arguments), "stop", stream), scripted_answer("Ok.", "stop", False))
+    answer = ask(client, stream, tools=TOOLS)
+    (item,) = answer.output
+    shown = item.model_dump(exclude_none=True)
+    assert {key: shown[key] for key in expected} == expected
+    assert shown["call_id"]
+    assert shown["status"] == "completed"
+    result: Any = {"type": f"{shown['type']}_output", "call_id": shown["call_id"], "output": "fine"}
+    if name == "shell":
+        result["output"] = [{"stdout": "fine\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+    back = [{"role": "user", "content": "Go."}, item.model_dump(exclude_none=True), result]
+    ask(client, False, tools=TOOLS, input=back)
+    *_, called, told = upstream.bodies()[-1]["messages"]
+    written = json.loads(called["content"].split("\n")[1])
+    assert (written["name"], written["arguments"]) == (name, arguments)
+    assert "fine" in told["content"]
+
+
+def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
+    """In a header of the answer."""
+    upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
+    raw = client.responses.with_raw_response.create(
+        model="m", input="Hi", tools=TOOLS, truncation="auto", text={"verbosity": "low"}
+    )
+    assert raw.headers["adapter-left-out"] == "tool web_search, truncation, text.verbosity"
+    assert "adapter-left-out" not in client.responses.with_raw_response.create(model="m", input="Hi").headers
+
+
+def test_a_tool_of_a_namespace_can_be_demanded(client, upstream):
+    upstream.on(CHAT, scripted_answer(call("mcp__files__read", path="a"), "stop", False))
+    ask(client, False, tools=TOOLS, tool_choice={"type": "function", "name": "read"})
+    assert "Answer with a tool call of mcp__files__read." in upstream.bodies()[0]["messages"][-1]["content"]
+    chosen: Any = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "shell"}]}
+    ask(client, False, tools=TOOLS, tool_choice=chosen)
+    assert "Answer with a tool call of shell." in upstream.bodies()[1]["messages"][-1]["content"]
+
+
+def test_a_file_that_is_written_as_it_is_becomes_a_diff(client, upstream):
+    upstream.on(CHAT, scripted_answer(call("apply_patch", type="create_file", path="a", diff="x\ny\n"), "stop", False))
+    (item,) = ask(client, False, tools=TOOLS).output
+    assert item.operation.diff == "+x\n+y\n"
+
+
+def test_the_text_of_a_file_is_read_and_another_refused(client, upstream):
+    upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
+    file = {"type": "input_file", "filename": "a.txt", "file_data": "data:text/plain;base64,SGVsbG8="}
+    ask(client, False, input=[{"role": "user", "content": [file]}])
+    assert upstream.bodies()[0]["messages"][-1]["content"] == "Document: a.txt\n\nHello"
+    file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
+    with pytest.raises(openai.BadRequestError, match=r"a\.pdf of the type 'application/pdf': only text"):
+        ask(client, False, input=[{"role": "user", "content": [file]}])
+    with pytest.raises(openai.BadRequestError, match="not fetched from here"):
+        ask(client, False, input=[{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}])
+
+
+def _kinds() -> list[str]:
+    """The types of all items that the SDK lets a client send."""
+    found: list[str] = []
+    for each in get_args(ResponseInputItemParam):
+        hint = get_type_hints(each).get("type")
+        while hint is not None and get_origin(hint) is not None and "Literal" not in str(get_origin(hint)):
+            hint = get_args(hint)[0]
+        found += [kind for kind in get_args(hint) if isinstance(kind, str)]
+    return sorted(set(found))
+
+
+def test_the_sdk_names_its_items():
+    assert len(_kinds()) > 25
+
+
+@pytest.mark.parametrize("kind", _kinds())
+def test_every_item_that_the_sdk_knows_is_taken(kind):
+    """Said to the model, or left out by name."""
+    if kind == "item_reference":  # has been put in by then
+        return
+    left_out: list[str] = []
+    item = {"type": kind, "id": "i", "call_id": "c", "role": "user", "content": "x", "name": "n", "arguments": "{}"}
+    item |= {"output": "o", "input": "x", "tools": []}
+    asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, left_out=left_out)
+    assert len(asked["messages"]) > 1 or left_out == [f"item {kind}"] or kind == "reasoning"
+    translate(asked, Options())
+
+
+def test_tools_that_come_up_later_can_be_called():
+    later = {"type": "tool_search_output", "tools": [{**READ, "name": "write"}]}
+    asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]})
+    assert list(translate(asked, Options()).tools) == ["read", "write"]

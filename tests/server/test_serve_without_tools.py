@@ -1,0 +1,132 @@
+"""Chats without tools: reasoning and channels of models that are known stay out of the text, all else goes through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+from adapter import wrap
+from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
+from tests.server.test_serve import scripted_answer
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
+from tests.serving import serving
+
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+HARMONY = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>"
+
+
+@pytest.fixture(params=["served", "wrapped"])
+def client(request: pytest.FixtureRequest, shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
+    upstream, url = shared
+    base_url = url if request.param == "served" else f"{upstream.url}/v1"
+    with openai.OpenAI(base_url=base_url, api_key="k", max_retries=0) as client:
+        yield client if request.param == "served" else wrap(client)
+
+
+streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+
+
+def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[str, str, list[Any]]:
+    """Content, reasoning, and the probabilities of tokens."""
+    answer: Any = client.chat.completions.create(messages=ASK, stream=stream, **fields)
+    chunks = list(answer) if stream else [answer]
+    choices = [choice for chunk in chunks for choice in chunk.choices]
+    parts = [choice.delta if stream else choice.message for choice in choices]
+    logprobs = [token for choice in choices if choice.logprobs for token in choice.logprobs.content]
+    text, thought = (
+        "".join(getattr(part, name, None) or "" for part in parts) for name in ("content", "reasoning_content")
+    )
+    return text, thought, logprobs
+
+
+@streamed_and_whole
+def test_channels_of_gpt_oss_never_reach_a_client(client, upstream, stream):
+    upstream.on(CHAT, scripted_answer(HARMONY.format("Blue."), "stop", stream))
+    assert ask(client, stream, model="gpt-oss-20b") == ("Blue.", "Hm.", [])
+    assert upstream.bodies()[0]["messages"] == ASK
+
+
+@streamed_and_whole
+def test_nor_do_those_of_a_call_that_nobody_offered(client, upstream, stream):
+    text = '<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{"path": "."}<|call|>'
+    upstream.on(CHAT, scripted_answer(text, "stop", stream))
+    said, *_ = ask(client, stream, model="gpt-oss-20b")
+    assert "<|" not in said
+    assert '{"path": "."}' in said
+
+
+def test_structured_output_of_gpt_oss_is_read(client, upstream):
+    class Page(BaseModel):
+        title: str
+
+    upstream.on(CHAT, as_json(200, completion(HARMONY.format('{"title": "A"}'))))
+    answer = client.chat.completions.parse(model="gpt-oss-20b", messages=ASK, response_format=Page)
+    assert answer.choices[0].message.parsed == Page(title="A")
+    assert upstream.bodies()[0]["response_format"]["type"] == "json_schema"
+
+
+@streamed_and_whole
+def test_reasoning_is_split_off(client, upstream, stream):
+    upstream.on(CHAT, scripted_answer("<think>Hm.</think>\n\nBlue.", "stop", stream))
+    assert ask(client, stream, model="qwen3") == ("Blue.", "Hm.", [])
+
+
+@streamed_and_whole
+def test_the_words_of_other_models_are_theirs(client, upstream, stream):
+    """Byte by byte: nothing is known of this one."""
+    upstream.on(CHAT, scripted_answer("<think>Hm.</think>Blue.", "stop", stream))
+    assert ask(client, stream, model="somebody") == ("<think>Hm.</think>Blue.", "", [])
+
+
+def test_llama_cpp_splits_by_itself():
+    """So its answers without tools go through as they are, but for gpt-oss."""
+    server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/a.gguf"}, server="llama.cpp"))
+    server.on("/v1/models", as_json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]}, server="llama.cpp"))
+    server.on(CHAT, as_json(200, completion("<think>Hm.</think>Blue."), server="llama.cpp"))
+    with server, serving(server.url) as url, openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+        assert ask(client, False, model="qwen3")[0] == "<think>Hm.</think>Blue."
+        assert ask(client, False, model="gpt-oss-20b")[:2] == ("Blue.", "Hm.")
+
+
+def tokens(*texts: str) -> list[dict[str, Any]]:
+    return [{"token": text, "logprob": -0.5, "bytes": None, "top_logprobs": []} for text in texts]
+
+
+PIECES = ["<think>", "Hm", "</think>", "I", " look", ".", "\n<tool_call>", CALL[11:]]
+
+
+@streamed_and_whole
+def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, stream):
+    """With tools, too: those of reasoning, markers and calls are not the client's."""
+    if stream:
+        events = [delta(piece) for piece in PIECES]
+        for event, piece in zip(events, PIECES, strict=True):
+            event["choices"][0]["logprobs"] = {"content": tokens(piece)}
+        upstream.on(CHAT, as_stream(*events, delta(finish_reason="stop")))
+    else:
+        whole = completion("".join(PIECES))
+        whole["choices"][0]["logprobs"] = {"content": tokens(*PIECES)}
+        upstream.on(CHAT, as_json(200, whole))
+    text, _, logprobs = ask(client, stream, model="m", tools=TOOLS, logprobs=True)
+    assert text == "I look."
+    assert [token.token for token in logprobs] == ["I", " look", "."]
+    assert upstream.bodies()[0]["logprobs"] is True
+
+
+def test_calls_of_one_function_are_told_apart():
+    """As older clients send them, without ids: the second result is not the first one's."""
+    from adapter.wire.tool_kinds import as_functions
+
+    call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
+    said = {"role": "function", "name": "ls", "content": "a"}
+    body, _ = as_functions({"messages": [*ASK, call, said, call, said], "functions": [{"name": "ls"}]})
+    first, result, second, last = body["messages"][1:]
+    assert first["tool_calls"][0]["id"] == result["tool_call_id"] != last["tool_call_id"]
+    assert second["tool_calls"][0]["id"] == last["tool_call_id"]
+    assert json.dumps(body)
