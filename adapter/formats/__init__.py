@@ -67,8 +67,25 @@ NEAREST = 5
 """Names that are shown in place of an unknown one."""
 
 
-def get_format(name: str) -> Format:
-    """The format called ``name`` (or an alias, in any case). Raises UsageError naming the nearest."""
+MAX_DERIVED = 256
+_derived: dict[str, Format] = {}
+
+
+def know(format: Format) -> None:
+    """Have `get_format` find ``format``, which was derived, by its name in this process: until `MAX_DERIVED` others
+    were, of which the oldest is forgotten. It is not one of `FORMATS`: nothing is recognised by it."""
+    _derived.pop(format.name, None)
+    _derived[format.name] = format
+    while len(_derived) > MAX_DERIVED:
+        _derived.pop(next(iter(_derived)))
+
+
+def get_format(name: str | Format) -> Format:
+    """The format called ``name`` (or an alias, in any case), or ``name`` itself. Raises UsageError naming the nearest."""
+    if isinstance(name, Format):
+        return name
+    if name in _derived:
+        return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")
     if spelling in FORMATS:
         return FORMATS[spelling]

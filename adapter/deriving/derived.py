@@ -1,0 +1,101 @@
+"""What a template says of its family's calls: a format that was checked, or why there is none, and all that was seen."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+from adapter.deriving.calls import find_calls
+from adapter.deriving.checking import Miss, check
+from adapter.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
+from adapter.deriving.trials import NAME, ONE, TWO_CALLS, USER, Fill, Way, Writings, find_way
+from adapter.reading.bodies.described import NoReaderError, format_of
+from adapter.reading.bodies.description import Description
+from adapter.reading.format import Format
+
+ESCAPING = ("json", "named json", "labels", "python", "gemma")
+"""Bodies whose texts can hold every marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """``format``: None where ``why`` says why there is none. ``description``: what was found, as far as it went.
+
+    ``example``, ``two``: one and two calls as the template writes them. ``misses``: what was not read back; those that
+    are limits of the family's form do not count against the format.
+    """
+
+    format: Format | None
+    why: str
+    description: Description | None = None
+    frame: Frame | None = None
+    example: str = ""
+    two: str | None = None
+    misses: tuple[Miss, ...] = ()
+
+    @property
+    def limits(self) -> tuple[Miss, ...]:
+        return tuple(miss for miss in self.misses if miss.is_limit)
+
+
+def name_of(source: str) -> str:
+    """What a format derived from this template is called: the same for the same template."""
+    return f"template_{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def derived_by(fill: Fill, name: str) -> Derived:
+    """Derives the format of the template that ``fill`` fills."""
+    way = find_way(fill)
+    if way is None:
+        return Derived(None, _why_no_calls(fill))
+    writings = Writings(fill, way)
+    try:
+        frame = find_frame(writings, find_turns(writings))
+    except CannotDeriveError as error:
+        return Derived(None, str(error))
+    example, two = frame.calls(ONE) or "", frame.calls(TWO_CALLS)
+    try:
+        description = _with_turns(frame, find_calls(frame, name))
+    except (CannotDeriveError, NoReaderError) as error:
+        return Derived(None, str(error), None, frame, example, two)
+    try:
+        format = format_of(description)
+    except NoReaderError as error:
+        return Derived(None, f"no reader explains {error}", description, frame, example, two)
+    misses = tuple(check(frame, format, description.markers, escapes=description.body in ESCAPING))
+    wrong = [miss for miss in misses if not miss.is_limit]
+    if wrong:
+        why = f"it does not read back what the template writes: {wrong[0]}"
+        return Derived(None, why, description, frame, example, two, misses)
+    return Derived(format, "", description, frame, example, two, misses)
+
+
+def _with_turns(frame: Frame, found: Description) -> Description:
+    turns = frame.turns
+    result, results = find_result(frame)
+    answer = frame.answer(ONE, "zqsaid")
+    gap = answer.partition("zqsaid")[2] if answer is not None else ""
+    return replace(
+        found,
+        keeps_space=answer is not None and gap[:1].strip() != "",
+        result=result,
+        results=results,
+        reasoning=turns.reasoning,
+        starts_in_reasoning=turns.starts_in_reasoning,
+        ends=turns.ends,
+        next_turns=turns.next_turns,
+        stops=(turns.ends or turns.next_turns)[:1],
+    )
+
+
+def _why_no_calls(fill: Fill) -> str:
+    """What a template lacks that no call could be had from."""
+    if fill([USER], [], False) is None:
+        return "the template cannot be filled with a single question"
+    way = Way("object", "", False, False, False)
+    text = Writings(fill, way).calls(ONE)
+    if text is None:
+        return "the template refuses every conversation in which a tool was called"
+    if NAME in text:
+        return "the template writes calls in no way that has a name, a key and a value in it"
+    return "the template leaves past calls out"

@@ -1,0 +1,195 @@
+"""Where in a prompt the calls of an answer begin and end, and what stands around answers, reasoning and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from adapter.deriving.trials import (
+    BOS,
+    EOS,
+    MORE,
+    NAME,
+    ONE,
+    RESULT,
+    SAID,
+    THOUGHT,
+    VALUE,
+    Call,
+    Writings,
+    is_special,
+    shared_end,
+    shared_start,
+    tokens,
+)
+from adapter.reading.tables import END_OF_TURN, REASONING
+from adapter.values.events import JsonObject
+
+_USER: JsonObject = {"role": "user", "content": MORE}
+
+
+class CannotDeriveError(Exception):
+    """``str(error)``: what could not be decided, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """``ends``: tokens that end an answer or stand around it. ``next_turns``: those that begin somebody else's.
+    ``opened``: what the prompt ends with, so that an answer goes on from there."""
+
+    opened: str = ""
+    ends: tuple[str, ...] = ()
+    next_turns: tuple[str, ...] = ()
+    plain: tuple[str, str] | None = None
+    """What stands before and after an answer without calls."""
+    reasoning: dict[str, str] = field(default_factory=dict)
+    starts_in_reasoning: bool = False
+
+
+def find_turns(writings: Writings) -> Turns:
+    """What stands around answers."""
+    opened = writings.talk(opened=True) or ""
+    answer = writings.way.answer([], SAID)
+    alone, followed = writings.talk(answer), writings.talk(answer, _USER)
+    plain = _around(alone, SAID)
+    if plain is None:
+        around = _around(followed, SAID)
+        plain = (around[0], "") if around is not None else None
+    before, after = plain or ("", "")
+    wrapping = tokens(before[len(shared_start(before, opened)) :])
+    ends = [token for token in (*tokens(after), *wrapping) if is_special(token) and token not in (BOS, EOS)]
+    between = followed.partition(SAID)[2].partition(MORE)[0] if followed and SAID in followed else ""
+    following = [token for token in tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
+    next_turns = [token for token in following if token not in (*ends, BOS, EOS)][:1]
+    reasoning = _reasoning(writings, plain)
+    known = {**REASONING, **reasoning}
+    starts = any(opened.rstrip().endswith(opening.strip()) for opening in known)
+    named = {token.strip() for pair in known.items() for token in pair}
+    return Turns(
+        opened=opened,
+        ends=tuple(dict.fromkeys(token for token in ends if token not in named)),
+        next_turns=tuple(next_turns),
+        plain=plain,
+        reasoning=reasoning,
+        starts_in_reasoning=starts,
+    )
+
+
+def _around(text: str | None, word: str) -> tuple[str, str] | None:
+    if text is None or word not in text:
+        return None
+    before, _, after = text.partition(word)
+    return before, after
+
+
+def _reasoning(writings: Writings, plain: tuple[str, str] | None) -> dict[str, str]:
+    """The markers around past reasoning, where the template shows it."""
+    for text, end in (
+        (writings.calls(ONE, SAID, THOUGHT), SAID),
+        (writings.calls(ONE, None, THOUGHT), NAME),
+        (writings.talk(writings.way.answer([], SAID, THOUGHT)), SAID),
+    ):
+        around = _around(text, THOUGHT)
+        if around is None or plain is None or end not in around[1]:
+            continue
+        opening = around[0][len(shared_start(around[0], plain[0])) :].strip()
+        closing = around[1].partition(end)[0]
+        marked = [token for token in tokens(closing) if is_special(token)]
+        close = marked[0] if marked else closing.strip()
+        if end == SAID and opening and close:
+            return {opening: close}
+        if opening and marked and close.startswith(("</", "[/")):
+            return {opening: close}
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """``lead`` stands before the calls of an answer that only calls, ``suffix`` after them."""
+
+    writings: Writings
+    turns: Turns
+    lead: str
+    suffix: str
+
+    def calls(self, calls: Sequence[Call]) -> str | None:
+        """The text of these calls alone; None where the template refuses them or puts them elsewhere."""
+        text = self.writings.calls(calls)
+        if text is None or not text.startswith(self.lead) or not text.endswith(self.suffix):
+            return None
+        return text[len(self.lead) : len(text) - len(self.suffix)]
+
+    def answer(self, calls: Sequence[Call], content: str) -> str | None:
+        """What the model would write to say ``content`` and call; None where the template cannot show both."""
+        text = self.writings.calls(calls, content)
+        if text is None or content not in text or not text.endswith(self.suffix):
+            return None
+        start = len(shared_start(text, self.turns.opened)) if self.turns.opened else text.index(content)
+        return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
+
+
+def find_frame(writings: Writings, turns: Turns) -> Frame:
+    """Raises CannotDeriveError where a call's end is not to be seen."""
+    one = writings.calls(ONE)
+    assert one is not None  # the way of writing was found by it
+    head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
+    before, after = turns.plain or ("", "")
+    lead = max(shared_start(before, head), shared_start(turns.opened, head), key=len)
+    lead += _passed_over(head[len(lead) :], turns)
+    return Frame(writings, turns, lead, _suffix(tail, after, turns, is_cut=writings.way.with_results))
+
+
+def _passed_over(text: str, turns: Turns) -> str:
+    """What stands before the first call and is none of it: white space, ends of an answer, empty reasoning."""
+    known = {**REASONING, **turns.reasoning}
+    passed = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
+    size = 0
+    for token in tokens(text):
+        if token.strip() and token not in passed:
+            break
+        size += len(token)
+    return text[:size]
+
+
+def _suffix(tail: str, after: str, turns: Turns, *, is_cut: bool) -> str:
+    """What follows the calls: ``tail`` from where the answer ends."""
+    shared = "" if is_cut else shared_end(tail, after)
+    place = len(tail) - len(shared)
+    ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS}
+    size = 0
+    for token in tokens(tail):
+        if token in ends:
+            place = min(place, size)
+            break
+        size += len(token)
+    else:
+        if is_cut:
+            raise CannotDeriveError(f"where a call ends is not to be seen: {tail!r} stands between it and its result")
+    return tail[len(tail[:place].rstrip()) :]
+
+
+def _specials(text: str) -> Iterable[str]:
+    return [token for token in tokens(text) if is_special(token)]
+
+
+def find_result(frame: Frame) -> tuple[str, tuple[str, ...]]:
+    """What a result stands in, with ``{}`` for it, and the markers that begin one."""
+    writings, turns = frame.writings, frame.turns
+    text = writings.talk(writings.way.answer(ONE), writings.way.result(NAME))
+    if text is None or RESULT not in text:
+        return "{}", ()
+    before, _, after = text.partition(RESULT)
+    before = before[len(frame.lead) :]
+    passed = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS, *_specials(frame.suffix)}
+    own = _specials(frame.calls(ONE) or "")
+    begins = [token for token in _specials(before) if token not in passed and token not in own]
+    if not begins:
+        return "{}", ()
+    opening = before[before.rindex(begins[0]) :]
+    closing = ""
+    for token in tokens(after):
+        if token in passed or token in begins:
+            break
+        closing += token
+    kept = closing if any(is_special(token) for token in tokens(closing)) else ""
+    return f"{opening}{{}}{kept.rstrip()}".replace(NAME, "{name}"), (begins[0],)

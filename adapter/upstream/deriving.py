@@ -1,0 +1,98 @@
+"""Derives the format of a chat template, filled in a process of its own: checked, bounded in time, and remembered."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from adapter.deriving.derived import Derived, derived_by, name_of
+from adapter.deriving.trials import BOS, EOS
+from adapter.formats import know
+from adapter.prompting.rendering import Template, TemplateFault
+from adapter.reading.format import Format
+from adapter.upstream.template_files import TemplateProcess, read_template
+from adapter.values.errors import UsageError
+from adapter.values.events import Json, JsonObject
+
+TIME_LIMIT_S = 5.0
+"""For all of it; a usual template takes a tenth of a second."""
+
+MAX_PROMPT = 2_000_000
+"""Characters of one prompt that is looked at: those of real templates have some thousand."""
+
+MAX_KEPT = 64
+
+_kept: dict[tuple[str, tuple[tuple[str, str], ...]], Derived] = {}
+_lock = threading.Lock()
+
+
+def derive(template: str | Path | Template) -> Format:
+    """The format that a chat template writes, derived from the template alone, for `adapter.Parser` and the rest.
+
+    ``template``: its text, or the path of a file as ``--template`` takes it. The format reads back what the template
+    writes, hostile values too; `adapter derive FILE` shows what was found. Raises UsageError where none can be derived,
+    and says why; a `Parser` without a format then recognises all that are known.
+    """
+    if isinstance(template, Path):
+        template = read_template(template)
+    elif isinstance(template, str):
+        template = Template(template)
+    elif not isinstance(template, Template):
+        raise UsageError(f"expected a chat template as text or its path, got {type(template).__name__}")
+    found = examined(template)
+    if found.format is None:
+        raise UsageError(f"no format can be derived from the template: {found.why}. Leave out the format, or name one")
+    return found.format
+
+
+def examined(template: Template) -> Derived:
+    """What the template says, with the reasons. The second time it is remembered, by the template's text."""
+    key = (name_of(template.source), tuple(sorted(template.tokens.items())))
+    with _lock:
+        found = _kept.get(key)
+    if found is None:
+        found = _examined(template, key[0])
+        with _lock:
+            _kept[key] = found
+            while len(_kept) > MAX_KEPT:
+                del _kept[next(iter(_kept))]
+    if found.format is not None:
+        know(found.format)
+    return found
+
+
+def _examined(template: Template, name: str) -> Derived:
+    tokens = {"bos_token": BOS, "eos_token": EOS, **template.tokens}
+    deadline = time.monotonic() + TIME_LIMIT_S
+    faults: list[str] = []
+
+    with TemplateProcess(Template(template.source, tokens), TIME_LIMIT_S) as process:
+
+        def fill(messages: Sequence[JsonObject], tools: Sequence[Json], opened: bool) -> str | None:
+            if time.monotonic() > deadline:
+                raise _TooLongError
+            try:
+                prompt = process.render(messages, tools, _VARIABLES, add_generation_prompt=opened)
+            except TemplateFault as fault:
+                faults.append(str(fault))
+                return None
+            if len(prompt) > MAX_PROMPT:
+                raise _TooLongError
+            return prompt
+
+        try:
+            found = derived_by(fill, name)
+        except _TooLongError:
+            return Derived(None, f"the template takes more than {TIME_LIMIT_S:g} s, or writes more than {MAX_PROMPT:,} characters")
+    if found.format is None and found.frame is None and faults:
+        return Derived(None, f"{found.why} ({faults[-1]})")
+    return found
+
+
+class _TooLongError(Exception):
+    pass
+
+
+_VARIABLES: Mapping[str, Json] = {}
