@@ -21,8 +21,10 @@ from adapter.deriving.trials import (
     TWO_CALLS,
     VALUE,
     Call,
+    is_special,
     shared_end,
     shared_start,
+    tokens,
 )
 from adapter.reading.bodies.described import NoReaderError, json_around
 from adapter.reading.bodies.description import ID, NUMBER, Body, Description, PairText
@@ -75,6 +77,8 @@ def _json(one: str, two: str) -> Description | None:
             body = "labels"
     else:
         body, arguments_key = "json", _arguments_key(value)
+    if body == "named json" and not is_special((tokens(head) or [""])[0]) and head.strip():
+        raise CannotDeriveError(f"the call begins within a line or header, with {head!r}")
     colon, comma, indent = _json_style(two, is_text)
     return Description(
         "", body, head, middle, tail, arguments_key=arguments_key, colon=colon, comma=comma, indent=indent,

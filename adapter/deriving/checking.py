@@ -6,11 +6,12 @@ family's own markers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from adapter.deriving.frame import Frame
-from adapter.deriving.trials import KEY, NAME, NO_ARGUMENTS, ONE, OTHER, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
+from adapter.deriving.trials import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
 from adapter.formats.parser import Parser
 from adapter.reading.format import Format
 from adapter.reading.policy import LENIENT
@@ -62,8 +63,7 @@ def _misses(frame: Frame, format: Format, markers: Sequence[str], escapes: bool)
         if written is not None:
             yield from _compare(f"{what}, by the template", written, calls, "", format, is_limit=is_limit)
             if calls is ONE:
-                written += frame.suffix
-                yield from _compare("with the end of the turn", written.rstrip(), calls, "", format)
+                yield from _compare("with the end of the turn", written + frame.end, calls, "", format)
         yield from _compare(f"{what}, by the format", format.encode_calls(calls), calls, "", format, is_limit=is_limit)
     for what, calls in {"after words": ONE, "several after words": TWO_CALLS, "words alone": []}.items():
         answer = frame.answer(calls, SAID) if calls else _plain(frame)
@@ -74,9 +74,8 @@ def _misses(frame: Frame, format: Format, markers: Sequence[str], escapes: bool)
 def _plain(frame: Frame) -> str | None:
     if frame.turns.plain is None:
         return None
-    before, after = frame.turns.plain
-    start = before if not before.startswith(frame.turns.opened) else before[len(frame.turns.opened) :]
-    return f"{start if before.startswith(frame.turns.opened) else ''}{SAID}{after}".rstrip()
+    before, opened = frame.turns.plain[0], frame.turns.opened
+    return f"{before.removeprefix(opened) if before.startswith(opened) else ''}{SAID}"
 
 
 def _compare(
@@ -100,7 +99,6 @@ def _read(pieces: Sequence[str], format: Format) -> str:
 
 
 def _shown(calls: Sequence[Call], content: str) -> str:
-    return f"{content!r} and {list(calls)!r}" if content else repr(list(calls))
-
-
-__all__ = ["OTHER", "Miss", "check"]
+    """For people, and equal where the content and the calls are: some templates sort the arguments."""
+    written = ", ".join(f"{name}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})" for name, arguments in calls)
+    return f"{content!r} and [{written}]" if content else f"[{written}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adapter.deriving.trials import (
@@ -11,9 +11,11 @@ from adapter.deriving.trials import (
     MORE,
     NAME,
     ONE,
+    OTHER,
     RESULT,
     SAID,
     THOUGHT,
+    TWO_CALLS,
     VALUE,
     Call,
     Writings,
@@ -117,15 +119,34 @@ class Frame:
         text = self.writings.calls(calls)
         if text is None or not text.startswith(self.lead) or not text.endswith(self.suffix):
             return None
+        if any(name not in text for name, _ in calls):
+            return None  # some templates show the first of several calls and leave out the rest
         return text[len(self.lead) : len(text) - len(self.suffix)]
+
+    @property
+    def end(self) -> str:
+        """What a server that strips nothing would hand on of an answer's end."""
+        return "" if self.suffix.strip() == "" else _first_end(self.suffix, self.turns.ends)
 
     def answer(self, calls: Sequence[Call], content: str) -> str | None:
         """What the model would write to say ``content`` and call; None where the template cannot show both."""
         text = self.writings.calls(calls, content)
         if text is None or content not in text or not text.endswith(self.suffix):
             return None
+        if any(name not in text.partition(content)[2] for name, _ in calls):
+            return None
         start = len(shared_start(text, self.turns.opened)) if self.turns.opened else text.index(content)
         return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
+
+
+def _first_end(text: str, ends: Sequence[str]) -> str:
+    """``text`` up to the first of ``ends``, and with it; "" without one."""
+    size = 0
+    for token in tokens(text):
+        size += len(token)
+        if token in ends:
+            return text[:size]
+    return ""
 
 
 def find_frame(writings: Writings, turns: Turns) -> Frame:
@@ -136,7 +157,17 @@ def find_frame(writings: Writings, turns: Turns) -> Frame:
     before, after = turns.plain or ("", "")
     lead = max(shared_start(before, head), shared_start(turns.opened, head), key=len)
     lead += _passed_over(head[len(lead) :], turns)
-    return Frame(writings, turns, lead, _suffix(tail, after, turns, is_cut=writings.way.with_results))
+    own = _specials(one.rpartition(VALUE)[0][len(lead) :])
+    results = [token for token in _between_results(writings) if token not in own]
+    ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
+    return Frame(writings, turns, lead, _suffix(tail, after, ends, is_cut=writings.way.with_results))
+
+
+def _between_results(writings: Writings) -> list[str]:
+    """The markers between two results: what begins a result ends the calls before it."""
+    way = writings.way
+    text = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
+    return _specials(text.partition(RESULT)[2].partition(MORE)[0])
 
 
 def _passed_over(text: str, turns: Turns) -> str:
@@ -151,11 +182,10 @@ def _passed_over(text: str, turns: Turns) -> str:
     return text[:size]
 
 
-def _suffix(tail: str, after: str, turns: Turns, *, is_cut: bool) -> str:
-    """What follows the calls: ``tail`` from where the answer ends."""
+def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
+    """What follows the calls: ``tail`` from where the answer ends, at the latest at one of ``ends``."""
     shared = "" if is_cut else shared_end(tail, after)
     place = len(tail) - len(shared)
-    ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS}
     size = 0
     for token in tokens(tail):
         if token in ends:
@@ -168,7 +198,7 @@ def _suffix(tail: str, after: str, turns: Turns, *, is_cut: bool) -> str:
     return tail[len(tail[:place].rstrip()) :]
 
 
-def _specials(text: str) -> Iterable[str]:
+def _specials(text: str) -> list[str]:
     return [token for token in tokens(text) if is_special(token)]
 
 

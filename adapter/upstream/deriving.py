@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from adapter.deriving.derived import Derived, derived_by, name_of
-from adapter.deriving.trials import BOS, EOS
+from adapter.deriving.trials import BOS, EOS, TOOLS
 from adapter.formats import know
 from adapter.prompting.rendering import Template, TemplateFault
 from adapter.reading.format import Format
@@ -67,17 +69,23 @@ def _examined(template: Template, name: str) -> Derived:
     tokens = {"bos_token": BOS, "eos_token": EOS, **template.tokens}
     deadline = time.monotonic() + TIME_LIMIT_S
     faults: list[str] = []
+    variables: dict[str, Json] = {}
 
     with TemplateProcess(Template(template.source, tokens), TIME_LIMIT_S) as process:
 
         def fill(messages: Sequence[JsonObject], tools: Sequence[Json], opened: bool) -> str | None:
             if time.monotonic() > deadline:
                 raise _TooLongError
-            try:
-                prompt = process.render(messages, tools, _VARIABLES, add_generation_prompt=opened)
-            except TemplateFault as fault:
-                faults.append(str(fault))
-                return None
+            while True:
+                try:
+                    prompt = process.render(messages, tools, variables, add_generation_prompt=opened)
+                    break
+                except TemplateFault as fault:
+                    faults.append(str(fault))
+                    wanted = _UNDEFINED.fullmatch(str(fault))
+                    if wanted is None or wanted[1] in variables or len(variables) == MAX_VARIABLES:
+                        return None
+                    variables[wanted[1]] = json.dumps(TOOLS)
             if len(prompt) > MAX_PROMPT:
                 raise _TooLongError
             return prompt
@@ -95,4 +103,6 @@ class _TooLongError(Exception):
     pass
 
 
-_VARIABLES: Mapping[str, Json] = {}
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+MAX_VARIABLES = 4
+"""Of a template's own, which some join to a text without asking: they get the tools as JSON, whatever they are."""

@@ -18,7 +18,7 @@ from adapter.reading.bodies.function_body import read_bare_function, read_functi
 from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody, PairTags
 from adapter.reading.bodies.labelled_lines import labelled_reader
-from adapter.reading.bodies.named_json import NamedJson, at_line_start
+from adapter.reading.bodies.named_json import NamedJson, after_word
 from adapter.reading.bodies.python_calls import python_or_json, read_list
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading
@@ -115,7 +115,7 @@ def _json(description: Description) -> Readers:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *description.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
     read = only_json(_without(read, own_fixes))
-    return _in_section(section, (opening or section[0],), (closing,), read if is_marker(opening or section[0]) else at_line_start(read))
+    return _in_section(section, (opening or section[0],), (closing,), read if is_marker(opening or section[0]) else after_word(read))
 
 
 _SHARED_JSON = {
@@ -212,7 +212,7 @@ def _named_json(description: Description) -> Readers:
         is_numbered=is_numbered,
         ends=tuple(filter(None, (section[1], *description.ends))),
     )
-    return _in_section(section, (opening,), (closing,), read if is_marker(opening) else at_line_start(read))
+    return _in_section(section, (opening,), (closing,), read if is_marker(opening) else after_word(read))
 
 
 def _marker_and_prefix(head: str) -> tuple[str, str]:

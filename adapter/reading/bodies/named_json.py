@@ -103,12 +103,15 @@ class NamedJson:
         return Reading(error=CUT_OFF)
 
 
-def at_line_start(read: BodyReader) -> BodyReader:
-    """Reads only where a line begins, or after a call: for markers that are plain words."""
+def after_word(read: BodyReader) -> BodyReader:
+    """Reads after a marker that is a plain word: within a line only calls of tools of the session."""
 
-    def read_at_line_start(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        if not (context.at_line_start or context.after_call):
-            return TEXT
-        return (yield from read(source, span, context))
+    def read_after_word(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        if context.at_line_start or context.after_call:
+            return (yield from read(source, span, context))
+        context.may_be_text = True
+        reading = yield from read(source, span, context)
+        is_known = all(context.tools.match(call.name) for call in reading.calls)
+        return reading if reading.calls and is_known else TEXT
 
-    return read_at_line_start
+    return read_after_word
