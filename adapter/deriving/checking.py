@@ -1,4 +1,4 @@
-"""Checks a derived format before it is used: what the template writes is read back, and so is what the format writes.
+"""Checks a format against a template: what that writes is read back, whole and in characters, and what the format does.
 
 The values are those that break parsers: quotes, line breaks, other scripts, nothing, numbers in texts, and the
 family's own markers.
@@ -20,25 +20,39 @@ from adapter.values.turn import Turn
 _OWN_ONLY = replace(LENIENT, foreign=False)
 
 QUOTED = "a \"b\" 'c' \\d\\n `e` {\"f\": [1]} <g> & %h"
-LINES = "first\n\n  second\ttab\nlast"
-SAMPLES: dict[str, list[Call]] = {
-    "a text": ONE,
+ONE_CALL, SEVERAL = "a text", "two calls"
+_QUOTES = "quotes and brackets"
+_CALLS: dict[str, list[Call]] = {
+    ONE_CALL: ONE,
+    SEVERAL: TWO_CALLS,
     "no arguments": NO_ARGUMENTS,
-    "quotes and brackets": [(NAME, {KEY: QUOTED})],
-    "line breaks": [(NAME, {KEY: LINES, SECOND: "x"})],
+    _QUOTES: [(NAME, {KEY: QUOTED})],
+    "line breaks": [(NAME, {KEY: "first\n\n  second\ttab\nlast", SECOND: "x"})],
     "a last line break": [(NAME, {KEY: "text\n"})],
     "other scripts": [(NAME, {KEY: "Ünï 漢字 🙂 \u00a0"})],
     "an empty text": [(NAME, {KEY: "", SECOND: "y"})],
     "texts like other types": [(NAME, {KEY: "12", SECOND: "true"})],
     "types": [(NAME, {"zqcount": 3, "zqratio": -0.25, "zqflag": False, "zqlist": [1, "é", {"k": []}]})],
     "nested": [(NAME, {"zqmap": {"a": {"b": ["c\nd", 'e"f', 1.5, None, True]}}, KEY: "z"})],
-    "several": [*TWO_CALLS, (NAME, {KEY: "third\n"})],
+    "three calls": [*TWO_CALLS, (NAME, {KEY: "third\n"})],
 }
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """``written``: how the template puts ``content`` and ``calls``, None where it cannot. ``is_limit``: it escapes
+    nothing, so that nobody could read this with certainty."""
+
+    what: str
+    calls: Sequence[Call]
+    written: str | None
+    content: str = ""
+    is_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Miss:
-    """``what`` was written and how it was read. ``is_limit``: the family's form cannot say it, whoever reads."""
+    """What was written and how it was read. ``is_limit``: as of `Sample`."""
 
     what: str
     written: str
@@ -50,25 +64,25 @@ class Miss:
         return f"{self.what}: {self.written!r} was read as {self.read}, not as {self.expected}"
 
 
-def check(frame: Frame, format: Format, markers: Sequence[str], *, escapes: bool) -> list[Miss]:
-    """All misses. ``markers``: the family's own. ``escapes``: its values can hold these."""
-    return list(_misses(frame, format, markers, escapes))
-
-
-def _misses(frame: Frame, format: Format, markers: Sequence[str], escapes: bool) -> Iterator[Miss]:
+def samples_of(frame: Frame, markers: Sequence[str]) -> tuple[Sample, ...]:
+    """What the template writes. ``markers``: the family's own."""
     acting: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
-    for what, calls in {**SAMPLES, "its own markers in a text": acting}.items():
-        is_limit = calls is acting and not escapes
-        written = frame.calls(calls)
-        if written is not None:
-            yield from _compare(f"{what}, by the template", written, calls, "", format, is_limit=is_limit)
-            if calls is ONE:
-                yield from _compare("with the end of the turn", written + frame.end, calls, "", format)
-        yield from _compare(f"{what}, by the format", format.encode_calls(calls), calls, "", format, is_limit=is_limit)
-    for what, calls in {"after words": ONE, "several after words": TWO_CALLS, "words alone": []}.items():
-        answer = frame.answer(calls, SAID) if calls else _plain(frame)
-        if answer is not None:
-            yield from _compare(what, answer, calls, SAID, format)
+    quoted = frame.calls(_CALLS[_QUOTES])
+    # Where a text stands as it is, a quote in it is told from its end, or a marker from one that acts, by luck.
+    is_raw = quoted is not None and QUOTED in quoted
+    is_quoted = is_raw and QUOTED.join(('"', '"')) in (quoted or "") or is_raw and QUOTED.join("''") in (quoted or "")
+    made = [
+        Sample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
+        for what, calls in _CALLS.items()
+    ]
+    made.append(Sample("its own markers in a text", acting, frame.calls(acting), is_limit=is_raw))
+    one = made[0].written
+    if one is not None:
+        made.append(Sample("with the end of the turn", ONE, one + frame.end))
+    made.append(Sample("after words", ONE, frame.answer(ONE, SAID), SAID))
+    made.append(Sample("several after words", TWO_CALLS, frame.answer(TWO_CALLS, SAID), SAID))
+    made.append(Sample("words alone", (), _plain(frame), SAID))
+    return tuple(made)
 
 
 def _plain(frame: Frame) -> str | None:
@@ -78,14 +92,25 @@ def _plain(frame: Frame) -> str | None:
     return f"{before.removeprefix(opened) if before.startswith(opened) else ''}{SAID}"
 
 
-def _compare(
-    what: str, written: str, calls: Sequence[Call], content: str, format: Format, *, is_limit: bool = False
-) -> Iterator[Miss]:
-    expected = _shown(calls, content)
+def misses_of(format: Format, samples: Sequence[Sample], *, writes: bool = True) -> tuple[Miss, ...]:
+    """What of the samples is not read back. ``writes``: nor what the format itself makes of their calls."""
+    return tuple(_misses(format, samples, writes))
+
+
+def _misses(format: Format, samples: Sequence[Sample], writes: bool) -> Iterator[Miss]:
+    for sample in samples:
+        if sample.written is not None:
+            yield from _compare(sample, sample.written, format, "the template")
+        if writes and sample.calls and not sample.content:
+            yield from _compare(sample, format.encode_calls(list(sample.calls)), format, "the format")
+
+
+def _compare(sample: Sample, written: str, format: Format, writer: str) -> Iterator[Miss]:
+    expected = _shown(sample.calls, sample.content)
     for pieces in ([written], list(written)):
         read = _read(pieces, format)
         if read != expected:
-            yield Miss(what, written, expected, read, is_limit)
+            yield Miss(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
             return
 
 
@@ -100,5 +125,7 @@ def _read(pieces: Sequence[str], format: Format) -> str:
 
 def _shown(calls: Sequence[Call], content: str) -> str:
     """For people, and equal where the content and the calls are: some templates sort the arguments."""
-    written = ", ".join(f"{name}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})" for name, arguments in calls)
+    written = ", ".join(
+        f"{name}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})" for name, arguments in calls
+    )
     return f"{content!r} and [{written}]" if content else f"[{written}]"

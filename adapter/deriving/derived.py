@@ -6,32 +6,31 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from adapter.deriving.calls import find_calls
-from adapter.deriving.checking import Miss, check
+from adapter.deriving.checking import Miss, Sample, misses_of, samples_of
 from adapter.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
-from adapter.deriving.trials import NAME, ONE, TWO_CALLS, USER, Fill, Way, Writings, find_way
+from adapter.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description
 from adapter.reading.format import Format
-
-ESCAPING = ("json", "named json", "labels", "python", "gemma")
-"""Bodies whose texts can hold every marker."""
-
 
 @dataclass(frozen=True, slots=True)
 class Derived:
     """``format``: None where ``why`` says why there is none. ``description``: what was found, as far as it went.
 
-    ``example``, ``two``: one and two calls as the template writes them. ``misses``: what was not read back; those that
-    are limits of the family's form do not count against the format.
+    ``samples``: what the template writes. ``misses``: what of these was not read back; those that are limits of the
+    family's form do not count against the format.
     """
 
     format: Format | None
     why: str
     description: Description | None = None
     frame: Frame | None = None
-    example: str = ""
-    two: str | None = None
+    samples: tuple[Sample, ...] = ()
     misses: tuple[Miss, ...] = ()
+
+    def written(self, what: str) -> str | None:
+        """The sample of this name as the template writes it; None where it cannot."""
+        return next((sample.written for sample in self.samples if sample.what == what), None)
 
     @property
     def limits(self) -> tuple[Miss, ...]:
@@ -53,28 +52,28 @@ def derived_by(fill: Fill, name: str) -> Derived:
         frame = find_frame(writings, find_turns(writings))
     except CannotDeriveError as error:
         return Derived(None, str(error))
-    example, two = frame.calls(ONE) or "", frame.calls(TWO_CALLS)
+    markers = [token for token in tokens(f"{frame.calls(ONE)}") if is_special(token)]
     try:
         description = _with_turns(frame, find_calls(frame, name))
-    except (CannotDeriveError, NoReaderError) as error:
-        return Derived(None, str(error), None, frame, example, two)
+    except CannotDeriveError as error:
+        return Derived(None, str(error), None, frame, samples_of(frame, markers))
+    samples = samples_of(frame, tuple(dict.fromkeys((*markers, *description.markers))))
     try:
         format = format_of(description)
     except NoReaderError as error:
-        return Derived(None, f"no reader explains {error}", description, frame, example, two)
-    misses = tuple(check(frame, format, description.markers, escapes=description.body in ESCAPING))
+        return Derived(None, f"no reader explains {error}", description, frame, samples)
+    misses = misses_of(format, samples)
     wrong = [miss for miss in misses if not miss.is_limit]
     if wrong:
-        why = f"it does not read back what the template writes: {wrong[0]}"
-        return Derived(None, why, description, frame, example, two, misses)
-    return Derived(format, "", description, frame, example, two, misses)
+        return Derived(None, f"it does not read back {wrong[0]}", description, frame, samples, misses)
+    return Derived(format, "", description, frame, samples, misses)
 
 
 def _with_turns(frame: Frame, found: Description) -> Description:
     turns = frame.turns
     result, results = find_result(frame)
-    answer = frame.answer(ONE, "zqsaid")
-    gap = answer.partition("zqsaid")[2] if answer is not None else ""
+    answer = frame.answer(ONE, SAID)
+    gap = answer.partition(SAID)[2] if answer is not None else ""
     return replace(
         found,
         keeps_space=answer is not None and gap[:1].strip() != "",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adapter.deriving.derived import Derived, derived_by, name_of
+from adapter.deriving.recognising import Recognised, recognised
 from adapter.deriving.trials import BOS, EOS, TOOLS
 from adapter.formats import know
 from adapter.prompting.rendering import Template, TemplateFault
@@ -63,6 +64,13 @@ def examined(template: Template) -> Derived:
     if found.format is not None:
         know(found.format)
     return found
+
+
+def recognise_format(template: str | Template, model: str | None = None) -> Recognised:
+    """Which format a model with this template writes, and why; a derived one is known to `get_format` by its name."""
+    if isinstance(template, str):
+        template = Template(template)
+    return recognised(examined(template), template.source, model)
 
 
 def _examined(template: Template, name: str) -> Derived:
