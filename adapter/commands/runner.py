@@ -243,11 +243,19 @@ def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, c
     sees_images = _sees_images(settings, served)
     found = None if is_native else _own_prompt(settings, served, setup, console, sees_images)
     is_own = found is not None and found.own is not None
-    shown = found.template if found is not None else None
-    known = setup.format if setup is not None and not setup.native else guess(served.chat.model, shown)
+    known = setup.format if setup is not None and not setup.native else _recognised(settings, served, found, console)
     style = "native" if is_native or is_own else settings.style or (setup.style if setup else style_for(constraint))
     format = settings.format or known or "hermes"
     return _Help(format, style, constraint, evidence, is_native, is_own=is_own, sees_images=sees_images)
+
+
+def _recognised(settings: Settings, served: Served, found: Found | None, console: Console) -> str | None:
+    """The format by the model's template, or by its name; a derived one is said."""
+    if found is None:
+        return guess(served.chat.model)
+    if settings.format is None and found.recognised is not None and found.recognised.by == "template":
+        console.note(f"format: {found.recognised}")
+    return found.format_of(served.chat.model)
 
 
 def _is_small(settings: Settings, served: Served) -> bool:

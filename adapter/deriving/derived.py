@@ -9,6 +9,7 @@ from adapter.deriving.calls import find_calls
 from adapter.deriving.checking import Miss, Sample, misses_of, samples_of
 from adapter.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
 from adapter.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
+from adapter.formats import DERIVED
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description
 from adapter.reading.format import Format
@@ -39,7 +40,7 @@ class Derived:
 
 def name_of(source: str) -> str:
     """What a format derived from this template is called: the same for the same template."""
-    return f"template_{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+    return f"{DERIVED}{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 
 def derived_by(fill: Fill, name: str) -> Derived:

@@ -67,6 +67,8 @@ NEAREST = 5
 """Names that are shown in place of an unknown one."""
 
 
+DERIVED = "template_"
+"""What the names of derived formats begin with; the template's hash follows."""
 MAX_DERIVED = 256
 _derived: dict[str, Format] = {}
 
@@ -80,6 +82,11 @@ def know(format: Format) -> None:
         _derived.pop(next(iter(_derived)))
 
 
+def told_format(name: str) -> Format | None:
+    """The format to tell a `Parser` of answers that may come in any: a derived one, which is none of `FORMATS`."""
+    return _derived.get(name)
+
+
 def get_format(name: str | Format) -> Format:
     """The format called ``name`` (or an alias, in any case), or ``name`` itself. Raises UsageError naming the nearest."""
     if isinstance(name, Format):
@@ -90,6 +97,11 @@ def get_format(name: str | Format) -> Format:
     if spelling in FORMATS:
         return FORMATS[spelling]
     found = _by_alias().get(spelling) or _by_alias().get(name.strip().lower())
+    if found is None and name.startswith(DERIVED):
+        raise UsageError(
+            f"{name!r} was derived from a chat template in another process; name the template again (--template, "
+            "adapter.derive), or keep the format with `adapter derive --emit`"
+        )
     if found is None:
         near = get_close_matches(spelling, _by_alias(), n=NEAREST, cutoff=0)
         hint = f" (did you mean {near[0]!r}?)" if get_close_matches(spelling, near) else ""

@@ -25,6 +25,7 @@ from adapter.upstream.context import context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
+from adapter.upstream.deriving import recognise_format
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.transport import constraint_fields
 from adapter.values.errors import TransportError
@@ -259,7 +260,14 @@ class Upstream:
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
             found, small = await asyncio.to_thread(self._found, str(model or ""))
-            options = replace(options, own=found.own, template=options.template or found.template, small=small)
+            recognised = found.recognised.format if found.recognised is not None else options.recognised
+            options = replace(
+                options,
+                own=found.own,
+                template=options.template or found.template,
+                recognised=recognised,
+                small=small,
+            )
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
         if options.generation_prompt is None and options.template is not None and known.kind == "llama.cpp":
@@ -273,6 +281,8 @@ class Upstream:
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._tell_once(f"prompt{of_model}: {found.told}")
+        if found.recognised is not None and found.recognised.by == "template":
+            self._tell_once(f"format{of_model}: {found.recognised}")
         return found, self._guided(self._own.endpoint, model, found)
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
@@ -370,6 +380,11 @@ class Upstream:
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             options = _with_props(options, answer)
+            if options.template is not None and options.format is None:
+                told = recognise_format(options.template, options.model)
+                options = replace(options, recognised=told.format)
+                if told.by == "template":
+                    self._tell_once(f"format: {told}")
             if before is not None and before.options.template != options.template:
                 self._own.forget()
                 self._guides = None

@@ -155,7 +155,11 @@ class _Server:
         model = _model_of(sent)
         found = self._own.of(model)
         small = self._guides.of(model) if self._guides is not None and found.own is None else None
-        return replace(self._options, own=found.own, template=found.template, small=small)
+        told = found.recognised
+        if told is not None and told.by == "template":
+            _log.info("format: %s", told)
+        recognised = told.format if told is not None else None
+        return replace(self._options, own=found.own, template=found.template, recognised=recognised, small=small)
 
     async def options_soon(self, sent: Any) -> Options:
         is_ready = self._is_known and self._own is None

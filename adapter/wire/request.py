@@ -127,6 +127,9 @@ class Options:
 
     format: str | None = None
     template: str | None = None
+    recognised: str | None = None
+    """The format that was found to fit the template, where somebody looked; it goes before what the template's text
+    tells."""
     model: str | None = None
     """What the model is really called, where requests may name it as they like."""
     style: str | None = None
@@ -296,8 +299,8 @@ def translate(body: JsonObject, options: Options) -> Request:
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     model = str(body.get("model") or "")
-    guessed = options.format or guess(options.model or model, options.template) or guess(model) or DEFAULT_FORMAT
-    format = get_format(guessed)
+    guessed = options.format or options.recognised or guess(options.model or model, options.template) or guess(model)
+    format = get_format(guessed or DEFAULT_FORMAT)
     parallel = body.get("parallel_tool_calls") is not False
     if options.native:
         return _native(body, described, allowed, options)
