@@ -72,7 +72,7 @@ def derived_by(fill: Fill, name: str) -> Derived:
 
 def _with_turns(frame: Frame, found: Description) -> Description:
     turns = frame.turns
-    result, results = find_result(frame)
+    result, results, heads = find_result(frame)
     answer = frame.answer(ONE, SAID)
     gap = answer.partition(SAID)[2] if answer is not None else ""
     return replace(
@@ -83,8 +83,8 @@ def _with_turns(frame: Frame, found: Description) -> Description:
         reasoning=turns.reasoning,
         starts_in_reasoning=turns.starts_in_reasoning,
         ends=turns.ends,
-        next_turns=turns.next_turns,
-        stops=(turns.ends or turns.next_turns)[:1],
+        next_turns=tuple(dict.fromkeys((*turns.next_turns, *heads))),
+        stops=(*turns.ends[:1], *heads) if turns.ends else (*turns.next_turns, *heads),
     )
 
 

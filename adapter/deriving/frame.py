@@ -202,24 +202,37 @@ def _specials(text: str) -> list[str]:
     return [token for token in tokens(text) if is_special(token)]
 
 
-def find_result(frame: Frame) -> tuple[str, tuple[str, ...]]:
-    """What a result stands in, with ``{}`` for it, and the markers that begin one."""
+def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """What a result stands in, with ``{}`` for it, the marker that begins one, and those of the turn it comes in."""
     writings, turns = frame.writings, frame.turns
-    text = writings.talk(writings.way.answer(ONE), writings.way.result(NAME))
+    way = writings.way
+    text = writings.talk(way.answer(ONE), way.result(NAME))
     if text is None or RESULT not in text:
-        return "{}", ()
+        return "{}", (), ()
     before, _, after = text.partition(RESULT)
     before = before[len(frame.lead) :]
-    passed = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS, *_specials(frame.suffix)}
-    own = _specials(frame.calls(ONE) or "")
-    begins = [token for token in _specials(before) if token not in passed and token not in own]
+    two = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
+    between = two.partition(RESULT)[2].partition(MORE)[0].replace(OTHER, NAME)
+    passed = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS}
+    own = {*_specials(frame.calls(ONE) or ""), *passed}
+    opening = _after_last(shared_end(before, between) if between else before, own)
+    begins = tuple(token for token in _specials(opening))[:1]
+    heads = [token for token in _specials(before) if token not in own and token not in _specials(opening)]
     if not begins:
-        return "{}", ()
-    opening = before[before.rindex(begins[0]) :]
+        return "{}", (), tuple(heads[:1])
     closing = ""
     for token in tokens(after):
-        if token in passed or token in begins:
+        if token in passed or token in begins or token in heads:
             break
         closing += token
-    kept = closing if any(is_special(token) for token in tokens(closing)) else ""
-    return f"{opening}{{}}{kept.rstrip()}".replace(NAME, "{name}"), (begins[0],)
+    kept = closing.rstrip() if _specials(closing) else ""
+    return f"{opening}{{}}{kept}".replace(NAME, "{name}"), begins, tuple(heads[:1])
+
+
+def _after_last(text: str, passed: set[str]) -> str:
+    """What of ``text`` follows the last token of a turn's head, from the first marker on."""
+    pieces = tokens(text)
+    last = max((place for place, token in enumerate(pieces) if token in passed), default=-1)
+    rest = pieces[last + 1 :]
+    first = next((place for place, token in enumerate(rest) if is_special(token)), len(rest))
+    return "".join(rest[first:])

@@ -8,7 +8,7 @@ template that writes no calls the marks and the name are all there is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adapter.deriving.checking import ONE_CALL, SEVERAL, misses_of
@@ -26,6 +26,14 @@ class Recognised:
     format: str | None
     by: Literal["table", "template", "signs"]
     why: str
+    derived: str | None = None
+    """The derived format, whether or not it is taken."""
+
+    def from_template(self) -> Recognised:
+        """The derived format, as somebody wants it; where there is none, what else is known."""
+        if self.derived is not None:
+            return replace(self, format=self.derived, by="template", why="derived from the template, as asked for")
+        return replace(self, why=f"not derived, as asked for: {self.why}")
 
     def __str__(self) -> str:
         return f"{self.format or 'any'}, {self.why}"
@@ -33,6 +41,11 @@ class Recognised:
 
 def recognised(found: Derived, source: str, model: str | None) -> Recognised:
     """``found``: what was derived from the template ``source``."""
+    told = _recognised(found, source, model)
+    return replace(told, derived=found.format.name) if found.format is not None else told
+
+
+def _recognised(found: Derived, source: str, model: str | None) -> Recognised:
     signs = guess(model, source)
     if not found.samples:
         why = f"by signs alone: {found.why}" if signs else f"none known and none derived: {found.why}"

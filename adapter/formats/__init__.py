@@ -67,6 +67,8 @@ NEAREST = 5
 """Names that are shown in place of an unknown one."""
 
 
+FROM_TEMPLATE = "from-template"
+"""In place of a format's name: the one that is derived from the model's template."""
 DERIVED = "template_"
 """What the names of derived formats begin with; the template's hash follows."""
 MAX_DERIVED = 256

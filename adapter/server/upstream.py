@@ -25,6 +25,7 @@ from adapter.upstream.context import context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
+from adapter.deriving.recognising import Recognised
 from adapter.upstream.deriving import recognise_format
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.transport import constraint_fields
@@ -260,7 +261,8 @@ class Upstream:
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
             found, small = await asyncio.to_thread(self._found, str(model or ""))
-            recognised = found.recognised.format if found.recognised is not None else options.recognised
+            told = self._told(found.recognised)
+            recognised = told.format if told is not None else options.recognised
             options = replace(
                 options,
                 own=found.own,
@@ -281,9 +283,13 @@ class Upstream:
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._tell_once(f"prompt{of_model}: {found.told}")
-        if found.recognised is not None and found.recognised.by == "template":
-            self._tell_once(f"format{of_model}: {found.recognised}")
+        told = self._told(found.recognised)
+        if told is not None and (told.by == "template" or self._options.from_template):
+            self._tell_once(f"format{of_model}: {told}")
         return found, self._guided(self._own.endpoint, model, found)
+
+    def _told(self, told: Recognised | None) -> Recognised | None:
+        return told.from_template() if told is not None and self._options.from_template else told
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
         if found.own is not None or self._options.constraint is not None:
@@ -381,10 +387,8 @@ class Upstream:
                 return before  # too busy to say
             options = _with_props(options, answer)
             if options.template is not None and options.format is None:
-                told = recognise_format(options.template, options.model)
-                options = replace(options, recognised=told.format)
-                if told.by == "template":
-                    self._tell_once(f"format: {told}")
+                told = self._told(recognise_format(options.template, options.model))
+                options = replace(options, recognised=told.format if told is not None else None)
             if before is not None and before.options.template != options.template:
                 self._own.forget()
                 self._guides = None

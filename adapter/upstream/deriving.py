@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import threading
@@ -64,6 +65,11 @@ def examined(template: Template) -> Derived:
     if found.format is not None:
         know(found.format)
     return found
+
+
+def digest_of(template: Template) -> str:
+    """SHA-256 of the template's text."""
+    return hashlib.sha256(template.source.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def recognise_format(template: str | Template, model: str | None = None) -> Recognised:
