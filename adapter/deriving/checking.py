@@ -7,6 +7,7 @@ family's own markers.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -79,8 +80,11 @@ def samples_of(frame: Frame, markers: Sequence[str]) -> tuple[Sample, ...]:
     one = made[0].written
     if one is not None:
         made.append(Sample("with the end of the turn", ONE, one + frame.end))
-    made.append(Sample("after words", ONE, frame.answer(ONE, SAID), SAID))
-    made.append(Sample("several after words", TWO_CALLS, frame.answer(TWO_CALLS, SAID), SAID))
+    for what, calls in {"after words": ONE, "several after words": TWO_CALLS}.items():
+        answer = frame.answer(calls, SAID)
+        # Words and then a call with neither a marker nor a line's end between them are all words.
+        is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(SAID)[2]) is not None
+        made.append(Sample(what, calls, answer, SAID, is_limit=is_glued))
     made.append(Sample("words alone", (), _plain(frame), SAID))
     return tuple(made)
 

@@ -42,6 +42,8 @@ class Turns:
     opened: str = ""
     ends: tuple[str, ...] = ()
     next_turns: tuple[str, ...] = ()
+    head: int = 0
+    """How many markers stand between the end of an answer and the words of the user."""
     plain: tuple[str, str] | None = None
     """What stands before and after an answer without calls."""
     reasoning: dict[str, str] = field(default_factory=dict)
@@ -71,6 +73,7 @@ def find_turns(writings: Writings) -> Turns:
         opened=opened,
         ends=tuple(dict.fromkeys(token for token in ends if token not in named)),
         next_turns=tuple(next_turns),
+        head=len(following),
         plain=plain,
         reasoning=reasoning,
         starts_in_reasoning=starts,
@@ -215,7 +218,7 @@ def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     between = two.partition(RESULT)[2].partition(MORE)[0].replace(OTHER, NAME)
     passed = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS}
     own = {*_specials(frame.calls(ONE) or ""), *passed}
-    opening = _after_last(shared_end(before, between) if between else before, own)
+    opening = _without_head(shared_end(before, between) if between else before, own, turns)
     begins = tuple(token for token in _specials(opening))[:1]
     heads = [token for token in _specials(before) if token not in own and token not in _specials(opening)]
     if not begins:
@@ -229,10 +232,13 @@ def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     return f"{opening}{{}}{kept}".replace(NAME, "{name}"), begins, tuple(heads[:1])
 
 
-def _after_last(text: str, passed: set[str]) -> str:
-    """What of ``text`` follows the last token of a turn's head, from the first marker on."""
+def _without_head(text: str, passed: set[str], turns: Turns) -> str:
+    """What of ``text`` follows the head of a turn, from the first marker on."""
     pieces = tokens(text)
     last = max((place for place, token in enumerate(pieces) if token in passed), default=-1)
-    rest = pieces[last + 1 :]
-    first = next((place for place, token in enumerate(rest) if is_special(token)), len(rest))
-    return "".join(rest[first:])
+    # The head of a result's turn has as many markers as that of the user's, and they need not be the same.
+    ended = max((place for place, token in enumerate(pieces) if token in turns.ends), default=-1)
+    marks = [place for place, token in enumerate(pieces) if is_special(token)]
+    if ended >= 0:
+        last = max([last, *[place for place in marks if place > ended][: turns.head]])
+    return "".join(pieces[next((place for place in marks if place > last), len(pieces)) :])
