@@ -261,7 +261,7 @@ class Upstream:
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
             found, small = await asyncio.to_thread(self._found, str(model or ""))
-            told = self._told(found.recognised)
+            told = self._wished(found.recognised)
             recognised = told.format if told is not None else options.recognised
             options = replace(
                 options,
@@ -283,13 +283,16 @@ class Upstream:
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._tell_once(f"prompt{of_model}: {found.told}")
-        told = self._told(found.recognised)
-        if told is not None and (told.by == "template" or self._options.from_template):
-            self._tell_once(f"format{of_model}: {told}")
+        self._tell_format(self._wished(found.recognised), of_model)
         return found, self._guided(self._own.endpoint, model, found)
 
-    def _told(self, told: Recognised | None) -> Recognised | None:
+    def _wished(self, told: Recognised | None) -> Recognised | None:
         return told.from_template() if told is not None and self._options.from_template else told
+
+    def _tell_format(self, told: Recognised | None, of_model: str = "") -> None:
+        """What was derived, for nobody chose it; a table's name says nothing new."""
+        if told is not None and (told.by == "template" or self._options.from_template):
+            self._tell_once(f"format{of_model}: {told}")
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
         if found.own is not None or self._options.constraint is not None:
@@ -387,8 +390,9 @@ class Upstream:
                 return before  # too busy to say
             options = _with_props(options, answer)
             if options.template is not None and options.format is None:
-                told = self._told(recognise_format(options.template, options.model))
+                told = self._wished(recognise_format(options.template, options.model))
                 options = replace(options, recognised=told.format if told is not None else None)
+                self._tell_format(told)
             if before is not None and before.options.template != options.template:
                 self._own.forget()
                 self._guides = None
