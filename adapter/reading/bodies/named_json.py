@@ -30,7 +30,7 @@ class NamedJson:
     """Reads what follows ``opening``. An instance is a `BodyReader`.
 
     ``prefix``: what stands before each name (``functions.``). ``separators``: the markers between the name and the
-    arguments, in their order; between two of them an id may stand. With none the name ends its line, or where the
+    arguments, in their order; between two of them an id may stand, and models leave it out with the first. With none the name ends its line, or where the
     brace begins. ``is_numbered``: a colon and a number follow the name. ``closing``: "" where the call ends with its
     braces; one of ``ends`` cannot stand in it then.
     """
@@ -47,7 +47,8 @@ class NamedJson:
     ) -> None:
         self.opening, self.closing, self._prefix, self._is_numbered = opening, closing, prefix, is_numbered
         self._ends = tuple(dict.fromkeys((opening, *ends)))
-        self._first = Markers(*(separators[:1] or ("\n",)), "{")
+        self._first = Markers(*(separators or ("\n",)), "{")
+        self._left_out = separators[-1:] if len(separators) > 1 else ()
         self._last = Markers(separators[-1]) if len(separators) > 1 else None
         self._brace = Markers("{")
         self._whole = self._json(None)
@@ -70,7 +71,7 @@ class NamedJson:
             head.append(marker)
         else:
             source.unread(marker)
-        if self._last is not None and marker != "{":
+        if self._last is not None and marker != "{" and marker not in self._left_out:
             marker = yield from find_ahead(source, self._last, HEAD_LIMIT)
             if marker:
                 head.append((yield from collect(source, self._last, head)))
