@@ -39,7 +39,7 @@ def find_calls(frame: Frame, name: str) -> Description:
     place, key = one.find(NAME), one.find(KEY)
     if key < place:
         raise CannotDeriveError(f"the name stands after the arguments: {one!r}")
-    found = _json(one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
+    found = _json(frame, one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
     description = replace(found, name=name)
     return _with_section(frame, description, one)
 
@@ -60,7 +60,7 @@ def _written(frame: Frame, calls: Sequence[Call]) -> str | None:
 # ------------------------------------------------------------------- one call
 
 
-def _json(one: str, two: str) -> Description | None:
+def _json(frame: Frame, one: str, two: str) -> Description | None:
     """Arguments as JSON, in an object with the name or after it; None where there are none such."""
     found = _arguments(one, {KEY: VALUE})
     if found is None:
@@ -78,7 +78,9 @@ def _json(one: str, two: str) -> Description | None:
     else:
         body, arguments_key = "json", _arguments_key(value)
     if body == "named json" and not is_special((tokens(head) or [""])[0]) and head.strip():
-        raise CannotDeriveError(f"the call begins within a line or header, with {head!r}")
+        line = tokens(frame.lead)
+        start = max((place for place, token in enumerate(line) if is_special(token)), default=len(line))
+        body, head = "channels", f"{''.join(line[start:])}{head}"
     colon, comma, indent = _json_style(two, is_text)
     return Description(
         "", body, head, middle, tail, arguments_key=arguments_key, colon=colon, comma=comma, indent=indent,
@@ -290,4 +292,4 @@ def _with_list(found: Description, one: str) -> Description:
             section=(found.head[:opening], found.tail[closing:]),
             between=", ",
         )
-    return replace(found, between="\n" if found.body != "named json" else "")
+    return replace(found, between="" if found.body in ("named json", "channels") else "\n")

@@ -10,6 +10,7 @@ from adapter.deriving.checking import Miss, Sample, misses_of, samples_of
 from adapter.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
 from adapter.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
 from adapter.formats import DERIVED
+from adapter.reading.bodies import channels
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description
 from adapter.reading.format import Format
@@ -75,6 +76,9 @@ def _with_turns(frame: Frame, found: Description) -> Description:
     result, results, heads = find_result(frame)
     answer = frame.answer(ONE, SAID)
     gap = answer.partition(SAID)[2] if answer is not None else ""
+    if found.body == "channels":  # what ends and begins a message belongs to the body
+        stops = (channels.CALL, channels.RETURN)
+        return replace(found, ends=channels.ENDS, next_turns=channels.NEXT_TURNS, stops=stops)
     return replace(
         found,
         keeps_space=answer is not None and gap[:1].strip() != "",

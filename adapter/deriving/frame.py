@@ -138,6 +138,9 @@ class Frame:
             return None
         if any(name not in text.partition(content)[2] for name, _ in calls):
             return None
+        before = text.partition(content)[0].rstrip()
+        if any(before.endswith(opening) for opening in self.turns.reasoning):
+            return None  # what is said beside a call is shown as reasoning
         start = len(shared_start(text, self.turns.opened)) if self.turns.opened else text.index(content)
         return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
 

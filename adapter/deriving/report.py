@@ -18,6 +18,7 @@ _BODIES = {
     "elements": "elements with the name and the keys as attributes",
     "python": "a list of Python calls",
     "gemma": "call:NAME{key:value}",
+    "channels": "messages with the recipient in their headers",
 }
 
 

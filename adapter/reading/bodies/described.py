@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from adapter.reading.bodies import call_tokens, function_tag, invoke_tags, tool_call_tag, tool_calls_tag
+from adapter.reading.bodies import call_tokens, channels, function_tag, invoke_tags, tool_call_tag, tool_calls_tag
 from adapter.reading.bodies.description import Description
 from adapter.reading.bodies.element_body import ElementBody, Tags
 from adapter.reading.bodies.function_body import read_bare_function, read_function, read_inline_function
@@ -39,11 +39,14 @@ class NoReaderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """What the table of a format has of its body. ``closers``: markers that are never content on their own."""
+    """What the table of a format has of its body. ``closers``: markers that are never content on their own; ``tokens``:
+    others that must not be stripped."""
 
     openers: tuple[Opener, ...] = ()
     bare: BodyReader | None = None
+    head: BodyReader | None = None
     closers: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
 
 
 def format_of(description: Description) -> Format:
@@ -54,11 +57,12 @@ def format_of(description: Description) -> Format:
     if description.keeps_space:
         openers = tuple(replace(opener, keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **description.reasoning}
-    tokens = (*(opener.marker for opener in openers), *closers, *description.reasoning, *description.reasoning.values())
+    tokens = (*readers.tokens, *(opener.marker for opener in openers), *closers, *description.reasoning, *description.reasoning.values())
     return Format(
         name=description.name,
         openers=openers,
         bare=readers.bare,
+        head=readers.head,
         encode_calls=description.encode_calls,
         encode_result=description.encode_result,
         reasoning=reasoning,
@@ -358,6 +362,12 @@ def _gemma(description: Description) -> Readers:
     return Readers((Opener(opening, GemmaCall(opening, closing, description.quote)),), closers=(closing,))
 
 
+def _channels(description: Description) -> Readers:
+    if not (description.head.startswith(channels.ASSISTANT) and description.middle.endswith(channels.MESSAGE)):
+        raise NoReaderError(f"the call begins within a line or header, with {description.head!r}")
+    return Readers(channels.OPENERS, head=channels.read_rest_of_header, tokens=channels.TOKENS)
+
+
 def _stripped(section: tuple[str, str]) -> tuple[str, str]:
     return section[0].strip(), section[1].strip()
 
@@ -371,4 +381,5 @@ _MAKERS: dict[str, Callable[[Description], Readers]] = {
     "elements": _elements,
     "python": _python,
     "gemma": _gemma,
+    "channels": _channels,
 }

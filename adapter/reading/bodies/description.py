@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 from adapter.reading.bodies import gemma_call, python_writing
 from adapter.values.events import Json, JsonObject
 
-Body: TypeAlias = Literal["json", "named json", "labels", "function", "pairs", "elements", "python", "gemma"]
+Body: TypeAlias = Literal["json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"]
 """Which reader: an object with the name in it; the name and then the arguments, after a marker or after labels;
-``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects."""
+``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects; messages
+with the recipient in their headers."""
 
 NUMBER, ID = "{number}", "{id}"
 
