@@ -75,13 +75,16 @@ def _with_turns(frame: Frame, found: Description) -> Description:
     turns = frame.turns
     result, results, heads = find_result(frame)
     answer = frame.answer(ONE, SAID)
-    gap = answer.partition(SAID)[2] if answer is not None else ""
+    if answer is not None:
+        keeps_space = answer.partition(SAID)[2][:1].strip() != ""
+    else:  # words and calls are not shown together: calls that follow each other are as telling
+        keeps_space = found.between == "" and any(found.section) is False and found.body not in ("json", "labels")
     if found.body == "channels":  # what ends and begins a message belongs to the body
         stops = (channels.CALL, channels.RETURN)
         return replace(found, ends=channels.ENDS, next_turns=channels.NEXT_TURNS, stops=stops)
     return replace(
         found,
-        keeps_space=answer is not None and gap[:1].strip() != "",
+        keeps_space=keeps_space,
         result=result,
         results=results,
         reasoning=turns.reasoning,
