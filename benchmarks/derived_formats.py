@@ -110,7 +110,7 @@ def row_of(file: Path) -> Row:
         table_right += table is not None and is_right(text, get_format(table), content, calls)
     body = found.description.body if found.description is not None and found.format is not None else "none"
     return Row(
-        file.stem, body, told.format if told.by != "template" else "derived", found.why, right, asked,
+        file.stem, body, (told.format or "any") if told.by != "template" else "derived", found.why, right, asked,
         table_right if table is not None else None, milliseconds, tuple(missed),
     )  # fmt: skip
 
@@ -209,7 +209,7 @@ KIN: Mapping[str, tuple[str, ...]] = {
     "glm": ("glm45", "glm47", "spark25", "poolside_v1", "hy_v3", "iquest_q1", "ling3"),
     "gpt-oss": ("harmony", "muse_glimmer"),
     "kimi": ("kimi_k2", "kimi_k25", "kimi_k3"),
-    "llama": ("llama3_json", "functionary_v31", "pythonic"),
+    "llama": ("llama3_json", "functionary_v31"),
     "mistral": ("mistral", "xlam"),
     "qwen3-hermes": ("hermes", "granite4", "ernie45", "xlam", "nemotron"),
     "qwen3-xml": ("qwen3_coder", "mimo", "step3p5", "seed_oss"),

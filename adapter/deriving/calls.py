@@ -50,9 +50,8 @@ def _written(frame: Frame, calls: Sequence[Call]) -> str | None:
     if text is None:
         return None
     for number, (name, _) in enumerate(calls):
-        if frame.writings.way.named_ids:
-            text = text.replace(f"{name}:{number}", f"{name}:{NUMBER}")
-        else:
+        text = text.replace(f"{name}:{number}", f"{name}:{NUMBER}")
+        if not frame.writings.way.named_ids:
             text = text.replace(frame.writings.way.id(name, number), ID)
     return text
 
@@ -77,7 +76,7 @@ def _json(frame: Frame, one: str, two: str) -> Description | None:
             body = "labels"
     else:
         body, arguments_key = "json", _arguments_key(value)
-    if body == "named json" and not is_special((tokens(head) or [""])[0]) and head.strip():
+    if body == "named json" and re.match(r"\s*\w", head):
         line = tokens(frame.lead)
         start = max((place for place, token in enumerate(line) if is_special(token)), default=len(line))
         body, head = "channels", f"{''.join(line[start:])}{head}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from adapter.deriving.trials import (
     BOS,
@@ -61,7 +62,9 @@ def find_turns(writings: Writings) -> Turns:
         plain = (around[0], "") if around is not None else None
     before, after = plain or ("", "")
     wrapping = tokens(before[len(shared_start(before, opened)) :])
-    ends = [token for token in (*tokens(after), *wrapping) if is_special(token) and token not in (BOS, EOS)]
+    heads = _specials(opened)[1:]
+    closing = takewhile(lambda token: token not in heads, _specials(after))
+    ends = [token for token in (*closing, *_specials("".join(wrapping))) if token not in (BOS, EOS)]
     between = followed.partition(SAID)[2].partition(MORE)[0] if followed and SAID in followed else ""
     following = [token for token in tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
     next_turns = [token for token in following if token not in (*ends, BOS, EOS)][:1]

@@ -33,8 +33,8 @@ _PROPERTIES: JsonObject = {
     "zqcount": {"type": "integer", "description": "zqtext"},
     "zqratio": {"type": "number", "description": "zqtext"},
     "zqflag": {"type": "boolean", "description": "zqtext"},
-    "zqlist": {"type": "array", "items": {}, "description": "zqtext"},
-    "zqmap": {"type": "object", "description": "zqtext"},
+    "zqlist": {"type": "array", "items": {"type": "string"}, "description": "zqtext"},
+    "zqmap": {"type": "object", "additionalProperties": {"type": "string"}, "description": "zqtext"},
 }
 TOOLS: list[Json] = [
     {
@@ -47,7 +47,11 @@ TOOLS: list[Json] = [
     }
     for name in (NAME, OTHER)
 ]
-TOOL_SET = ToolSet(TOOLS)  # type: ignore[arg-type]
+_LOOSE = {key: {"type": value["type"]} for key, value in _PROPERTIES.items()}
+TOOL_SET = ToolSet(
+    [{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER)]
+)
+"""The same for reading: lists and objects may hold anything."""
 
 ONE: list[Call] = [(NAME, {KEY: VALUE})]
 TWO_ARGUMENTS: list[Call] = [(NAME, {KEY: VALUE, SECOND: FURTHER})]

@@ -195,7 +195,7 @@ def _in_section(section: tuple[str, str], opens: tuple[str, ...], closes: tuple[
 def _named_json(description: Description) -> Readers:
     section = _stripped(description.section)
     head, middle, closing = description.head.strip(), description.middle, description.tail.strip()
-    if section[0] in call_tokens.CALLS_BEGIN or head.startswith(call_tokens.CALL_BEGIN):
+    if head.startswith(call_tokens.CALL_BEGIN) and any(each in head + middle for each in call_tokens.SEPARATOR):
         return Readers(call_tokens.SECTION.openers, closers=call_tokens.STRAYS)
     if head == "<function=":
         closers = ("</function>",)
