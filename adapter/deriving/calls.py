@@ -119,7 +119,7 @@ def _arguments_key(value: Json) -> str:
         return ""
     for key, inner in value.items():
         if inner == {KEY: VALUE} or (isinstance(inner, str) and _loaded(inner) == {KEY: VALUE}):
-            return key
+            return str(key)
     nested = [inner for inner in value.values() if isinstance(inner, dict | list)]
     return _arguments_key(nested[0]) if nested else "arguments"
 
@@ -135,7 +135,9 @@ def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
 
 
 def _gemma(one: str) -> Description | None:
-    found = re.fullmatch(rf"(?P<head>.*)call:{NAME}\{{{KEY}:(?P<quote>\S+?){VALUE}(?P=quote)\}}(?P<tail>.*)", one, re.DOTALL)
+    found = re.fullmatch(
+        rf"(?P<head>.*)call:{NAME}\{{{KEY}:(?P<quote>\S+?){VALUE}(?P=quote)\}}(?P<tail>.*)", one, re.DOTALL
+    )
     if found is None:
         return None
     return Description("", "gemma", found["head"], tail=found["tail"], quote=found["quote"])
@@ -243,9 +245,7 @@ def _with_section(frame: Frame, found: Description, one: str) -> Description:
             in_place = (in_place[0], in_place[1][: len(in_place[1]) - len(closing)])
         pairs = replace(pairs, last=own_tail, none=none, in_place=in_place)
         own_tail = ""
-    return replace(
-        found, head=own_head, tail=own_tail, pairs=pairs, section=(opening, closing), between=between
-    )
+    return replace(found, head=own_head, tail=own_tail, pairs=pairs, section=(opening, closing), between=between)
 
 
 def shared_value_end(found: Description, after: str) -> str:

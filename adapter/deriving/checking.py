@@ -20,7 +20,7 @@ from adapter.values.turn import Turn
 
 _OWN_ONLY = replace(LENIENT, foreign=False)
 
-QUOTED = "a \"b\" 'c' \\d\\n `e` {\"f\": [1]} <g> & %h"
+QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
 ONE_CALL, SEVERAL = "a text", "two calls"
 _QUOTES = "quotes and brackets"
 _CALLS: dict[str, list[Call]] = {
@@ -71,7 +71,7 @@ def samples_of(frame: Frame, markers: Sequence[str]) -> tuple[Sample, ...]:
     quoted = frame.calls(_CALLS[_QUOTES])
     # Where a text stands as it is, a quote in it is told from its end, or a marker from one that acts, by luck.
     is_raw = quoted is not None and QUOTED in quoted
-    is_quoted = is_raw and QUOTED.join(('"', '"')) in (quoted or "") or is_raw and QUOTED.join("''") in (quoted or "")
+    is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
     made = [
         Sample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
         for what, calls in _CALLS.items()

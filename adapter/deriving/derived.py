@@ -1,4 +1,4 @@
-"""What a template says of its family's calls: a format that was checked, or why there is none, and all that was seen."""
+"""What a template says of its family's calls: a format that was checked, or why there is none, and what was seen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from adapter.reading.bodies import channels
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description
 from adapter.reading.format import Format
+
 
 @dataclass(frozen=True, slots=True)
 class Derived:

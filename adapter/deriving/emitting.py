@@ -75,7 +75,11 @@ def _literal(value: object, indent: str = "    ") -> str:
     """``value`` as the formatter has it: double quotes, a line for each field."""
     match value:
         case str():
-            return '"' + "".join('\\"' if char == '"' else repr(char)[1:-1] if char != "'" else char for char in value) + '"'
+            return (
+                '"'
+                + "".join('\\"' if char == '"' else repr(char)[1:-1] if char != "'" else char for char in value)
+                + '"'
+            )
         case tuple() | list():
             items = ", ".join(_literal(item, indent) for item in value)
             return f"({items},)" if len(value) == 1 else f"({items})"

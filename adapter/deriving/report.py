@@ -1,4 +1,4 @@
-"""What was derived from a template, for people: what stands where, how it was checked, and what could not be decided."""
+"""What was derived from a template, for people: what stands where, how that was checked, and what is not decided."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _described(description: Description) -> Iterator[tuple[str, str]]:
     yield "calls", _BODIES[description.body]
     pairs = description.pairs
     if pairs is not None:
-        yield "one call", f"{description.head!r} NAME {pairs.first!r} KEY {pairs.openings['string']!r} VALUE {pairs.last!r}"
+        yield (
+            "one call",
+            f"{description.head!r} NAME {pairs.first!r} KEY {pairs.openings['string']!r} VALUE {pairs.last!r}",
+        )
         yield "between pairs", repr(pairs.following)
         for kind, opening in pairs.openings.items():
             if opening != pairs.openings["string"]:

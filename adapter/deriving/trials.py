@@ -48,9 +48,7 @@ TOOLS: list[Json] = [
     for name in (NAME, OTHER)
 ]
 _LOOSE = {key: {"type": value["type"]} for key, value in _PROPERTIES.items()}
-TOOL_SET = ToolSet(
-    [{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER)]
-)
+TOOL_SET = ToolSet([{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER)])
 """The same for reading: lists and objects may hold anything."""
 
 ONE: list[Call] = [(NAME, {KEY: VALUE})]

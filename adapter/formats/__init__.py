@@ -90,7 +90,7 @@ def told_format(name: str) -> Format | None:
 
 
 def get_format(name: str | Format) -> Format:
-    """The format called ``name`` (or an alias, in any case), or ``name`` itself. Raises UsageError naming the nearest."""
+    """The format called ``name`` (or an alias, in any case); a format itself. Raises UsageError naming the nearest."""
     if isinstance(name, Format):
         return name
     if name in _derived:

@@ -14,6 +14,7 @@ from functools import partial
 import aiohttp
 import yarl
 
+from adapter.deriving.recognising import Recognised
 from adapter.probing.profiles import setups
 from adapter.prompting.choosing import Parts
 from adapter.prompting.rendering import TemplateFault
@@ -22,11 +23,10 @@ from adapter.server.places import Places
 from adapter.server.work import Work
 from adapter.text.secrets import REDACTED
 from adapter.upstream.context import context_of
+from adapter.upstream.deriving import recognise_format
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Answer, Endpoint, Kind, first_model, get, key_for, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
-from adapter.deriving.recognising import Recognised
-from adapter.upstream.deriving import recognise_format
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.transport import constraint_fields
 from adapter.values.errors import TransportError

@@ -74,8 +74,8 @@ def wrap(
     server can.
 
     ``format``: how the model writes calls; None goes by its template where the server tells that, and by the model's
-    name in each request; ``"from-template"`` takes what is derived from the template in any case. ``style``: how the prompt
-    describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
+    name in each request; ``"from-template"`` takes what is derived from the template in any case. ``style``: how the
+    prompt describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
     call (see `Parser`).
     ``prompt``: who describes the tools to the model: its own template (``"own"``), we (``"words"``, as a ``style``
     means, too), or ``"auto"``, its template where the server allows that. ``template``: a file that holds it, for

@@ -107,7 +107,9 @@ def _examined(template: Template, name: str) -> Derived:
         try:
             found = derived_by(fill, name)
         except _TooLongError:
-            return Derived(None, f"the template takes more than {TIME_LIMIT_S:g} s, or writes more than {MAX_PROMPT:,} characters")
+            return Derived(
+                None, f"the template takes more than {TIME_LIMIT_S:g} s, or writes more than {MAX_PROMPT:,} characters"
+            )
     if found.format is None and found.frame is None and faults:
         return Derived(None, f"{found.why} ({faults[-1]})")
     return found

@@ -39,8 +39,8 @@ NO_PLACE = "the model's chat template has no place for tools"
 @dataclass(frozen=True, slots=True)
 class Found:
     """``own``: None where the tools go as words. ``told``: which way, and why no better one, for people. ``template``:
-    the template's text, where somebody shows it. ``is_sure``: asking again would not change it. ``recognised``: the format
-    that fits the template; None without one."""
+    the template's text, where somebody shows it. ``is_sure``: asking again would not change it. ``recognised``: the
+    format that fits the template; None without one."""
 
     own: OwnPrompt | None
     told: str

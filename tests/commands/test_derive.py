@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 import tomllib
 
 import pytest
 
-from adapter.formats.parser import parse
 from adapter.deriving.emitting import TOOLS
+from adapter.formats.parser import parse
 from tests.command_line import adapter
 from tests.deriving.families import KNOWN_FORMS, YAML
 
@@ -23,7 +23,12 @@ def template(tmp_path):
 def test_the_report_says_what_stands_where(template):
     done = adapter("derive", template)
     assert (done.returncode, done.stderr) == (0, "")
-    for piece in ("derived from the template and read back", "elements with the name", "'<muse>' ... '</muse>'", "<|stop|>"):
+    for piece in (
+        "derived from the template and read back",
+        "elements with the name",
+        "'<muse>' ... '</muse>'",
+        "<|stop|>",
+    ):
         assert piece in done.stdout
     assert '    <do tool="zqname">' in done.stdout
 
@@ -43,15 +48,14 @@ def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
         (tmp_path / folder).mkdir(parents=True)
     done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    spec = importlib.util.spec_from_file_location("doer", tmp_path / "adapter/formats/doer.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.FORMAT.name == "doer"
+    module = runpy.run_path(str(tmp_path / "adapter/formats/doer.py"))
+    format = module["FORMAT"]
+    assert format.name == "doer"
     cases = sorted((tmp_path / "fixtures/cases/doer").glob("*.toml"))
     assert len(cases) >= 8
     for case in cases:
         told = tomllib.loads(case.read_text())
-        turn = parse(told["text"], TOOLS, module.FORMAT, told.get("finish_reason", "stop"), generation_prompt="")
+        turn = parse(told["text"], TOOLS, format, told.get("finish_reason", "stop"), generation_prompt="")
         expected = [event[1] for event in told["events"] if event[0] == "call"]
         assert [call.name for call in turn.calls] == expected
         assert all(event[0] != "invalid" for event in told["events"]) or case.stem == "cut-in-a-value"

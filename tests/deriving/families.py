@@ -36,18 +36,21 @@ def each(call: str, between: str = "") -> str:
 LINE = "{{ '\\n' }}"
 
 OBJECT = '{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}'
+OTHER_KEYS = OBJECT.replace("name", "tool_name", 1).replace("arguments", "inputs", 1)
+NAME_AS_KEY = "{{ '{' }}{{ f.name | tojson }}: {{ f.arguments | tojson }}}"
+_EACH = "{% for k, v in f.arguments.items() %}"
 _VALUE = "{{ v if v is string else v | tojson }}"
 
 KNOWN_FORMS = {
     "an object in tags": family(each(f"<<do>>{OBJECT}<</do>>")),
     "an object in lines of their own": family(LINE + each(f"<do|>\n{OBJECT}\n<|do>", "\n")),
     "a list in a section": family(f"<|plan|>[{each(OBJECT, ', ')}]<|/plan|>"),
-    "other keys": family(f'<|plan|>[{each(OBJECT.replace("name", "tool_name", 1).replace("arguments", "inputs", 1), ", ")}]<|/plan|>'),
+    "other keys": family(f"<|plan|>[{each(OTHER_KEYS, ', ')}]<|/plan|>"),
     "an id beside the name": family(each('<|do|>{"id": "{{ call.id }}", ' + OBJECT[1:] + "<|/do|>")),
     "arguments as a text": family(
         each('<|do|>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson | tojson }}}<|/do|>')
     ),
-    "the name as the key": family(f'<|plan|>[{each("{{{ f.name | tojson }}: {{ f.arguments | tojson }}}", ", ")}]<|/plan|>'.replace("{{{ f", "{{ '{' }}{{ f")),
+    "the name as the key": family(f"<|plan|>[{each(NAME_AS_KEY, ', ')}]<|/plan|>"),
     "nothing closes it": family(each(f"<|do|>{OBJECT}")),
     "a bare object": family(LINE + each(OBJECT, "\n")),
     "the name before the object": family(each("<|do|>{{ f.name }}<|with|>{{ f.arguments | tojson }}<|/do|>")),
@@ -75,7 +78,7 @@ KNOWN_FORMS = {
     ),
     "keys and values without line breaks": family(
         "<|plan|>" + each(
-            "<|do|>{{ f.name }}{% for k, v in f.arguments.items() %}<|k|>{{ k }}<|v|>" + _VALUE + "<|/v|>{% endfor %}<|/do|>"
+            "<|do|>{{ f.name }}" + _EACH + "<|k|>{{ k }}<|v|>" + _VALUE + "<|/v|>{% endfor %}<|/do|>"
         ) + "<|/plan|>"
     ),
     "elements": family(
@@ -89,7 +92,7 @@ KNOWN_FORMS = {
     ),
     "Python": family(
         "<|run|>[" + each(
-            "{{ f.name }}({% for k, v in f.arguments.items() %}{{ k }}={{ v | tojson }}{% if not loop.last %}, {% endif %}{% endfor %})",
+            "{{ f.name }}(" + _EACH + "{{ k }}={{ v | tojson }}{% if not loop.last %}, {% endif %}{% endfor %})",
             ", ",
         ) + "]<|/run|>"
     ),
@@ -103,7 +106,7 @@ ATTRIBUTES = family(
     each('<call fn="{{ f.name }}"{% for k, v in f.arguments.items() %} {{ k }}="' + _VALUE + '"{% endfor %}/>')
 )
 YAML = family(
-    LINE + each("---\ntool: {{ f.name }}\nwith:\n{% for k, v in f.arguments.items() %}  {{ k }}: " + _VALUE + "\n{% endfor %}...\n")
+    LINE + each("---\ntool: {{ f.name }}\nwith:\n" + _EACH + "  {{ k }}: " + _VALUE + "\n{% endfor %}...\n")
 )  # fmt: skip
 ODD = {"nested brackets": NESTED_BRACKETS, "attributes": ATTRIBUTES, "YAML": YAML}
 """For which no reader is known."""

@@ -1,8 +1,9 @@
-"""Formats derived from the templates of made-up families: each reads, writes, streams and constrains as a table does."""
+"""Formats derived from the templates of made-up families: each reads, writes and streams as a table does."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -24,12 +25,19 @@ TOOLS = [
     },
     {"name": "get_time", "parameters": {"type": "object", "properties": {}}},
 ]
-HOSTILE = "a \"b\" \\n 'c'\n\n<do> {\"name\": \"x\"} [DO] Tool: ünï 🙂 </tool_call> 12"
+HOSTILE = 'a "b" \\n \'c\'\n\n<do> {"name": "x"} [DO] Tool: ünï 🙂 </tool_call> 12'
 
 
 @pytest.fixture(params=KNOWN_FORMS)
 def source(request):
     return KNOWN_FORMS[request.param]
+
+
+def derived(source):
+    """The format, which must be there."""
+    found = derived_by(fill_of(source), "template_test")
+    assert found.format is not None, found.why
+    return found.format
 
 
 def written_by(source, calls, content=""):
@@ -69,15 +77,21 @@ def test_each_form_is_derived_and_reads_the_familys_own_calls(source):
 
 def test_what_it_writes_is_what_the_template_writes(source):
     """So history in words looks as the model was trained to see it."""
-    format = derived_by(fill_of(source), "template_test").format
-    calls = [("write_file", {"path": "a.txt", "mode": 3}), ("get_time", {"path": "b"})]
+    format = derived(source)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "a.txt", "mode": 3}),
+        ("get_time", {"path": "b"}),
+    ]
     written = written_by(source, calls).removesuffix("<|stop|>").strip()
-    assert format.encode_calls(calls).replace("call00000", "abcdefgh0").replace("call00001", "abcdefgh1").strip() == written
+    assert (
+        format.encode_calls(calls).replace("call00000", "abcdefgh0").replace("call00001", "abcdefgh1").strip()
+        == written
+    )
 
 
 def test_a_cut_call_is_no_call(source):
     """Wherever the text ends."""
-    format = derived_by(fill_of(source), "template_test").format
+    format = derived(source)
     text = format.encode_calls([("write_file", {"path": "a.txt", "content": "some text"})])
     last = text.index("some text") + 4
     for end in range(1, last):
@@ -87,11 +101,11 @@ def test_a_cut_call_is_no_call(source):
 
 def test_reasoning_results_and_ends_are_found(source):
     """Beside the calls, which are all that differs between these families."""
-    found = derived_by(fill_of(source), "template_test")
-    assert found.format.reasoning["<muse>"] == "</muse>"
-    assert "<|stop|>" in found.format.ends
-    assert found.format.encode_result("f", "42", "id") == "<out>42</out>"
-    turn = parse("<muse>Hm.</muse>Hello.<|stop|>", TOOLS, found.format)
+    format = derived(source)
+    assert format.reasoning["<muse>"] == "</muse>"
+    assert "<|stop|>" in format.ends
+    assert format.encode_result("f", "42", "id") == "<out>42</out>"
+    turn = parse("<muse>Hm.</muse>Hello.<|stop|>", TOOLS, format)
     assert (turn.content, turn.reasoning, turn.calls) == ("Hello.", "Hm.", ())
 
 
@@ -101,7 +115,10 @@ def test_an_odd_form_is_refused_or_right_and_never_misread(name):
     found = derived_by(fill_of(ODD[name]), "template_test")
     if found.format is None:
         assert len(found.why) > 20
-    for calls in ([("write_file", {"path": "a.txt"})], [("write_file", {"path": "a]] b\" c: d", "content": "x\ny"}), ("get_time", {})]):
+    for calls in (
+        [("write_file", {"path": "a.txt"})],
+        [("write_file", {"path": 'a]] b" c: d', "content": "x\ny"}), ("get_time", {})],
+    ):
         turn = parse(written_by(ODD[name], calls), TOOLS, found.format)
         assert [(call.name, call.arguments) for call in turn.calls] in ([], calls)
 
@@ -121,7 +138,7 @@ def test_what_is_missing_is_said(calls, why):
 
 def test_values_that_nothing_escapes_are_a_limit_that_is_said():
     """A family whose texts stand in quotes as they are: what holds no quote is right, the rest nobody can tell."""
-    raw = KNOWN_FORMS["Python"].replace("{{ v | tojson }}", "{{ \"'\" + v + \"'\" if v is string else v | tojson }}")
+    raw = KNOWN_FORMS["Python"].replace("{{ v | tojson }}", '{{ "\'" + v + "\'" if v is string else v | tojson }}')
     found = derived_by(fill_of(raw), "template_test")
     assert found.format is not None, found.why
     assert found.limits
@@ -145,10 +162,10 @@ def test_a_table_that_reads_the_template_goes_first():
 
 def test_a_derived_format_is_known_by_its_name_and_to_nobody_else():
     """`get_format` finds it; what recognises formats does not read by it."""
-    format = derived_by(fill_of(KNOWN_FORMS["elements"]), "template_elements").format
+    format = derived(KNOWN_FORMS["elements"])
     know(format)
-    assert get_format("template_elements") is format
+    assert get_format("template_test") is format
     assert "template_elements" not in FORMATS
     text = format.encode_calls([("get_time", {})])
     assert parse(text, TOOLS).calls == ()
-    assert json.dumps([call.name for call in parse(text, TOOLS, "template_elements").calls]) == '["get_time"]'
+    assert json.dumps([call.name for call in parse(text, TOOLS, "template_test").calls]) == '["get_time"]'

@@ -8,8 +8,8 @@ import pytest
 import adapter
 from adapter.formats import guess
 from tests.deriving.families import KNOWN_FORMS, YAML, family
-from tests.serving import serving
 from tests.server.test_serve_own_prompt import ask, asked
+from tests.serving import serving
 from tests.template_server import TemplateServer
 
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -36,23 +36,20 @@ def test_serve_shows_history_in_the_familys_form():
         assert CALL in str(asked_of[-1]["messages"][-2]["content"])
 
 
-def test_serve_by_a_named_template():
-    """For a server that fills none, and where a table would do: what was asked for is used."""
-    with TemplateServer("koboldcpp", SOURCE, CALL) as server:
-        with serving(server.url, "--template", _file(SOURCE), "--format", "from-template") as url:
-            assert ask(url, False) == ([{"path": "a.py"}], "")
-
-
-def _file(source):
-    import tempfile
-
-    with tempfile.NamedTemporaryFile("w", suffix=".jinja", delete=False) as file:
-        file.write(source)
-    return file.name
+def test_serve_by_a_named_template(tmp_path):
+    """For a server that fills none; what was asked for is used."""
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(SOURCE)
+    options = ("--template", str(file), "--format", "from-template")
+    with TemplateServer("koboldcpp", SOURCE, CALL) as server, serving(server.url, *options) as url:
+        assert ask(url, False) == ([{"path": "a.py"}], "")
 
 
 def test_wrap_reads_the_family_by_its_template():
-    with TemplateServer("llama.cpp", SOURCE, CALL) as server, openai.OpenAI(base_url=server.url + "/v1", api_key="x") as client:
+    with (
+        TemplateServer("llama.cpp", SOURCE, CALL) as server,
+        openai.OpenAI(base_url=server.url + "/v1", api_key="x") as client,
+    ):
         assert asked(adapter.wrap(client), False) == ([{"path": "a.py"}], "")
         assert asked(adapter.wrap(client, format="from-template"), True) == ([{"path": "a.py"}], "")
 

@@ -1,4 +1,4 @@
-"""`adapter.derive` with a template filled in a process of its own: hostile templates, what is remembered, what it is for."""
+"""`adapter.derive` with a template filled in a process of its own: hostile ones, what is remembered, what it is for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_derive_gives_a_format_for_the_parser(tmp_path):
     file = tmp_path / "chat_template.jinja"
     file.write_text(SOURCE)
     assert adapter.derive(file).name == format.name
-    turn = adapter.parse("I look.<do>write_file\n<k>path</k>\n<v>a.py</v>\n<k>count</k>\n<v>3</v>\n</do>", [TOOL], format)
+    turn = adapter.parse(
+        "I look.<do>write_file\n<k>path</k>\n<v>a.py</v>\n<k>count</k>\n<v>3</v>\n</do>", [TOOL], format
+    )
     assert [(call.name, call.arguments, call.fixes) for call in turn.calls] == [
         ("write_file", {"path": "a.py", "count": 3}, ())
     ]

@@ -26,7 +26,7 @@ from adapter.reading.json_body import TaggedJson, UntaggedJson, only_json
 from adapter.reading.source import Reader, Source
 from adapter.tools.shapes import calls_in
 from adapter.values.errors import FormatError
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Json
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
@@ -57,7 +57,13 @@ def format_of(description: Description) -> Format:
     if description.keeps_space:
         openers = tuple(replace(opener, keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **description.reasoning}
-    tokens = (*readers.tokens, *(opener.marker for opener in openers), *closers, *description.reasoning, *description.reasoning.values())
+    tokens = (
+        *readers.tokens,
+        *(opener.marker for opener in openers),
+        *closers,
+        *description.reasoning,
+        *description.reasoning.values(),
+    )
     return Format(
         name=description.name,
         openers=openers,
@@ -78,7 +84,9 @@ def format_of(description: Description) -> Format:
 
 def is_marker(text: str) -> bool:
     """Whether nobody writes ``text`` as words: it has a bracket, a bar or the like."""
-    return len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
+    return (
+        len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
+    )
 
 
 # ------------------------------------------------------------------- JSON with the name in it
@@ -119,7 +127,9 @@ def _json(description: Description) -> Readers:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *description.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
     read = only_json(_without(read, own_fixes))
-    return _in_section(section, (opening or section[0],), (closing,), read if is_marker(opening or section[0]) else after_word(read))
+    return _in_section(
+        section, (opening or section[0],), (closing,), read if is_marker(opening or section[0]) else after_word(read)
+    )
 
 
 _SHARED_JSON = {
@@ -271,7 +281,9 @@ def _pairs(description: Description) -> Readers:
     key_tags, value_tags = _tags_in(pairs.first), _tags_in(pairs.openings["string"])
     last = _tags_in(pairs.last)
     if len(between) < 2 or len(last) < 2 or not following or not opening:
-        raise NoReaderError(f"{pairs.following!r} between a value and the next key, {pairs.last!r} after the last value")
+        raise NoReaderError(
+            f"{pairs.following!r} between a value and the next key, {pairs.last!r} after the last value"
+        )
     section = _stripped(description.section)
     tags = PairTags(
         open=head,
@@ -297,23 +309,20 @@ def _tags_in(text: str) -> list[str]:
 
 
 _ELEMENT_HEAD = re.compile(r"\s*(?P<call>\S(?:.*\S)?)\s+(?P<name>[\w:.-]+)=\"", re.DOTALL)
-_ELEMENT_FIRST = re.compile(
-    r"(?P<close>\S+)?\s*?\"?(?P<end>[^\s\"]+)\s*(?P<parameter>\S+)\s+(?P<key>[\w:.-]+)=\"", re.DOTALL
-)
+_ELEMENT_FIRST = re.compile(r"\"(?P<end>[^\s\"<]*)\s*(?P<parameter>\S+)\s+(?P<key>[\w:.-]+)=\"")
+_ELEMENT_OPENING = re.compile(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*")
+_ELEMENT_LAST = re.compile(r"\s*(?P<value></[^>]*>|\S+)\s*(?P<call></[^>]*>|\S+)\s*")
 
 
 def _elements(description: Description) -> Readers:
     pairs = description.pairs
     assert pairs is not None
-    head, first = _ELEMENT_HEAD.fullmatch(description.head), re.fullmatch(
-        r"\"(?P<end>[^\s\"<]*)\s*(?P<parameter>\S+)\s+(?P<key>[\w:.-]+)=\"", pairs.first
-    )
-    last = re.fullmatch(r"\s*(?P<value>\S+)\s+(?P<call>\S+)\s*", pairs.last) or re.fullmatch(
-        r"\s*(?P<value></[^>]*>)(?P<call></[^>]*>)\s*", pairs.last
-    )
+    head, first = _ELEMENT_HEAD.fullmatch(description.head), _ELEMENT_FIRST.fullmatch(pairs.first)
+    last = _ELEMENT_LAST.fullmatch(pairs.last)
     if head is None or first is None or last is None:
-        raise NoReaderError(f"{description.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}: no element with attributes")
-    opening = re.fullmatch(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*", pairs.openings["string"])
+        seen = f"{description.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}"
+        raise NoReaderError(f"{seen}: no element with attributes")
+    opening = _ELEMENT_OPENING.fullmatch(pairs.openings["string"])
     if opening is None or opening["end"] != first["end"]:
         raise NoReaderError(f"{pairs.openings['string']!r} between key and value: no end of a tag")
     section = _stripped(description.section)
@@ -331,7 +340,7 @@ def _elements(description: Description) -> Readers:
         key=first["key"],
     )
     read: BodyReader = ElementBody(tags)
-    return _in_section(section, tags.call, (*tags.call_close, *tags.parameter_close), read)
+    return _in_section(section, (head["call"],), (*tags.call_close, *tags.parameter_close), read)
 
 
 _INVOKE = Tags(

@@ -16,10 +16,12 @@ from typing import Literal, TypeAlias
 from adapter.reading.bodies import gemma_call, python_writing
 from adapter.values.events import Json, JsonObject
 
-Body: TypeAlias = Literal["json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"]
+Body: TypeAlias = Literal[
+    "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
+]
 """Which reader: an object with the name in it; the name and then the arguments, after a marker or after labels;
-``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects; messages
-with the recipient in their headers."""
+``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects;
+messages with the recipient in their headers."""
 
 NUMBER, ID = "{number}", "{id}"
 
@@ -29,8 +31,8 @@ class PairText:
     """What stands around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
     ``openings``: by the value's JSON type, with "string" at least; others are as for "other". Strings stand as they
-    are, all else as JSON. ``none``: what follows the name where there are no arguments. ``in_place``: what stands around
-    one JSON object with all arguments, which is read in place of pairs: nothing in a pair can be escaped.
+    are, all else as JSON. ``none``: what follows the name where there are no arguments. ``in_place``: what stands
+    around one JSON object with all arguments, which is read in place of pairs: nothing in a pair can be escaped.
     """
 
     first: str
@@ -90,9 +92,7 @@ class Description:
             return f"{self.head}{python_writing.encode_call(name, arguments)}{self.tail}"
         if self.pairs is not None:
             return f"{self.head}{name}{self._paired(self.pairs, arguments)}"
-        written = json.dumps(
-            arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent
-        )
+        written = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
             written = json.dumps(written, ensure_ascii=False)
         head, middle, tail = (_numbered(piece, number) for piece in (self.head, self.middle, self.tail))
@@ -105,7 +105,11 @@ class Description:
     @property
     def markers(self) -> tuple[str, ...]:
         """In lower case: the words with brackets of what stands around names, keys and values."""
-        pairs = (*self.pairs.openings.values(), self.pairs.first, self.pairs.following, self.pairs.last) if self.pairs else ()
+        pairs = (
+            (*self.pairs.openings.values(), self.pairs.first, self.pairs.following, self.pairs.last)
+            if self.pairs
+            else ()
+        )
         text = "\n".join((*self.section, self.head, self.middle, self.tail, *pairs)).lower()
         return tuple(dict.fromkeys(word for word in _WORD.findall(text) if _IS_MARKER.search(word)))
 
@@ -127,7 +131,9 @@ class Description:
     def _is_ambiguous(self, pairs: PairText, key: str, value: Json) -> bool:
         text = (value if isinstance(value, str) else self._json(value)).lower()
         is_word_for_null = isinstance(value, str) and text.strip() in ("null", "none")
-        has_margin = isinstance(value, str) and not pairs.opening("string").endswith("\n") and text != text.strip("\r\n")
+        has_margin = (
+            isinstance(value, str) and not pairs.opening("string").endswith("\n") and text != text.strip("\r\n")
+        )
         return (
             any(mark in text for mark in self.markers)
             or is_word_for_null
@@ -163,4 +169,3 @@ def kind_of(value: Json) -> str:
 
 def _numbered(text: str, number: int) -> str:
     return text.replace(NUMBER, str(number)).replace(ID, f"call{number:05}")
-

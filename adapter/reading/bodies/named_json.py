@@ -30,9 +30,9 @@ class NamedJson:
     """Reads what follows ``opening``. An instance is a `BodyReader`.
 
     ``prefix``: what stands before each name (``functions.``). ``separators``: the markers between the name and the
-    arguments, in their order; between two of them an id may stand, and models leave it out with the first. With none the name ends its line, or where the
-    brace begins. ``is_numbered``: a colon and a number follow the name. ``closing``: "" where the call ends with its
-    braces; one of ``ends`` cannot stand in it then.
+    arguments, in their order; between two of them an id may stand, and models leave it out with the first. With none
+    the name ends its line, or where the brace begins. ``is_numbered``: a colon and a number follow the name.
+    ``closing``: "" where the call ends with its braces; one of ``ends`` cannot stand in it then.
     """
 
     def __init__(
