@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from adapter.deriving.calls import find_calls
@@ -40,9 +41,10 @@ class Derived:
         return tuple(miss for miss in self.misses if miss.is_limit)
 
 
-def name_of(source: str) -> str:
-    """What a format derived from this template is called: the same for the same template."""
-    return f"{DERIVED}{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+def name_of(source: str, tokens: Mapping[str, str]) -> str:
+    """What a format derived from this template is called: the same for the same text and tokens."""
+    told = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
+    return f"{DERIVED}{hashlib.sha256(told.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def derived_by(fill: Fill, name: str) -> Derived:

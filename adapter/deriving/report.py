@@ -24,7 +24,11 @@ _BODIES = {
 
 def report(found: Derived, told: Recognised) -> str:
     """Some lines: what is used first, then what was found."""
-    return "\n".join(f"{label + ':':<16}{text}".rstrip() for label, text in _lines(found, told)) + "\n"
+    return "".join(_line(label, text) for label, text in _lines(found, told))
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label}:{text}\n" if text.startswith("\n") else f"{label + ':':<16}{text}\n"
 
 
 def _lines(found: Derived, told: Recognised) -> Iterator[tuple[str, str]]:

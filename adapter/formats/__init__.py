@@ -72,6 +72,7 @@ FROM_TEMPLATE = "from-template"
 DERIVED = "template_"
 """What the names of derived formats begin with; the template's hash follows."""
 MAX_DERIVED = 256
+"""Derived formats that are known by their names in one process."""
 _derived: dict[str, Format] = {}
 
 

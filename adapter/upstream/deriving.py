@@ -26,9 +26,16 @@ TIME_LIMIT_S = 5.0
 MAX_PROMPT = 2_000_000
 """Characters of one prompt that is looked at: those of real templates have some thousand."""
 
-MAX_KEPT = 64
+MAX_VARIABLES = 4
+"""Of a template's own, which some join to a text without asking: they get the tools as JSON, whatever they are."""
 
-_kept: dict[tuple[str, tuple[tuple[str, str], ...]], Derived] = {}
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+
+MAX_KEPT = 64
+"""Templates of which is remembered what they say."""
+
+_kept: dict[str, Derived] = {}
+_told: dict[tuple[str, str | None], Recognised] = {}
 _lock = threading.Lock()
 
 
@@ -53,17 +60,17 @@ def derive(template: str | Path | Template) -> Format:
 
 def examined(template: Template) -> Derived:
     """What the template says, with the reasons. The second time it is remembered, by the template's text."""
-    key = (name_of(template.source), tuple(sorted(template.tokens.items())))
+    name = name_of(template.source, template.tokens)
     with _lock:
-        found = _kept.get(key)
+        found = _kept.get(name)
     if found is None:
-        found = _examined(template, key[0])
-        with _lock:
-            _kept[key] = found
-            while len(_kept) > MAX_KEPT:
-                del _kept[next(iter(_kept))]
-    if found.format is not None:
-        know(found.format)
+        found = _examined(template, name)
+    with _lock:
+        _kept[name] = found
+        while len(_kept) > MAX_KEPT:
+            del _kept[next(iter(_kept))]
+        if found.format is not None:
+            know(found.format)
     return found
 
 
@@ -76,7 +83,17 @@ def recognise_format(template: str | Template, model: str | None = None) -> Reco
     """Which format a model with this template writes, and why; a derived one is known to `get_format` by its name."""
     if isinstance(template, str):
         template = Template(template)
-    return recognised(examined(template), template.source, model)
+    key = (name_of(template.source, template.tokens), model)
+    found = examined(template)
+    with _lock:
+        told = _told.get(key)
+    if told is None:
+        told = recognised(found, template.source, model)
+        with _lock:
+            _told[key] = told
+            while len(_told) > MAX_KEPT:
+                del _told[next(iter(_told))]
+    return told
 
 
 def _examined(template: Template, name: str) -> Derived:
@@ -106,6 +123,8 @@ def _examined(template: Template, name: str) -> Derived:
 
         try:
             found = derived_by(fill, name)
+        except OSError as error:
+            return Derived(None, f"no process could be started to fill the template: {error.strerror}")
         except _TooLongError:
             return Derived(
                 None, f"the template takes more than {TIME_LIMIT_S:g} s, or writes more than {MAX_PROMPT:,} characters"
@@ -116,9 +135,4 @@ def _examined(template: Template, name: str) -> Derived:
 
 
 class _TooLongError(Exception):
-    pass
-
-
-_UNDEFINED = re.compile(r"'(\w+)' is undefined")
-MAX_VARIABLES = 4
-"""Of a template's own, which some join to a text without asking: they get the tools as JSON, whatever they are."""
+    """The template takes too long, or writes too much."""

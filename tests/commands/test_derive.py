@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +82,15 @@ def test_parse_reads_by_the_template(template):
     assert "read_file" in done.stdout
     done = adapter(*words, text=text)
     assert (done.returncode, "--template FILE" in done.stderr) == (2, True)
+
+
+def test_the_page_shows_what_is_printed(tmp_path):
+    """docs/derive.md: its template, and the report on it."""
+    page = (Path(__file__).parents[2] / "docs" / "derive.md").read_text(encoding="utf-8")
+    source, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("jinja", "console"))
+    assert source is not None
+    assert shown is not None
+    (tmp_path / "chat_template.jinja").write_text(source[1])
+    command, _, output = shown[1].partition("\n")
+    done = adapter(*command.split()[2:], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, output)
