@@ -151,7 +151,7 @@ class Settled(Generic[ChatT]):
     def _connect(self) -> None:
         """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
         if self._given is not None:
-            self._settle(self._given)
+            self._settle(self._given, _derived_for(self._given, self._prompt))
             return
         base_url, model = self._address
         chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
@@ -356,6 +356,12 @@ def check_prompt(prompt: str) -> None:
     """Raises UsageError for none of `PROMPT_MODES`."""
     if prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {prompt!r}; expected {', '.join(PROMPT_MODES)}")
+
+
+def _derived_for(chat: object, prompt: str) -> str | None:
+    """The format derived from the template of the model behind ``chat``, where no table reads what that writes."""
+    told = chat.own_prompt().recognised if isinstance(chat, ChatClient) and prompt != "words" else None
+    return told.format if told is not None and told.by == "template" else None
 
 
 def own_chat(chat: object, tools: ToolSet, format: str, prompt: str) -> OwnChat | None:

@@ -6,7 +6,11 @@ import openai
 import pytest
 
 import adapter
+from adapter.agent.agent import Agent
 from adapter.formats import guess
+from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.transport import ChatClient
+from adapter.workspace import Workspace
 from tests.deriving.families import KNOWN_FORMS, YAML, family
 from tests.server.test_serve_own_prompt import ask, asked
 from tests.serving import serving
@@ -60,3 +64,20 @@ def test_a_template_that_gives_none_changes_nothing(source):
     call = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
     with TemplateServer("llama.cpp", source, call) as server, serving(server.url) as url:
         assert ask(url, False) == ([{"path": "a.py"}], "")
+
+
+@pytest.mark.parametrize("is_given", [True, False], ids=["its chat given", "its address"])
+def test_the_agent_works_with_the_family(is_given, tmp_path):
+    """It calls, sees the result in the form of its template, and ends."""
+    (tmp_path / "a.py").write_text("import os\n")
+    with TemplateServer("llama.cpp", SOURCE, CALL, "It imports os.") as server, Workspace(tmp_path) as workspace:
+        if is_given:
+            with ChatClient(Endpoint(f"{server.url}/v1", "llama.cpp"), "m") as chat:
+                done = Agent(workspace, chat).run("What does a.py import?")
+        else:
+            with Agent(workspace, base_url=f"{server.url}/v1", model="m") as agent:
+                done = agent.run("What does a.py import?")
+        shown = server.prompts[-1]
+    assert done.content == "It imports os."
+    assert f"<|assistant|>{CALL}" in shown
+    assert "import os" in shown.partition("<out>")[2]
