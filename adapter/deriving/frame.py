@@ -20,11 +20,13 @@ from adapter.deriving.trials import (
     VALUE,
     Call,
     Writings,
+    is_control,
     is_special,
     shared_end,
     shared_start,
     tokens,
 )
+from adapter.reading.bodies.described import is_marker
 from adapter.reading.tables import END_OF_TURN, REASONING
 from adapter.values.events import JsonObject
 
@@ -67,7 +69,7 @@ def find_turns(writings: Writings) -> Turns:
     ends = [token for token in (*closing, *_specials("".join(wrapping))) if token not in (BOS, EOS)]
     between = followed.partition(SAID)[2].partition(MORE)[0] if followed and SAID in followed else ""
     following = [token for token in tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
-    next_turns = [token for token in following if token not in (*ends, BOS, EOS)][:1]
+    next_turns = [token for token in following if token not in ends and is_control(token)][:1]
     reasoning = _reasoning(writings, plain)
     known = {**REASONING, **reasoning}
     starts = any(opened.rstrip().endswith(opening.strip()) for opening in known)
@@ -104,7 +106,7 @@ def _reasoning(writings: Writings, plain: tuple[str, str] | None) -> dict[str, s
         closing = around[1].partition(end)[0]
         marked = [token for token in tokens(closing) if is_special(token)]
         close = marked[0] if marked else closing.strip()
-        if end == SAID and opening and close:
+        if end == SAID and opening and close and (is_marker(opening) or is_marker(close)):
             return {opening: close}
         if opening and marked and close.startswith(("</", "[/")):
             return {opening: close}
@@ -227,6 +229,7 @@ def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     opening = _without_head(shared_end(before, between) if between else before, own, turns)
     begins = tuple(token for token in _specials(opening))[:1]
     heads = [token for token in _specials(before) if token not in own and token not in _specials(opening)]
+    heads = [token for token in heads if is_control(token)]
     if not begins:
         return "{}", (), tuple(heads[:1])
     closing = ""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias
 
+from adapter.prompting.control_tokens import CHAT_TOKENS
 from adapter.prompting.traits import MARK
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
@@ -145,10 +146,6 @@ def is_mangled(text: str) -> bool:
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
 
-def without_tools(way: Way) -> Way:
-    return replace(way, with_tools=False)
-
-
 _TOKEN = re.compile(
     r"<[^<>\s]{1,80}>|</?[\w｜|:▁-]+|\[/?[A-Z][A-Z_]*\]|\s|\w+|.",
     re.DOTALL,
@@ -178,6 +175,11 @@ def shared_end(one: str, other: str) -> str:
             break
         shared.append(mine)
     return "".join(reversed(shared))
+
+
+def is_control(token: str) -> bool:
+    """Whether ``token`` can only be a control token: what looks like a tag of XML may also stand in an answer."""
+    return token in CHAT_TOKENS or bool(re.fullmatch(r"<[|｜].*|.*[|｜]>", token))
 
 
 def is_special(token: str) -> bool:
