@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 from adapter.deriving.frame import CannotDeriveError, Frame
 from adapter.deriving.trials import (
@@ -29,6 +29,9 @@ from adapter.deriving.trials import (
 from adapter.reading.bodies.described import NoReaderError, json_around
 from adapter.reading.bodies.description import ID, NUMBER, Body, Description, PairText
 from adapter.values.events import Json, JsonObject
+
+MAX_STARTS = 200
+"""Braces and quotes at which the arguments are looked for."""
 
 
 def find_calls(frame: Frame, name: str) -> Description:
@@ -90,10 +93,10 @@ def _json(frame: Frame, one: str, two: str) -> Description | None:
 def _arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None:
     """Where the arguments stand as JSON, and whether as JSON in a JSON string."""
     decoder = json.JSONDecoder()
-    for found in re.finditer(r"[{\"]", text):
+    for found in islice(re.finditer(r"[{\"]", text), MAX_STARTS):
         try:
             value, end = decoder.raw_decode(text, found.start())
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if value == arguments:
             return found.start(), end, False
@@ -105,7 +108,7 @@ def _arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None
 def _loaded(text: str) -> Json:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -20,6 +20,9 @@ from adapter.values.turn import Turn
 
 _OWN_ONLY = replace(LENIENT, foreign=False)
 
+SHOWN = 500
+"""Characters of a text that is shown to people."""
+
 QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
 ONE_CALL, SEVERAL = "a text", "two calls"
 _QUOTES = "quotes and brackets"
@@ -62,7 +65,7 @@ class Miss:
     is_limit: bool = False
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.written!r} was read as {self.read}, not as {self.expected}"
+        return f"{self.what}: {self.written[:SHOWN]!r} was read as {self.read[:SHOWN]}, not as {self.expected[:SHOWN]}"
 
 
 def samples_of(frame: Frame, markers: Sequence[str]) -> tuple[Sample, ...]:
@@ -111,11 +114,17 @@ def _misses(format: Format, samples: Sequence[Sample], writes: bool) -> Iterator
 
 def _compare(sample: Sample, written: str, format: Format, writer: str) -> Iterator[Miss]:
     expected = _shown(sample.calls, sample.content)
-    for pieces in ([written], list(written)):
+    for pieces in ([written], _in_pieces(written)):
         read = _read(pieces, format)
         if read != expected:
             yield Miss(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
             return
+
+
+def _in_pieces(text: str) -> list[str]:
+    """Characters; a few at once of what is far longer than any call of a real family."""
+    size = 1 + len(text) // 4_000
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _read(pieces: Sequence[str], format: Format) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from adapter.deriving.calls import find_calls
-from adapter.deriving.checking import Miss, Sample, misses_of, samples_of
+from adapter.deriving.checking import SHOWN, Miss, Sample, misses_of, samples_of
 from adapter.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
 from adapter.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
 from adapter.formats import DERIVED
@@ -56,17 +56,17 @@ def derived_by(fill: Fill, name: str) -> Derived:
     try:
         frame = find_frame(writings, find_turns(writings))
     except CannotDeriveError as error:
-        return Derived(None, str(error))
+        return Derived(None, str(error)[:SHOWN])
     markers = [token for token in tokens(f"{frame.calls(ONE)}") if is_special(token)]
     try:
         description = _with_turns(frame, find_calls(frame, name))
     except CannotDeriveError as error:
-        return Derived(None, str(error), None, frame, samples_of(frame, markers))
+        return Derived(None, str(error)[:SHOWN], None, frame, samples_of(frame, markers))
     samples = samples_of(frame, tuple(dict.fromkeys((*markers, *description.markers))))
     try:
         format = format_of(description)
     except NoReaderError as error:
-        return Derived(None, f"no reader explains {error}", description, frame, samples)
+        return Derived(None, f"no reader explains {error}"[:SHOWN], description, frame, samples)
     misses = misses_of(format, samples)
     wrong = [miss for miss in misses if not miss.is_limit]
     if wrong:

@@ -28,6 +28,9 @@ ASKED, SAID, MORE, THOUGHT, RESULT = "zqasked", "zqsaid", "zqmore", "zqthought",
 BOS, EOS = "<zqbos>", "<zqeos>"
 """In place of a template's own tokens where nobody says what these are."""
 
+MAX_TALK = 10_000
+"""Characters that follow the user's words in a prompt that is looked at; real templates write some hundred."""
+
 _PROPERTIES: JsonObject = {
     KEY: {"type": "string", "description": "zqtext"},
     SECOND: {"type": "string", "description": "zqtext"},
@@ -112,7 +115,8 @@ class Writings:
         prompt = self._fill([USER, *messages], TOOLS if self.way.with_tools else [], opened)
         if prompt is None or ASKED not in prompt:
             return None
-        return prompt.rpartition(ASKED)[2]
+        text = prompt.rpartition(ASKED)[2]
+        return text if len(text) <= MAX_TALK else None
 
     def calls(self, calls: Sequence[Call], content: str | None = None, thought: str | None = None) -> str | None:
         """Up to the first result, where these must follow."""

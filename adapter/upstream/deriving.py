@@ -23,7 +23,7 @@ from adapter.values.events import Json, JsonObject
 TIME_LIMIT_S = 5.0
 """For all of it; a usual template takes a tenth of a second."""
 
-MAX_PROMPT = 2_000_000
+MAX_PROMPT = 300_000
 """Characters of one prompt that is looked at: those of real templates have some thousand."""
 
 MAX_VARIABLES = 4
@@ -123,6 +123,8 @@ def _examined(template: Template, name: str) -> Derived:
 
         try:
             found = derived_by(fill, name)
+        except RecursionError:
+            return Derived(None, "what the template writes is nested too deeply")
         except OSError as error:
             return Derived(None, f"no process could be started to fill the template: {error.strerror}")
         except _TooLongError:

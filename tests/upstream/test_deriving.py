@@ -18,7 +18,7 @@ from adapter.upstream import deriving
 from adapter.upstream.deriving import examined, recognise_format
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import UsageError
-from tests.deriving.families import KNOWN_FORMS, YAML, family
+from tests.deriving.families import KNOWN_FORMS, OBJECT, YAML, each, family
 
 SOURCE = KNOWN_FORMS["keys and values"]
 TOOL = {
@@ -64,16 +64,19 @@ def test_it_is_remembered_by_the_templates_text(monkeypatch):
         ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "takes more than"),
         ("{% for i in range(99999) %}{{ 'x' * 99999 }}{% endfor %}", "writes more than|makes more than"),
         ("{% for m in messages %", "line 1 of the template"),
-        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end|takes more than"),
         ("{{ raise_exception('Not today') }}", "Not today"),
         ("{{ ''.__class__.__mro__ }}", "cannot be filled"),
         ("no conversation at all", "cannot be filled|leaves past calls out|refuses"),
         (YAML, "no reader explains"),
+        (family(each("[" * 8000 + OBJECT)), "no reader explains|takes more than"),
+        (family(each('{"a":' * 1900 + OBJECT)), "no reader explains"),
+        (family(each("x" * 10_001 + OBJECT)), "refuses every conversation"),
     ],
 )
 def test_a_template_that_gives_none_ends_in_an_error_that_says_why(monkeypatch, source, why):
     """Soon, whatever it does."""
-    monkeypatch.setattr(deriving, "TIME_LIMIT_S", 1.0)
+    monkeypatch.setattr(deriving, "TIME_LIMIT_S", 2.0)
     with pytest.raises(UsageError, match=why):
         adapter.derive(source)
 

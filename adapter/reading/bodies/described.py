@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from adapter.reading.bodies import call_tokens, channels, function_tag, invoke_tags, tool_call_tag, tool_calls_tag
 from adapter.reading.bodies.description import Description
@@ -33,6 +34,14 @@ _NAME, _KEY = "name_of_tool", "key_of_it"
 MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z][A-Z_]*\]|[^\w\s\"'{}\[\]()]+[\w:|.-]+[^\w\s\"'{}\[\]()]*")
 
 
+MAX_MARKER = 200
+"""Characters of a marker; more is text that stands beside calls."""
+
+
+MAX_BRACKETS = 50
+"""Brackets at which the JSON around a name is looked for."""
+
+
 class NoReaderError(Exception):
     """``str(error)`` says which piece of the description no reader explains."""
 
@@ -54,6 +63,9 @@ def format_of(description: Description) -> Format:
     readers = _MAKERS[description.body](description)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
     openers = readers.openers
+    too_long = [opener.marker for opener in openers if len(opener.marker) > MAX_MARKER]
+    if too_long:
+        raise NoReaderError(f"a marker of {len(too_long[0]):,} characters: {too_long[0][:MAX_MARKER]!r}...")
     if description.keeps_space:
         openers = tuple(replace(opener, keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **description.reasoning}
@@ -145,14 +157,13 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
     """
     decoder = json.JSONDecoder()
     place = text.index(word)
-    for start, char in enumerate(text[:place]):
-        if char in "{[":
-            try:
-                value, end = decoder.raw_decode(text, start)
-            except ValueError:
-                continue
-            if end > place:
-                return start, end, value
+    for found in islice(re.finditer(r"[{\[]", text[:place]), MAX_BRACKETS):
+        try:
+            value, end = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            continue
+        if end > place:
+            return found.start(), end, value
     raise NoReaderError("no JSON stands around the name")
 
 
