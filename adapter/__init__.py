@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from adapter.tools.functions import tool
     from adapter.transcripts.replay import replay
     from adapter.transcripts.transcript import Transcript
+    from adapter.upstream.deriving import derive
     from adapter.upstream.transport import ChatClient
     from adapter.values.errors import (
         AdapterError,
@@ -82,6 +83,7 @@ __all__ = [
     "Turn",
     "UsageError",
     "Workspace",
+    "derive",
     "guess",
     "parse",
     "patch_text",
@@ -104,6 +106,7 @@ _NAMES = {
     "adapter.tools.functions": ("tool",),
     "adapter.transcripts.replay": ("replay",),
     "adapter.transcripts.transcript": ("Transcript",),
+    "adapter.upstream.deriving": ("derive",),
     "adapter.upstream.transport": ("ChatClient",),
     "adapter.values.errors": (
         "AdapterError",

@@ -26,7 +26,7 @@ THE_TEN = {
 }
 BESIDE_THEM = {
     # what else a program is made of
-    *("AsyncAgent", "ChatClient", "Host", "Tool", "replay"),
+    *("AsyncAgent", "ChatClient", "Host", "Tool", "derive", "replay"),
     # what it is asked, and answers
     *("Approval", "Decision", "Rule"),
     # what a text is read as, and a call answered with

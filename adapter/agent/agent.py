@@ -15,7 +15,7 @@ from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import ReplyParser, with_reply
 from adapter.conversation.session import Done, Limits, Message, Query, Run, Session
 from adapter.dialects import Dialect
-from adapter.formats import get_format, guess
+from adapter.formats import get_format, guess, told_format
 from adapter.formats.parser import Parser
 from adapter.operations.approval import Approver
 from adapter.prompting.choosing import Parts, check_guide
@@ -153,12 +153,13 @@ class Settled(Generic[ChatT]):
     def _connect(self) -> None:
         """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
         if self._given is not None:
-            self._settle(self._given)
+            self._settle(self._given, _derived_for(self._given, self._prompt))
             return
         base_url, model = self._address
         chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
-        template = chat.own_prompt().template if self._prompt != "words" else None
-        self._settle(chat, guess(chat.model, template), chat.context().tokens)
+        found = chat.own_prompt() if self._prompt != "words" else None
+        told = found.format_of(chat.model) if found is not None else guess(chat.model)
+        self._settle(chat, told, chat.context().tokens)
 
     def _settle(self, chat: ChatT | ChatClient, guessed: str | None = None, context_tokens: int | None = None) -> None:
         format, style, system, limits = self._wished
@@ -209,10 +210,11 @@ class Settled(Generic[ChatT]):
         tools, turn = self.workspace.tools, str(query.number)
         self._guided = self._chosen(query)
         self._is_first = False
+        told = told_format(self.format.name)
         if self._reply is not None:
-            return Answer(ReplyParser(tools, self._reply, turn=turn), self._observe)
+            return Answer(ReplyParser(tools, self._reply, turn=turn, format=told), self._observe)
         begun = self._generation_prompt()
-        return Answer(Parser(None, tools, turn=turn, policy=APPROVED, generation_prompt=begun), self._observe)
+        return Answer(Parser(told, tools, turn=turn, policy=APPROVED, generation_prompt=begun), self._observe)
 
     def _generation_prompt(self) -> str | None:
         """What stands before the answer, which may have opened reasoning; nothing where a call is enforced."""
@@ -356,6 +358,12 @@ def check_prompt(prompt: str) -> None:
     """Raises UsageError for none of `PROMPT_MODES`."""
     if prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {prompt!r}; expected {', '.join(PROMPT_MODES)}")
+
+
+def _derived_for(chat: object, prompt: str) -> str | None:
+    """The format derived from the template of the model behind ``chat``, where no table reads what that writes."""
+    told = chat.own_prompt().recognised if isinstance(chat, ChatClient) and prompt != "words" else None
+    return told.format if told is not None and told.by == "template" else None
 
 
 def own_chat(chat: object, tools: ToolSet, format: str, prompt: str) -> OwnChat | None:

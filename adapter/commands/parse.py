@@ -14,6 +14,7 @@ from adapter.text.visible import visible_json
 from adapter.values.errors import UsageError
 
 if TYPE_CHECKING:
+    from adapter.reading.format import Format
     from adapter.tools.definition import ToolDefinitions
     from adapter.values.turn import Turn
     from adapter.wire.recorded import Exchange
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 def parse(
     file: Annotated[str, typer.Argument(help="A file with the model's text, or - for standard input.")] = "-",
-    format: Annotated[str, typer.Option(help="The format to read; auto recognises any.")] = "auto",
+    format: Annotated[
+        str, typer.Option(help="The format to read; auto recognises any; from-template derives it from --template.")
+    ] = "auto",
+    template: Annotated[Path | None, typer.Option(help="With --format from-template: the chat template.")] = None,
     dialect: Annotated[str, typer.Option(help="The tools that may be called; none for no matching.")] = "blade",
     tools: Annotated[
         str | None,
@@ -49,13 +53,25 @@ def parse(
         turn = _exchange(file, exchange).turn()
     else:
         known = _tools(dialect, tools, include_tools, exclude_tools)
-        turn = read(read_text(file), known, None if format == "auto" else format, finish_reason, policy=policy)
+        turn = read(read_text(file), known, _format(format, template), finish_reason, policy=policy)
     if as_json:
         print(visible_json(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
     elif explain:
         _print_spans(turn)
     else:
         print_visible(_turn_as_text(turn))
+
+
+def _format(name: str, template: Path | None) -> str | Format | None:
+    from adapter.formats import FROM_TEMPLATE
+
+    if name != FROM_TEMPLATE:
+        return None if name == "auto" else name
+    if template is None:
+        raise UsageError(f"--format {FROM_TEMPLATE} takes the chat template of the model: add --template FILE")
+    from adapter.upstream.deriving import derive
+
+    return derive(template)
 
 
 def _exchange(file: str, number: int) -> Exchange:

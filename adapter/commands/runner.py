@@ -24,7 +24,7 @@ from adapter.constraints.mentions import mentioned
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.conversation.session import Limits
 from adapter.dialects import Dialect, get_dialect
-from adapter.formats import get_format, guess
+from adapter.formats import FROM_TEMPLATE, get_format, guess
 from adapter.mcp.addresses import servers_of
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools
@@ -146,7 +146,7 @@ def _check(task: str, settings: Settings) -> None:
     check_prompt(settings.prompt)
     check_guide(settings.guide)
     profiles.check(settings.profile)
-    if settings.format is not None:
+    if settings.format not in (None, FROM_TEMPLATE):
         get_format(settings.format)
 
 
@@ -244,11 +244,23 @@ def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, c
     sees_images = _sees_images(settings, served)
     found = None if is_native else _own_prompt(settings, served, setup, console, sees_images)
     is_own = found is not None and found.own is not None
-    shown = found.template if found is not None else None
-    known = setup.format if setup is not None and not setup.native else guess(served.chat.model, shown)
+    known = setup.format if setup is not None and not setup.native else _recognised(settings, served, found, console)
     style = "native" if is_native or is_own else settings.style or (setup.style if setup else style_for(constraint))
-    format = settings.format or known or "hermes"
+    format = (None if settings.format == FROM_TEMPLATE else settings.format) or known or "hermes"
     return _Help(format, style, constraint, evidence, is_native, is_own=is_own, sees_images=sees_images)
+
+
+def _recognised(settings: Settings, served: Served, found: Found | None, console: Console) -> str | None:
+    """The format by the model's template, or by its name; a derived one is said."""
+    if found is None:
+        return guess(served.chat.model)
+    told, wanted = found.recognised, settings.format == FROM_TEMPLATE
+    if told is None:
+        return guess(served.chat.model)
+    told = told.from_template() if wanted else told
+    if wanted or (settings.format is None and told.by == "template"):
+        console.note(f"format: {told}")
+    return told.format
 
 
 def _is_small(settings: Settings, served: Served) -> bool:

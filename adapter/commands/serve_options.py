@@ -40,7 +40,9 @@ PassAdmin = Annotated[
     typer.Option("--pass-admin", rich_help_panel=SERVER, help="Pass on what manages the model server, too."),
 ]
 
-Format = Annotated[str, _model("NAME", "How the model writes calls; auto goes by its template and name.")]
+Format = Annotated[
+    str, _model("NAME", "How the model writes calls; auto goes by its template and name, from-template derives it.")
+]
 Style = Annotated[
     str, _model("NAME", "How the prompt describes tools: trained, full, compact, args, small or bare; auto decides.")
 ]

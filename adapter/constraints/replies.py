@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adapter.formats.parser import Parser
+from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Event, InvalidToolCall, Markup, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
@@ -43,10 +44,18 @@ class ReplyParser:
     What begins like a reply after other calls says that these were all.
     """
 
-    def __init__(self, tools: ToolSet, reply: Tool, *, turn: str = "", stream_arguments: bool = False) -> None:
+    def __init__(
+        self,
+        tools: ToolSet,
+        reply: Tool,
+        *,
+        turn: str = "",
+        stream_arguments: bool = False,
+        format: Format | None = None,
+    ) -> None:
         known = ToolSet([*tools.values(), reply])
         # What the server enforces may be a call without markers.
-        self._parser = Parser(tools=known, turn=turn, policy=APPROVED, stream_arguments=True)
+        self._parser = Parser(format, known, turn=turn, policy=APPROVED, stream_arguments=True)
         self._reply = reply.name
         self._streams_arguments = stream_arguments
         self._id = ""  # of the reply that is being written

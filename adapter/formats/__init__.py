@@ -66,12 +66,44 @@ NEAREST = 5
 """Names that are shown in place of an unknown one."""
 
 
-def get_format(name: str) -> Format:
-    """The format called ``name`` (or an alias, in any case). Raises UsageError naming the nearest."""
+FROM_TEMPLATE = "from-template"
+"""In place of a format's name: the one that is derived from the model's template."""
+DERIVED = "template_"
+"""What the names of derived formats begin with; the template's hash follows."""
+MAX_DERIVED = 256
+"""Derived formats that are known by their names in one process."""
+_derived: dict[str, Format] = {}
+
+
+def know(format: Format) -> None:
+    """Have `get_format` find ``format``, which was derived, by its name in this process: until `MAX_DERIVED` others
+    were, of which the oldest is forgotten. It is not one of `FORMATS`: nothing is recognised by it."""
+    _derived.pop(format.name, None)
+    _derived[format.name] = format
+    while len(_derived) > MAX_DERIVED:
+        _derived.pop(next(iter(_derived)))
+
+
+def told_format(name: str) -> Format | None:
+    """The format to tell a `Parser` of answers that may come in any: a derived one, which is none of `FORMATS`."""
+    return _derived.get(name)
+
+
+def get_format(name: str | Format) -> Format:
+    """The format called ``name`` (or an alias, in any case); a format itself. Raises UsageError naming the nearest."""
+    if isinstance(name, Format):
+        return name
+    if name in _derived:
+        return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")
     if spelling in FORMATS:
         return FORMATS[spelling]
     found = _by_alias().get(spelling) or _by_alias().get(name.strip().lower())
+    if found is None and name.startswith(DERIVED):
+        raise UsageError(
+            f"{name!r} was derived from a chat template in another process; name the template again (--template, "
+            "adapter.derive), or keep the format with `adapter derive --emit`"
+        )
     if found is None:
         from difflib import get_close_matches
 

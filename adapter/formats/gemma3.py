@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 
-from adapter.formats.pythonic import encode_call
 from adapter.reading.bodies.python_calls import PythonBlock, read_list
+from adapter.reading.bodies.python_writing import encode_call
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source
 from adapter.values.events import JsonObject

@@ -18,194 +18,24 @@ value needs no closing token. The tokenizer of LLM-jp 4.1 puts a space after eac
 from __future__ import annotations
 
 import json
-import re
 
-from adapter.reading.bodies import invoke_tags
-from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading, Section
-from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_cut_marker, take_marker
-from adapter.reading.untagged_json import UntaggedJson
-from adapter.tools.shapes import Decoded
+from adapter.reading.bodies.channels import (
+    ASSISTANT,
+    CALL,
+    CHANNEL,
+    CONSTRAIN,
+    END,
+    ENDS,
+    MESSAGE,
+    NEXT_TURNS,
+    OPENERS,
+    RETURN,
+    START,
+    TOKENS,
+    read_rest_of_header,
+)
+from adapter.reading.format import Format
 from adapter.values.events import JsonObject
-
-START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
-END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
-ENDS = (END, CALL, RETURN, "<|eom|>", "<|eot|>")
-"""What ends a message, the last two in Muse Glimmer."""
-
-ASSISTANT = START + "assistant"
-SPACED = START + " assistant"
-
-HEADER_LIMIT = 400
-"""Characters of a header; more is prose that names a marker."""
-
-_BEFORE = (START, CHANNEL)
-_FINAL = CHANNEL + "final" + MESSAGE
-_CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
-_REASONING = Section(
-    is_reasoning=True,
-    ends=ENDS,
-    before=_BEFORE,
-    starts=(_FINAL, ASSISTANT + _FINAL),
-    glued_starts=tuple(ASSISTANT + header for header in _CALL_HEADERS),
-)
-_CONTENT = Section(is_reasoning=False, ends=ENDS, before=_BEFORE)
-_SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
-
-_NOT_TOOLS = ("assistant", "user", "all")
-"""Recipients that are parties of the conversation."""
-
-# Possessive, so that text which is no header is refused in linear time.
-_HEADER = re.compile(
-    r"(?:<\|start\|> ?assistant)?"
-    r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.-]++))*+\s*+",
-    re.IGNORECASE,
-)
-_RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
-_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
-_KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
-_STRIPPED = re.compile(r"\s*to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
-_MAY_BE_STRIPPED = re.compile(r"\s*+to=[\w.-]*+\s*+\w*+\s*+")
-_HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]{2}")
-_CLOSING = (END, CALL, RETURN)
-_ANY_TOKEN = re.compile(r"<[|\w]*$")
-
-_header_end = Markers(MESSAGE, START, *ENDS)
-_body_end = Markers(*ENDS)
-_next_message = Markers(*ENDS, START, CHANNEL)
-_to = Markers("to=")
-_elements = Markers(*invoke_tags.SECTION.opens)
-
-
-def read_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-    """What follows ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's text."""
-    opening = "".join(span)
-    if not context.at_line_start and opening == CHANNEL:
-        return TEXT
-    end = yield from find_ahead(source, _header_end, HEADER_LIMIT)
-    text = source.text[source.position : source.position + HEADER_LIMIT + 1]
-    if not context.at_line_start and not _calls_tool(text, end, context):
-        return TEXT
-    if end:
-        text = text[: text.lower().find(end.lower())]
-        if end.lower() != MESSAGE or not _HEADER.fullmatch(opening + text):
-            return _read_broken_header(source, span, text if end.lower() in _CLOSING else "", end)
-    elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
-        return _read_broken_header(source, span, "", "")
-    else:  # a header that is cut off, so that its message never began
-        span.append(source.rest())
-        return Reading(error=CUT_OFF) if _RECIPIENT.search(opening + text) else Reading(section=_CONTENT)
-    span.append(text + source.text[source.position + len(text) :][: len(end)])
-    source.position += len(text) + len(end)
-    if any(name.lower() == "self" for name in _RECIPIENT.findall(opening + text)):
-        return Reading(section=_REASONING)
-    recipients = [name for name in _RECIPIENT.findall(opening + text) if name.lower() not in _NOT_TOOLS]
-    if recipients:
-        return (yield from _read_call(recipients[-1].removeprefix("functions."), source, span, context))
-    channels = _CHANNEL.findall(opening + text)
-    if CHANNEL + " " in (opening + text).lower():
-        yield from _take_space(source, span)
-    return Reading(section=_SECTIONS.get(channels[-1].lower() if channels else "", _CONTENT))
-
-
-def _take_space(source: Source, span: list[str]) -> Reader[None]:
-    """The one space that a tokenizer put after the header."""
-    while source.is_empty and not source.final:
-        yield
-    if source.text.startswith(" ", source.position):
-        span.append(" ")
-        source.position += 1
-
-
-def read_rest_of_header(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-    """`` to=NAME...`` at the very beginning: ``<|start|>assistant`` stood in the prompt."""
-    ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    marker = yield from take_marker(source, _to)
-    end = (yield from find_ahead(source, _header_end, HEADER_LIMIT)) if marker else ""
-    source.unread("".join(ahead) + marker)
-    if marker and end != MESSAGE:
-        return (yield from _read_without_message(source, span, context))
-    if end != MESSAGE:
-        return TEXT
-    return (yield from read_message(source, span, context))
-
-
-def _read_without_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-    """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
-    while True:
-        ahead = source.text[source.position : source.position + HEADER_LIMIT]
-        found = _STRIPPED.match(ahead)
-        if found is not None or source.final or len(ahead) == HEADER_LIMIT or not _MAY_BE_STRIPPED.fullmatch(ahead):
-            break
-        yield
-    if found is None or context.tools.match(found[1]) is None:
-        return TEXT
-    span.append(found.group())
-    source.position += found.end()
-    reading = yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)
-    return reading.adding("missing-open-tag") if reading.calls else reading
-
-
-def _calls_tool(text: str, end: str, context: Context) -> bool:
-    """Whether ``text`` is the rest of a whole header that calls a tool of the session: then it is no quotation."""
-    header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
-    names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
-    return any(context.tools.match(name.removeprefix("functions.")) for name in names)
-
-
-def _read_broken_header(source: Source, span: list[str], closed: str, end: str) -> Reading:
-    """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that.
-
-    ``closed``: the header's text where ``end`` closes the message, as gpt-oss begins about one turn in 25 at
-    temperature 1 (``<|channel|>??<|end|>``): what is no word is dropped, words are reasoning.
-    """
-    named = _KNOWN_CHANNEL.match(source.text, source.position)
-    if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
-        span.append(closed + end)
-        source.position += len(closed) + len(end)
-        return Reading()
-    if span[-1].lower() == CHANNEL and closed and named is None:
-        return Reading(section=_REASONING)
-    if span[-1].lower() != CHANNEL or named is None:
-        return TEXT
-    span.append(named.group())
-    source.position = named.end()
-    return Reading(section=_SECTIONS[named.group().strip().lower()])
-
-
-def _read_call(name: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
-    char = yield from skip_space(source, span)
-    elements = (yield from take_marker(source, _elements)) if char == "<" else ""
-    if elements:
-        span.append(elements)
-        return (yield from invoke_tags.SECTION.read(source, span, context))
-    if char in ("{", "["):
-        read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
-        reading = yield from read(source, span, context)
-    else:
-        body: list[str] = []
-        following = yield from collect(source, _next_message, body)
-        source.unread(following)
-        span.extend(body)
-        if not following and not "".join(body).strip():
-            return Reading(error=CUT_OFF)
-        if not "".join(body).strip():
-            reading = Reading((Decoded(name, {}),), ("no-arguments",))
-        else:
-            reading = Reading(error=f"the text to {name!r} must be its arguments as one JSON object")
-    ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    closing = yield from take_marker(source, _body_end)
-    if not closing:
-        take_cut_marker(source, CALL, ahead)
-    is_cut = not closing and source.was_cut and source.is_empty
-    if closing or "".join(ahead).strip():
-        span.extend([*ahead, closing])
-    else:
-        source.unread("".join(ahead))
-    return Reading(error=CUT_OFF) if is_cut else reading
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
@@ -223,15 +53,15 @@ def encode_result(name: str, content: str, _call_id: str) -> str:
 FORMAT = Format(
     name="harmony",
     aliases=("openai", "gpt_oss", "gptoss", "llm_jp_harmony"),
-    openers=tuple(Opener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED)),
+    openers=OPENERS,
     head=read_rest_of_header,
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={},
     ends=ENDS,
-    next_turns=tuple(START + role for role in ("user", "system", "developer", "functions", "tool")),
+    next_turns=NEXT_TURNS,
     stops=(CALL, RETURN),
-    special_tokens=(START, CHANNEL, CONSTRAIN, MESSAGE, END, CALL, RETURN),
+    special_tokens=TOKENS,
     models=(r"gpt-?oss", r"llm-jp-?4"),
     template_marks=(CHANNEL,),
 )

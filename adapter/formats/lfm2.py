@@ -35,5 +35,5 @@ FORMAT = Format(
     stops=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE),
     models=(r"lfm-?[23]",),
-    template_marks=("<|tool_list_start|>", OPEN),
+    template_marks=("<|tool_list_start|>", OPEN, '"List of tools: '),
 )

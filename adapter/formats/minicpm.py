@@ -15,8 +15,8 @@ the tokens are those of `lfm2`, whose lists of calls are read too::
 
 from __future__ import annotations
 
-from adapter.formats import pythonic
 from adapter.reading.bodies.python_calls import python_or_json
+from adapter.reading.bodies.python_writing import encode_call
 from adapter.reading.format import Format, Opener
 from adapter.values.events import JsonObject
 
@@ -25,7 +25,7 @@ THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = "\n".join(pythonic.encode_call(name, arguments) for name, arguments in calls)
+    written = "\n".join(encode_call(name, arguments) for name, arguments in calls)
     return f"{OPEN}\n```python\n{written}\n```\n{CLOSE}"
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.formats import harmony
-from adapter.formats.harmony import ASSISTANT, MESSAGE, START
+from adapter.reading.bodies.channels import ASSISTANT, MESSAGE, START
 from adapter.reading.bodies.invoke_tags import ATEM, OPENERS, STRAYS, calls_encoder
 from adapter.values.events import JsonObject
 

@@ -20,8 +20,8 @@ from adapter.values.turn import Turn
 class Parser:
     """Takes text in any pieces and gives events.
 
-    ``format``: the name of the format to read, or None to recognise every one. Where one is told, calls in the markers
-    of the others are read, too, unless the policy is ``strict``.
+    ``format``: the format to read, by its name or as `adapter.derive` gives it, or None to recognise every one. Where
+    one is told, calls in the markers of the others are read, too, unless the policy is ``strict``.
     ``tools``: what may be called; with it, names, argument names and types are
     matched to their definitions. ``generation_prompt``: what the chat template put
     before the output, None when that is not known; it may have opened reasoning. A format that
@@ -39,7 +39,7 @@ class Parser:
 
     def __init__(
         self,
-        format: str | None = None,
+        format: str | Format | None = None,
         tools: ToolDefinitions | None = None,
         *,
         generation_prompt: str | None = None,
@@ -82,7 +82,7 @@ class Parser:
 def parse(
     text: str,
     tools: ToolDefinitions | None = None,
-    format: str | None = None,
+    format: str | Format | None = None,
     finish_reason: str | None = None,
     *,
     generation_prompt: str | None = None,

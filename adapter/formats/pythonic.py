@@ -7,36 +7,12 @@ tokens now and then, Llama 3 after ``<|python_tag|>``.
 
 from __future__ import annotations
 
-import json
-import re
-
 from adapter.reading.bodies.python_calls import python_or_json, read_after_python_tag, read_list
+from adapter.reading.bodies.python_writing import encode_call
 from adapter.reading.format import Format, Opener
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import JsonObject
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    if all(_IDENTIFIER.fullmatch(key) for key in arguments):
-        written = ", ".join(f"{key}={encode_value(value)}" for key, value in arguments.items())
-    else:
-        written = f"**{encode_value(arguments)}"
-    return f"{name}({written})"
-
-
-def encode_value(value: Json) -> str:
-    """``value`` as a Python literal. JSON's strings and numbers are Python's too."""
-    match value:
-        case None | True | False:
-            return str(value)
-        case dict():
-            return "{" + ", ".join(f"{encode_value(key)}: {encode_value(item)}" for key, item in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(encode_value, value)) + "]"
-        case _:
-            return json.dumps(value, ensure_ascii=False)
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

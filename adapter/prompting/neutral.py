@@ -176,9 +176,18 @@ def _closing(format: Format) -> re.Pattern[str] | None:
     """Finds what else closes the envelope of a result."""
     envelope = format.encode_result("tool", "\0", "call")
     closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _literals()[0]
+    closers |= {marker for marker in _own_markers(format) if marker[0] in _BRACKETS} - _literals()[0] - _ORDINARY
     rules = [f"{re.escape(closer[0])}(?={alternatives([closer[1:]])})" for closer in sorted(closers)]
     rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
     return re.compile("|".join(rules), re.ASCII) if rules else None
+
+
+def _own_markers(format: Format) -> set[str]:
+    """In lower case, the markers of a format that was derived: `_literals` has those of all others."""
+    if format.name in FORMATS:
+        return set()
+    markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
+    return {each.lower() for each in (*markers, *format.strays, *format.ends, *format.next_turns, *format.results)}
 
 
 def _joints(text: str, tools: ToolSet) -> Iterator[int]:

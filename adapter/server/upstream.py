@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from adapter.deriving.recognising import Recognised
 from adapter.probing.profiles import setups
 from adapter.prompting.choosing import Parts
 from adapter.server.connection import SILENCE_S, Connection
@@ -19,6 +20,7 @@ from adapter.server.store import Store
 from adapter.server.telling import LeftOut
 from adapter.server.work import Work
 from adapter.upstream.context import context_of
+from adapter.upstream.deriving import recognise_format
 from adapter.upstream.endpoints import Answer, Endpoint, Kind, first_model, get, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
@@ -96,7 +98,15 @@ class Upstream(Connection):
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
             found, small = await asyncio.to_thread(self._found, str(model or ""))
-            options = replace(options, own=found.own, template=options.template or found.template, small=small)
+            told = self._wished(found.recognised)
+            recognised = told.format if told is not None else options.recognised
+            options = replace(
+                options,
+                own=found.own,
+                template=options.template or found.template,
+                recognised=recognised,
+                small=small,
+            )
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
         if options.generation_prompt is None and options.template is not None and known.kind == "llama.cpp":
@@ -117,7 +127,16 @@ class Upstream(Connection):
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._tell_once(f"prompt{of_model}: {found.told}")
+        self._tell_format(self._wished(found.recognised), of_model)
         return found, self._guided(self._own.endpoint, model, found)
+
+    def _wished(self, told: Recognised | None) -> Recognised | None:
+        return told.from_template() if told is not None and self._options.from_template else told
+
+    def _tell_format(self, told: Recognised | None, of_model: str = "") -> None:
+        """What was derived, for nobody chose it; a table's name says nothing new."""
+        if told is not None and (told.by == "template" or self._options.from_template):
+            self._tell_once(f"format{of_model}: {told}")
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
         if found.own is not None or self.options.constraint is not None:
@@ -198,6 +217,10 @@ class Upstream(Connection):
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             options = _with_props(options, answer)
+            if options.template is not None and options.format is None:
+                told = self._wished(recognise_format(options.template, options.model))
+                options = replace(options, recognised=told.format if told is not None else None)
+                self._tell_format(told)
             if before is not None and before.options.template != options.template:
                 self._own.forget()
                 self._guides = None

@@ -71,8 +71,9 @@ def wrap(
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
 
-    ``format``: how the model writes calls; None goes by the model's name in each request. ``style``: how the prompt
-    describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
+    ``format``: how the model writes calls; None goes by its template where the server tells that, and by the model's
+    name in each request; ``"from-template"`` takes what is derived from the template in any case. ``style``: how the
+    prompt describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
     call (see `Parser`).
     ``prompt``: who describes the tools to the model: its own template (``"own"``), we (``"words"``, as a ``style``
     means, too), or ``"auto"``, its template where the server allows that. ``template``: a file that holds it, for
@@ -165,7 +166,13 @@ class _Server:
         model = _model_of(sent)
         found = self._own.of(model)
         small = self._guides.of(model) if self._guides is not None and found.own is None else None
-        return replace(self._options, own=found.own, template=found.template, small=small)
+        told = found.recognised
+        if told is not None and self._options.from_template:
+            told = told.from_template()
+        if told is not None and (told.by == "template" or self._options.from_template):
+            _log.info("format: %s", told)
+        recognised = told.format if told is not None else None
+        return replace(self._options, own=found.own, template=found.template, recognised=recognised, small=small)
 
     async def options_soon(self, sent: Any) -> Options:
         is_ready = self._is_known and self._own is None

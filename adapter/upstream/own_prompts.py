@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from adapter.deriving.recognising import Recognised
 from adapter.formats import get_format, guess
 from adapter.prompting.rendering import TemplateFault
 from adapter.prompting.traits import CAREFUL, TOOLS, Traits, examine
 from adapter.tools.definition import ToolSet
+from adapter.upstream.deriving import recognise_format
 from adapter.upstream.endpoints import Answer, Endpoint, get
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.events import Json, JsonObject
@@ -37,12 +39,18 @@ NO_PLACE = "the model's chat template has no place for tools"
 @dataclass(frozen=True, slots=True)
 class Found:
     """``own``: None where the tools go as words. ``told``: which way, and why no better one, for people. ``template``:
-    the template's text, where somebody shows it. ``is_sure``: asking again would not change it."""
+    the template's text, where somebody shows it. ``is_sure``: asking again would not change it. ``recognised``: the
+    format that fits the template; None without one."""
 
     own: OwnPrompt | None
     told: str
     template: str | None = None
     is_sure: bool = True
+    recognised: Recognised | None = None
+
+    def format_of(self, model: str) -> str | None:
+        """The name of the format, by the template where there is one, else by the model's name."""
+        return self.recognised.format if self.recognised is not None else guess(model)
 
 
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
@@ -64,6 +72,9 @@ class OwnPrompts:
             found = self._found.get(name)
             if found is None:
                 found = self._find(model)
+                if found.template is not None:
+                    named = self.template.template if self.template is not None else found.template
+                    found = replace(found, recognised=recognise_format(named, model))
                 if found.is_sure:
                     self._found[name] = found
             return found
@@ -211,7 +222,7 @@ def described_by(process: TemplateProcess, system: str, ask: str, tools: ToolSet
     if found.own is None:
         raise TemplateFault(found.told.removeprefix("in words: "))
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
-    format = get_format(guess(None, process.template.source) or "hermes")
+    format = get_format(recognise_format(process.template).format or "hermes")
     told = own_messages(messages, found.own.traits, format, tools).messages
     return process.render(told, own_definitions([], tools, format)), process.render(told)
 

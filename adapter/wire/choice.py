@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.history import Written, is_tame
-from adapter.formats import get_format
+from adapter.formats import get_format, told_format
 from adapter.formats.parser import Parser
 from adapter.prompting.neutral import Restoring, in_strings, restore
 from adapter.tools.calls import is_valid
@@ -158,8 +158,10 @@ class Choice:
         request, turn = self._request, f"{self._request.turn}{self.index or ''}"
         streams = request.stream_arguments and not self._is_whole
         if request.reply is not None:
-            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams)
+            told = told_format(request.format)
+            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams, format=told)
         return Parser(
+            told_format(request.format),
             tools=request.tools,
             generation_prompt=generation_prompt,
             turn=turn,

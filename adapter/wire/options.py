@@ -10,7 +10,7 @@ from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
-from adapter.formats import get_format
+from adapter.formats import FROM_TEMPLATE, get_format
 from adapter.prompting.choosing import Parts, check_guide
 from adapter.prompting.prompt import system_prompt
 from adapter.prompting.setups import Setup
@@ -54,7 +54,8 @@ class Enforce(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name.
+    """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name;
+    `FROM_TEMPLATE` is for `checked`.
     ``style`` and ``prompts``: of `system_prompt`; None is ``bare`` where calls are enforced, else ``trained``.
     ``policy``: of `Parser`. ``stream_arguments``: hand on arguments while they are written. ``constraint``: how
     far the model is held to valid calls (see `adapter.constraints.modes`); None holds it where a request demands
@@ -69,6 +70,11 @@ class Options:
 
     format: str | None = None
     template: str | None = None
+    recognised: str | None = None
+    """The format that was found to fit the template, where somebody looked; it goes before what the template's text
+    tells."""
+    from_template: bool = False
+    """The format derived from the template is wanted, also where a table knows it."""
     model: str | None = None
     """What the model is really called, where requests may name it as they like."""
     style: str | None = None
@@ -141,6 +147,8 @@ def checked(options: Options) -> Options:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):
         raise UsageError("a style, or prompts of your own, describe tools in words: leave out --prompt own")
+    if options.format == FROM_TEMPLATE:
+        options = replace(options, format=None, from_template=True)
     format = get_format(options.format or DEFAULT_FORMAT).name
     system_prompt(CLIENTS_TOOLS, format, options.style_used, tools=[{"name": "any"}], prompts=options.prompts)
     return replace(options, format=format) if options.format else options

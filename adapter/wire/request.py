@@ -76,7 +76,8 @@ def needs_reading(body: JsonObject, options: Options, *, splits: bool) -> bool:
 def _format_of(body: JsonObject, options: Options) -> str | None:
     """What is known of it by the user, the template or the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
-    return options.format or _guessed(options.model or model, options.template) or _guessed(model, None)
+    guessed = _guessed(options.model or model, options.template) or _guessed(model, None)
+    return options.format or options.recognised or guessed
 
 
 _guessed = lru_cache(maxsize=256)(guess)

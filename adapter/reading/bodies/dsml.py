@@ -120,7 +120,10 @@ def dsml_format(
         stops=(END_OF_SENTENCE,),
         special_tokens=(f"｜{language}｜", "<think>", "</think>"),
         models=models,
-        template_marks=(tags.section[0], f"{{{{ dsml_token }}}}{section}>"),
+        template_marks=(
+            tags.section[0],
+            *(f"{{{{ dsml_token }}}}{section}>", f"dsml_token + '{section}>", f'dsml_token + "{section}>'),
+        ),
     )
 
 

@@ -1,0 +1,58 @@
+"""`adapter derive`: what a chat template says of its model's calls, and a format of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapter.commands.output import print_visible
+from adapter.values.errors import UsageError
+
+
+def derive(
+    file: Annotated[Path, typer.Argument(help="A chat template: Jinja, tokenizer_config.json, a folder, GGUF.")],
+    model: Annotated[str | None, typer.Option(help="The model's name, which may tell its format, too.")] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Write adapter/formats/NAME.py and its cases below the current folder."),
+    ] = None,
+) -> None:
+    """Derive how a model writes calls from its chat template."""
+    from adapter.deriving.emitting import emitted
+    from adapter.deriving.report import report
+    from adapter.upstream.deriving import digest_of, examined, recognise_format
+    from adapter.upstream.template_files import read_template
+
+    template = read_template(file)
+    found = examined(template)
+    if emit is None:
+        print_visible(report(found, recognise_format(template, model)), end="")
+        raise typer.Exit(0 if found.format is not None else 1)
+    if found.format is None or found.description is None:
+        raise UsageError(f"{file}: no format can be derived: {found.why}")
+    for path in _write(emitted(found.description, _checked(emit), template.source, digest_of(template))):
+        print_visible(path)
+
+
+def _checked(name: str) -> str:
+    from adapter.formats import FORMATS
+
+    if not name.isidentifier() or name != name.lower():
+        raise UsageError(f"a format is called in small letters, digits and underscores, got {name!r}")
+    if name in FORMATS:
+        raise UsageError(f"there is a format {name!r} already; choose another name")
+    return name
+
+
+def _write(files: dict[str, str]) -> list[str]:
+    if not Path("adapter/formats").is_dir() or not Path("fixtures/cases").is_dir():
+        raise UsageError("--emit writes into a checkout of toolcall-adapter: go to its folder first")
+    for path in files:
+        if Path(path).exists():
+            raise UsageError(f"{path} is there already; choose another name")
+    for path, text in files.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+    return [*files]

@@ -1,0 +1,1 @@
+"""Derives a format from a chat template: has it filled with conversations that differ in one thing, and compares."""

@@ -1,0 +1,87 @@
+"""What was derived from a template, for people: what stands where, how that was checked, and what is not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adapter.deriving.checking import ONE_CALL, SEVERAL
+from adapter.deriving.derived import Derived
+from adapter.deriving.recognising import Recognised
+from adapter.reading.bodies.description import Description
+
+_BODIES = {
+    "json": "a JSON object with the name in it",
+    "named json": "the name, then the arguments as JSON",
+    "labels": "the name and the arguments as JSON, each after a label",
+    "function": "<function=NAME> with a <parameter=KEY> for each argument",
+    "pairs": "the name, then keys and values between tags",
+    "elements": "elements with the name and the keys as attributes",
+    "python": "a list of Python calls",
+    "gemma": "call:NAME{key:value}",
+    "channels": "messages with the recipient in their headers",
+}
+
+
+def report(found: Derived, told: Recognised) -> str:
+    """Some lines: what is used first, then what was found."""
+    return "".join(_line(label, text) for label, text in _lines(found, told))
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label}:{text}\n" if text.startswith("\n") else f"{label + ':':<16}{text}\n"
+
+
+def _lines(found: Derived, told: Recognised) -> Iterator[tuple[str, str]]:
+    yield "format", str(told)
+    checks = 2 * sum(sample.written is not None for sample in found.samples)
+    if found.format is not None:
+        yield "derived", f"{found.format.name}; {checks} texts of the template read back, whole and in characters"
+    else:
+        yield "not derived", found.why
+    if found.description is not None:
+        yield from _described(found.description)
+    if found.frame is not None:
+        yield "before calls", repr(found.frame.lead)
+        yield "after calls", repr(found.frame.suffix)
+    yield from _examples(found)
+    for miss in found.misses:
+        yield "limit" if miss.is_limit else "misread", str(miss)
+    for sample in found.samples:
+        if sample.written is None:
+            yield "not shown", f"{sample.what}: the template refuses it or leaves a part out"
+
+
+def _described(description: Description) -> Iterator[tuple[str, str]]:
+    yield "calls", _BODIES[description.body]
+    pairs = description.pairs
+    if pairs is not None:
+        yield (
+            "one call",
+            f"{description.head!r} NAME {pairs.first!r} KEY {pairs.openings['string']!r} VALUE {pairs.last!r}",
+        )
+        yield "between pairs", repr(pairs.following)
+        for kind, opening in pairs.openings.items():
+            if opening != pairs.openings["string"]:
+                yield f"{kind} after", repr(opening)
+        yield "no arguments", repr(pairs.none) if pairs.none else "not shown"
+    else:
+        yield "one call", f"{description.head!r} NAME {description.middle!r} ARGUMENTS {description.tail!r}"
+        if description.body == "json":
+            yield "arguments", f"under {description.arguments_key!r}" if description.arguments_key else "under the name"
+    if any(description.section):
+        yield "section", " ... ".join(map(repr, description.section))
+    yield "between calls", repr(description.between)
+    for opening, closing in description.reasoning.items():
+        yield "reasoning", f"{opening!r} ... {closing!r}"
+    if description.starts_in_reasoning:
+        yield "prompt", "opens the reasoning"
+    yield "result", repr(description.result)
+    yield "ends", " ".join(description.ends) or "not seen"
+    yield "next turns", " ".join(description.next_turns) or "not seen"
+
+
+def _examples(found: Derived) -> Iterator[tuple[str, str]]:
+    for label, what in (("written", ONE_CALL), ("several", SEVERAL)):
+        written = found.written(what)
+        if written is not None:
+            yield label, "\n" + "\n".join(f"    {line}" for line in written.splitlines())

@@ -1,0 +1,328 @@
+"""Formats derived from chat templates: right beside the tables, or refused, and why; and how long it takes.
+
+    python -m benchmarks.derived_formats FOLDER [--held-out | --seen] [--suite]
+
+``FOLDER``: chat templates (``*.jinja``). Each that writes calls writes those of `CALLS`, none of which the derivation
+tries, alone and after words; they are read with the derived format told, with the table that `recognise_format` takes,
+whole and in characters. ``--held-out``: only the third of the templates that nobody looked at while this was made.
+``--suite``: the outputs of canitoolcall instead, with the format derived from the family's template told and the
+family's own tables taken away, and as they are read with the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from adapter import formats
+from adapter.deriving.derived import derived_by
+from adapter.deriving.trials import BOS, EOS, Writings, find_way
+from adapter.formats import FORMATS, get_format, guess
+from adapter.formats.parser import Parser
+from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.reading.format import Format
+from adapter.tools.definition import ToolSet
+from adapter.upstream.deriving import examined, recognise_format
+from adapter.values.events import JsonObject
+from adapter.values.turn import Turn
+
+TOOLS = ToolSet(
+    [
+        {
+            "name": "save_note",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "title": {"type": "string"},
+                    "text": {"type": "string"},
+                    "stars": {"type": "integer"},
+                    "share": {"type": "number"},
+                    "draft": {"type": "boolean"},
+                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "place": {"type": "object"},
+                },
+            },
+        },
+        {"name": "list_notes", "parameters": {"type": "object", "properties": {}}},
+    ]
+)
+Calls = list[tuple[str, JsonObject]]
+CODE = 'def f(a, b="x"):\n    """Doc \'it\'."""\n\n    return {"a": [a], b: "\\n"}\n'
+MARKUP = '<p class="x">it\'s 5 < 6</p>\n\n```json\n{"name": 1}\n```'
+TYPED: JsonObject = {"stars": 4, "share": 0.125, "draft": True, "tags": ["a b", "c"], "place": {"x": [1]}}
+CALLS: Mapping[str, Calls] = {
+    "plain": [("save_note", {"title": "Milk", "text": "Two bottles of it."})],
+    "typed": [("save_note", {"title": "T", **TYPED})],
+    "none": [("list_notes", {})],
+    "parallel": [("save_note", {"title": "One"}), ("list_notes", {}), ("save_note", {"title": "Two", "stars": 2})],
+    "code": [("save_note", {"title": "f.py", "text": CODE})],
+    "markup": [("save_note", {"title": "<h1>A & B</h1>", "text": MARKUP})],
+    "other scripts": [("save_note", {"title": "ñ 漢字 🙂", "text": "\u00e5\u2028ж"})],
+    "like types": [("save_note", {"title": "007", "text": "false"})],
+    "empty": [("save_note", {"title": "", "text": "x"})],
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """``right``, ``asked``: of the derived format; ``table_right``: of the one that is taken where it is a table."""
+
+    name: str
+    told: str
+    table: str
+    why: str
+    right: int = 0
+    asked: int = 0
+    table_right: int | None = None
+    milliseconds: float = 0.0
+    missed: tuple[str, ...] = ()
+
+
+def is_held_out(file: Path) -> bool:
+    return int(sha256(file.name.encode()).hexdigest()[:8], 16) % 3 == 0
+
+
+def row_of(file: Path) -> Row:
+    source = file.read_text(encoding="utf-8")
+    begun = time.perf_counter()
+    found = examined(Template(source))
+    milliseconds = (time.perf_counter() - begun) * 1000
+    told = recognise_format(source)
+    table = guess(None, source)
+    if found.format is None and not found.samples:
+        return Row(file.stem, "none", told.format or "any", found.why, milliseconds=milliseconds)
+    right, table_right, asked, missed = 0, 0, 0, []
+    for what, content, calls, text in written_by(source):
+        asked += 1
+        if found.format is not None and is_right(text, found.format, content, calls):
+            right += 1
+        else:
+            missed.append(what)
+        table_right += table is not None and is_right(text, get_format(table), content, calls)
+    body = found.description.body if found.description is not None and found.format is not None else "none"
+    return Row(
+        file.stem, body, (told.format or "any") if told.by != "template" else "derived", found.why, right, asked,
+        table_right if table is not None else None, milliseconds, tuple(missed),
+    )  # fmt: skip
+
+
+def written_by(source: str) -> Iterator[tuple[str, str, Calls, str]]:
+    """What was meant, and how the template writes it: (what, words, calls, text)."""
+    template = Template(source, {"bos_token": BOS, "eos_token": EOS})
+    variables: dict[str, Any] = {}
+
+    def fill(messages: Sequence[JsonObject], tools: Sequence[Any], opened: bool) -> str | None:
+        given = [tool.to_openai() for tool in TOOLS.values()] if tools else []
+        for _ in range(3):
+            try:
+                return render(template, messages, given, add_generation_prompt=opened, variables=variables)
+            except TemplateFault as fault:
+                if not str(fault).endswith("' is undefined"):
+                    return None
+                variables[str(fault).split("'")[1]] = json.dumps(given)
+        return None
+
+    found = derived_by(fill, "template_benchmark")
+    frame, way = found.frame, find_way(fill)
+    if frame is None or way is None:
+        return
+    writings = Writings(fill, way)
+    for what, calls in CALLS.items():
+        for content in ("", "I do it now."):
+            text = writings.calls(calls, content or None)
+            if text is None or content not in text or _is_short(text, content, calls):
+                continue
+            start = len(frame.lead) if not content else text.index(content)
+            yield (
+                f"{what}{' after words' if content else ''}",
+                content,
+                calls,
+                text[start : len(text) - len(frame.suffix)],
+            )
+
+
+def _is_short(text: str, content: str, calls: Calls) -> bool:
+    """Whether a call is left out, as some templates do with all but the first, or stands before the words."""
+    after = text.partition(content)[2] if content else text
+    return any(after.count(name) < [each for each, _ in calls].count(name) for name, _ in calls)
+
+
+def is_right(text: str, format: Format, content: str, calls: Calls) -> bool:
+    return all(
+        (turn := read(pieces, format, TOOLS)).content.strip() == content
+        and not turn.invalid
+        and [(call.name, call.arguments) for call in turn.calls] == calls
+        for pieces in ([text], list(text))
+    )  # fmt: skip
+
+
+def read(
+    pieces: Sequence[str], format: Format, tools: ToolSet, *, finish_reason: str = "stop", prompt: str | None = ""
+) -> Turn:
+    parser = Parser(format, tools, policy="approved", generation_prompt=prompt)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    return Turn.from_events([*events, *parser.close(finish_reason)])
+
+
+def table(rows: Sequence[Row]) -> str:
+    lines = [
+        "| template | derived as | texts right | by its table | taken | ms | why not, what was missed |",
+        "|---|---|--:|--:|---|--:|---|",
+    ]
+    for row in rows:
+        right = f"{row.right} of {row.asked}" if row.told != "none" else "-"
+        beside = f"{row.table_right} of {row.asked}" if row.table_right is not None and row.asked else "-"
+        why = row.why or ", ".join(row.missed)
+        lines.append(
+            f"| {row.name} | {row.told} | {right} | {beside} | {row.table} | {row.milliseconds:.0f} | {why[:300]} |"
+        )
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------- canitoolcall
+
+AT_HAND = {
+    "deepseek-ai/DeepSeek-V3-0324": "llama-cpp-deepseek-r1",
+    "deepseek-ai/DeepSeek-V3.1": "deepseek-ai-DeepSeek-V3.1",
+    "deepseek-ai/DeepSeek-V3.2": "deepseek-ai-DeepSeek-V3.2",
+    "google/gemma-4-31B-it": "google-gemma-4-31B-it",
+    "zai-org/GLM-4.5": "GLM-4.6",
+    "zai-org/GLM-4.7": "GLM-4.7-Flash",
+    "zai-org/GLM-5.3": "GLM-4.7-Flash",
+    "openai/gpt-oss-20b": "openai-gpt-oss-120b",
+    "moonshotai/Kimi-K2-Instruct-0905": "moonshotai-Kimi-K2",
+    "moonshotai/Kimi-K2.6": "moonshotai-Kimi-K2",
+    "meta-llama/Llama-3.3-70B-Instruct": "meta-llama-Llama-3.3-70B-Instruct",
+    "mistralai/Mistral-7B-Instruct-v0.3": "mistralai-Mistral-Nemo-Instruct-2407",
+    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": "Mistral-Small-3.2-24B-Instruct-2506",
+    "mistralai/Ministral-3-14B-Instruct-2512": "Mistral-Small-3.2-24B-Instruct-2506",
+    "Qwen/Qwen3-0.6B": "Qwen-Qwen3-0.6B",
+    "Qwen/Qwen3-4B-Instruct-2507": "Qwen-Qwen3-0.6B",
+    "Qwen/Qwen3-4B-Thinking-2507": "Qwen-Qwen3-0.6B",
+    "Qwen/Qwen3-Coder-30B-A3B-Instruct": "Qwen3-Coder",
+    "Qwen/Qwen3-Coder-Next": "Qwen3-Coder",
+    "Qwen/Qwen3.5-9B": "Qwen3-Coder",
+    "Qwen/Qwen3.8-27B": "Qwen3-Coder",
+}
+"""The templates of the suite's models, or of the next release beside them."""
+
+KIN: Mapping[str, tuple[str, ...]] = {
+    "deepseek": ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41", "step3", "gigachat35"),
+    "gemma4": ("gemma4", "functiongemma"),
+    "glm": ("glm45", "glm47", "spark25", "poolside_v1", "hy_v3", "iquest_q1", "ling3"),
+    "gpt-oss": ("harmony", "muse_glimmer"),
+    "kimi": ("kimi_k2", "kimi_k25", "kimi_k3"),
+    "llama": ("llama3_json", "functionary_v31"),
+    "mistral": ("mistral", "xlam"),
+    "qwen3-hermes": ("hermes", "granite4", "ernie45", "xlam", "nemotron"),
+    "qwen3-xml": ("qwen3_coder", "mimo", "step3p5", "seed_oss"),
+}
+"""The tables that are taken away with a family's own: those that read the same."""
+
+
+@contextmanager
+def without(names: Sequence[str]) -> Iterator[None]:
+    """None of these tables is there, for whoever reads any format."""
+    known = FORMATS.all
+    vars(formats.FORMATS)["all"] = tuple(entry for entry in known if entry.name not in names)
+    try:
+        yield
+    finally:
+        vars(formats.FORMATS)["all"] = known
+
+
+def suite(files: Sequence[Path]) -> str:
+    """By family: the outputs whose calls are right, by the table and by the derived format, and phantom calls."""
+    from canitoolcall.fixtures import load_fixtures
+
+    told = {"qwen3-hermes": "hermes", "qwen3-xml": "qwen3_coder"}
+    at_hand = {file.stem: file for file in files}
+    counts: dict[str, Counter[str]] = {}
+    missed: list[str] = []
+    for fixture in load_fixtures():
+        model = fixture.models[0]
+        file = at_hand.get(AT_HAND.get(model, ""))
+        if file is None:
+            continue
+        count = counts.setdefault(fixture.family, Counter())
+        count["outputs"] += 1
+        name = told.get(fixture.family) or guess(model)
+        assert name is not None
+        expected = [(call.name, call.arguments) for call in fixture.expected.tool_calls] if fixture.expected else []
+        tools = ToolSet(fixture.tools)
+        reason = "length" if "truncated" in fixture.tags else "stop"
+
+        turn_by = partial(
+            read, [fixture.raw_output], tools=tools, finish_reason=reason, prompt=fixture.generation_prompt
+        )
+        by_table = turn_by(format=get_format(name))
+        count["table"] += conforms(fixture, by_table)
+        derived = examined(Template(file.read_text(encoding="utf-8"))).format
+        if derived is None:
+            count["refused"] += 1
+            continue
+        with without(KIN[fixture.family]):
+            turn = turn_by(format=derived)
+        got = _calls(turn)
+        is_right = got == expected if fixture.expected else conforms(fixture, turn)
+        count["calls"] += is_right
+        count["all"] += conforms(fixture, turn)
+        count["phantom"] += any(call not in expected for call in got) and not is_right
+        if not conforms(fixture, turn) and conforms(fixture, by_table):
+            missed.append(
+                f"{fixture.id}: {got} and {turn.content[:100]!r} for {expected}; {fixture.raw_output[:200]!r}"
+            )
+    lines = [
+        "| family | outputs | right by the table | calls right | all right | none derived | phantom calls |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for family, count in [*counts.items(), ("all", sum(counts.values(), Counter()))]:
+        keys = ("outputs", "table", "calls", "all", "refused", "phantom")
+        lines.append(f"| {family} | {' | '.join(str(count[key]) for key in keys)} |")
+    return "\n".join([*lines, "", *missed])
+
+
+def _calls(turn: Turn) -> Calls:
+    return [(call.name, call.arguments) for call in turn.calls]
+
+
+def conforms(fixture: Any, turn: Turn) -> bool:
+    """By the suite's own rules: content and reasoning, too, white space aside."""
+    from canitoolcall.pytest_plugin import assert_conforms
+    from canitoolcall.results import ParsedToolCall, ParseResult
+
+    calls = tuple(ParsedToolCall(call.name, json.dumps(call.arguments)) for call in turn.calls)
+    try:
+        assert_conforms(fixture, ParseResult(turn.content or None, turn.reasoning or None, calls), soft=True)
+    except AssertionError:
+        return False
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--seen", action="store_true")
+    parser.add_argument("--suite", action="store_true")
+    options = parser.parse_args()
+    files = sorted(options.folder.glob("*.jinja"))
+    if options.held_out or options.seen:
+        files = [file for file in files if is_held_out(file) == options.held_out]
+    if options.suite:
+        print(suite(files))
+        return
+    print(table([row_of(file) for file in files]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Models of a family that no table knows, behind servers that tell their template: its calls are calls all the same."""
+
+from __future__ import annotations
+
+import openai
+import pytest
+
+import adapter
+from adapter.agent.agent import Agent
+from adapter.formats import guess
+from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.transport import ChatClient
+from adapter.workspace import Workspace
+from tests.deriving.families import KNOWN_FORMS, YAML, family
+from tests.server.test_serve_own_prompt import ask, asked
+from tests.serving import serving
+from tests.template_server import TemplateServer
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+SOURCE = KNOWN_FORMS["keys and values"]
+CALL = "<do>read_file\n<k>path</k>\n<v>a.py</v>\n</do>"
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("options", [(), ("--prompt", "words")], ids=["own", "words"])
+def test_serve_reads_the_family_by_its_template(stream, options):
+    """Whoever describes the tools; the call's markers do not reach the client."""
+    assert guess(template=SOURCE) is None
+    with TemplateServer("llama.cpp", SOURCE, f"I look.{CALL}<|stop|>") as server, serving(server.url, *options) as url:
+        assert ask(url, stream) == ([{"path": "a.py"}], "I look.")
+
+
+def test_serve_shows_history_in_the_familys_form():
+    """In words, too: the call made before stands there as the template would write it."""
+    with TemplateServer("llama.cpp", SOURCE, "Done.") as server, serving(server.url, "--prompt", "words") as url:
+        assert ask(url, False) == ([], "Done.")
+        asked_of = [body for path, body in server.bodies if path == "/v1/chat/completions"]
+        assert CALL in str(asked_of[-1]["messages"][-2]["content"])
+
+
+def test_serve_by_a_named_template(tmp_path):
+    """For a server that fills none; what was asked for is used."""
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(SOURCE)
+    options = ("--template", str(file), "--format", "from-template")
+    with TemplateServer("koboldcpp", SOURCE, CALL) as server, serving(server.url, *options) as url:
+        assert ask(url, False) == ([{"path": "a.py"}], "")
+
+
+def test_wrap_reads_the_family_by_its_template():
+    with (
+        TemplateServer("llama.cpp", SOURCE, CALL) as server,
+        openai.OpenAI(base_url=server.url + "/v1", api_key="x") as client,
+    ):
+        assert asked(adapter.wrap(client), False) == ([{"path": "a.py"}], "")
+        assert asked(adapter.wrap(client, format="from-template"), True) == ([{"path": "a.py"}], "")
+
+
+@pytest.mark.parametrize("source", [YAML, family("")], ids=["no reader", "no calls"])
+def test_a_template_that_gives_none_changes_nothing(source):
+    """All formats are recognised, as before."""
+    call = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+    with TemplateServer("llama.cpp", source, call) as server, serving(server.url) as url:
+        assert ask(url, False) == ([{"path": "a.py"}], "")
+
+
+@pytest.mark.parametrize("is_given", [True, False], ids=["its chat given", "its address"])
+def test_the_agent_works_with_the_family(is_given, tmp_path):
+    """It calls, sees the result in the form of its template, and ends."""
+    (tmp_path / "a.py").write_text("import os\n")
+    with TemplateServer("llama.cpp", SOURCE, CALL, "It imports os.") as server, Workspace(tmp_path) as workspace:
+        if is_given:
+            with ChatClient(Endpoint(f"{server.url}/v1", "llama.cpp"), "m") as chat:
+                done = Agent(workspace, chat).run("What does a.py import?")
+        else:
+            with Agent(workspace, base_url=f"{server.url}/v1", model="m") as agent:
+                done = agent.run("What does a.py import?")
+        shown = server.prompts[-1]
+    assert done.content == "It imports os."
+    assert f"<|assistant|>{CALL}" in shown
+    assert "import os" in shown.partition("<out>")[2]
