@@ -131,11 +131,11 @@ class Upstream(Connection):
         return found, self._guided(self._own.endpoint, model, found)
 
     def _wished(self, told: Recognised | None) -> Recognised | None:
-        return told.from_template() if told is not None and self._options.from_template else told
+        return told.from_template() if told is not None and self.options.from_template else told
 
     def _tell_format(self, told: Recognised | None, of_model: str = "") -> None:
         """What was derived, for nobody chose it; a table's name says nothing new."""
-        if told is not None and (told.by == "template" or self._options.from_template):
+        if told is not None and (told.by == "template" or self.options.from_template):
             self._tell_once(f"format{of_model}: {told}")
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
