@@ -77,6 +77,7 @@ class Connection:
         self._template = template
         self._retry_s = retry_s
         self._session: aiohttp.ClientSession | None = None
+        self._has_answered = False
         key = self._key = key_for(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
@@ -212,7 +213,7 @@ class Connection:
         self, method: str, path: str, content: bytes, headers: Mapping[str, str], is_watched: bool
     ) -> aiohttp.ClientResponse:
         assert self._session is not None
-        return await self._session.request(
+        response = await self._session.request(
             method,
             yarl.URL(self.url(path), encoded=True),
             data=content or None,
@@ -223,3 +224,5 @@ class Connection:
                 total=None, sock_connect=5.0, sock_read=None if is_watched else self.patience_s
             ),
         )
+        self._has_answered = self._has_answered or (method == "POST" and response.status == 200)
+        return response

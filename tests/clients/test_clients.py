@@ -16,6 +16,7 @@ import pytest
 
 from tests.clients.environments import CLIENTS, SCRIPTS, Client
 from tests.clients.model import ANSWER, TextModel
+from tests.clients.test_mcp_clients import CONFORMANCE, FASTMCP
 from tests.serving import serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
@@ -65,7 +66,8 @@ def test_the_page_lists_every_client():
     """And every client has its script."""
     listed = re.findall(r"^\| ([\w-]+) \| \S+ \| (\S+) \| works \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert listed == [(client.name, WAYS[way]) for client, way in PAIRS]
-    assert {client.script for client in CLIENTS} == set(SCRIPTS.iterdir())
+    scripts = {client.script for client in (*CLIENTS, FASTMCP, CONFORMANCE)}
+    assert scripts == {path for path in SCRIPTS.iterdir() if path.is_file()}
 
 
 def write_page() -> None:

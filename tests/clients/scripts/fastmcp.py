@@ -1,0 +1,18 @@
+"""fastmcp's client before `adapter mcp`: a ping, the tools, a call."""
+
+import asyncio
+import os
+import sys
+
+sys.path.pop(0)  # this folder has a file of the package's name
+from fastmcp import Client
+
+
+async def main() -> None:
+    async with Client(os.environ["ADAPTER_URL"] + "/mcp") as client:
+        assert await client.ping()
+        assert "read_file" in [tool.name for tool in await client.list_tools()]
+        print((await client.call_tool("read_file", {"path": "a.txt"})).content[0].text)
+
+
+asyncio.run(main())
