@@ -44,7 +44,7 @@ Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A configurati
 BaseUrl = Annotated[str | None, _model("URL", "The model server; found by itself when left out.")]
 Model = Annotated[str | None, _model("NAME", "A name on the server, or a GGUF file to load here.")]
 Format = Annotated[
-    str, _model("NAME", "How calls are written; auto goes by template and name, from-template derives it.")
+    str, _model("NAME", "How calls are written: auto (by template and name), from-template, or one by name.")
 ]
 Style = Annotated[
     str, _model("NAME", "The system prompt: compact, args, full or trained; auto: the profile's, or compact.")
