@@ -43,7 +43,9 @@ Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a trans
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A configuration instead of the user's config.toml.")]
 BaseUrl = Annotated[str | None, _model("URL", "The model server; found by itself when left out.")]
 Model = Annotated[str | None, _model("NAME", "A name on the server, or a GGUF file to load here.")]
-Format = Annotated[str, _model("NAME", "How calls are written; auto goes by the model's name.")]
+Format = Annotated[
+    str, _model("NAME", "How calls are written: auto (by template and name), from-template, or one by name.")
+]
 Style = Annotated[
     str, _model("NAME", "The system prompt: compact, args, full or trained; auto: the profile's, or compact.")
 ]

@@ -252,10 +252,13 @@ def _help_for(task: str, settings: Settings, served: Served, whole: Workspace, c
 
 def _recognised(settings: Settings, served: Served, found: Found | None, console: Console) -> str | None:
     """The format by the model's template, or by its name; a derived one is said."""
-    if found is None:
-        return guess(served.chat.model)
-    told, wanted = found.recognised, settings.format == FROM_TEMPLATE
+    wanted = settings.format == FROM_TEMPLATE
+    if found is None and wanted:
+        found = served.chat.own_prompt()
+    told = found.recognised if found is not None else None
     if told is None:
+        if wanted:
+            console.note("format: not derived: the server tells no template; name one with --template")
         return guess(served.chat.model)
     told = told.from_template() if wanted else told
     if wanted or (settings.format is None and told.by == "template"):

@@ -227,7 +227,7 @@ def _with_section(frame: Frame, found: Description, one: str) -> Description:
     if both is None or OTHER not in both:
         return _with_list(found, one)
     after = both.partition(VALUE)[2]
-    gap = after[len(shared_value_end(found, after)) :].partition(OTHER)[0]
+    gap = after[len(_value_end(found, after)) :].partition(OTHER)[0]
     if NUMBER not in head and '"0"' in head and '"1"' in gap:
         head, gap = _renumbered(head, "0"), _renumbered(gap, "1")
     if found.body == "gemma":
@@ -251,7 +251,7 @@ def _with_section(frame: Frame, found: Description, one: str) -> Description:
     return replace(found, head=own_head, tail=own_tail, pairs=pairs, section=(opening, closing), between=between)
 
 
-def shared_value_end(found: Description, after: str) -> str:
+def _value_end(found: Description, after: str) -> str:
     """What of ``after``, which follows the value of the first call, still belongs to its arguments."""
     if found.pairs is not None:
         return ""

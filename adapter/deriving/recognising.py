@@ -29,6 +29,11 @@ class Recognised:
     derived: str | None = None
     """The derived format, whether or not it is taken."""
 
+    @property
+    def certain(self) -> str | None:
+        """The format that was checked: signs alone may be of a name that says nothing."""
+        return self.format if self.by != "signs" else None
+
     def from_template(self) -> Recognised:
         """The derived format, as somebody wants it; where there is none, what else is known."""
         if self.derived is not None:

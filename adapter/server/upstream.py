@@ -99,7 +99,7 @@ class Upstream(Connection):
         if options.may_be_own and known.kind is not None:
             found, small = await asyncio.to_thread(self._found, str(model or ""))
             told = self._wished(found.recognised)
-            recognised = told.format if told is not None else options.recognised
+            recognised = (told.certain if told is not None else None) or options.recognised
             options = replace(
                 options,
                 own=found.own,
@@ -220,7 +220,7 @@ class Upstream(Connection):
             options = _with_props(options, answer)
             if options.template is not None and options.format is None:
                 told = self._wished(recognise_format(options.template, options.model))
-                options = replace(options, recognised=told.format if told is not None else None)
+                options = replace(options, recognised=told.certain if told is not None else None)
                 self._tell_format(told)
             if before is not None and before.options.template != options.template:
                 self._own.forget()

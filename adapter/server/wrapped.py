@@ -171,7 +171,7 @@ class _Server:
             told = told.from_template()
         if told is not None and (told.by == "template" or self._options.from_template):
             _log.info("format: %s", told)
-        recognised = told.format if told is not None else None
+        recognised = told.certain if told is not None else None
         return replace(self._options, own=found.own, template=found.template, recognised=recognised, small=small)
 
     async def options_soon(self, sent: Any) -> Options:

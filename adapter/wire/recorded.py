@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapter.constraints.replies import with_reply
+from adapter.formats import told_format
 from adapter.formats.parser import parse
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import ToolSet
@@ -68,6 +69,7 @@ class Exchange(BaseModel):
         return parse(
             self.text,
             with_reply(tools)[0] if self.has_reply else tools,
+            told_format(self.format),
             finish_reason=self.finish_reason,
             generation_prompt="" if self.reasoning else self.generation_prompt,
             policy=APPROVED if self.has_reply else self.policy,

@@ -32,9 +32,6 @@ from adapter.values.events import Json
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
-MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z][A-Z_]*\]|[^\w\s\"'{}\[\]()]+[\w:|.-]+[^\w\s\"'{}\[\]()]*")
-
-
 MAX_MARKER = 200
 """Characters of a marker; more is text that stands beside calls."""
 
@@ -111,11 +108,8 @@ def _json(description: Description) -> Readers:
     key = description.arguments_key or "arguments"
     reshape = None if description.arguments_key else _name_as_key
     is_list = isinstance(value, list)
-    inside = start < len(description.section[0])
-    opening = written[: max(start, 0)].strip()
-    closing = written[end:].strip()
-    section = ("", "")
-    if not inside and description.section[0].strip():
+    opening, closing, section = written[:start].strip(), written[end:].strip(), ("", "")
+    if start >= len(description.section[0]) and description.section[0].strip():
         section = (description.section[0].strip(), description.section[1].strip())
         opening = written[len(description.section[0]) : start].strip()
         closing = written[end : len(written) - len(description.section[1])].strip()
@@ -132,17 +126,14 @@ def _json(description: Description) -> Readers:
         return Readers(bare=_without(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
-        mark = opening or section[0]
-        read = TaggedJson(mark, closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
+        read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
     elif reshape is not None:
         raise NoReaderError(f"the tool's name as the key of JSON that nothing closes after {opening!r}")
     else:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *description.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
-    read = only_json(_without(read, own_fixes))
-    return _in_section(
-        section, (opening or section[0],), (closing,), read if is_marker(opening or section[0]) else after_word(read)
-    )
+    read, mark = only_json(_without(read, own_fixes)), opening or section[0]
+    return _in_section(section, (mark,), (closing,), read if is_marker(mark) else after_word(read))
 
 
 _SHARED_JSON = {
@@ -259,7 +250,7 @@ def _labels(description: Description) -> Readers:
 def _function(description: Description) -> Readers:
     assert description.pairs is not None
     is_inline = not description.pairs.openings["string"].endswith("\n")
-    before = _opening_text(description).removesuffix("<function=").strip()
+    before = f"{description.section[0]}{description.head}".removesuffix("<function=").strip()
     after = description.pairs.last.partition("</function>")[2].strip() or description.section[1].strip()
     closers = ("</function>", "</parameter>", after)
     if not before:
@@ -272,10 +263,6 @@ def _function(description: Description) -> Readers:
     read = read_inline_function if is_inline else read_function
     made = Section(opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read)
     return Readers(made.openers, closers=closers)
-
-
-def _opening_text(description: Description) -> str:
-    return f"{description.section[0]}{description.head}"
 
 
 def _pairs(description: Description) -> Readers:
