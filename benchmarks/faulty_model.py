@@ -4,9 +4,9 @@
 
 It measures what a harness recovers, not what models do. It is a text-only model: it *writes* calls as Qwen does, and
 a request with ``tools`` is answered as an engine answers it that reads ``<tool_call>`` strictly, as vLLM's parser for
-Hermes does. The model's name says how it errs: ``qwen3-simulated:r0.2-s1-n0-bare`` makes a mistake in one of five steps,
-with the seed 1, in the run 0 of "bare". The name has to be another for each run, so that it can remember its mistakes;
-the same seed and run make the same first mistakes whoever asks.
+Hermes does. The model's name says how it errs: ``qwen3-simulated:r0.2-s1-n0-bare`` makes a mistake in one of five
+steps, with the seed 1, in the run 0 of "bare". The name has to be another for each run of a scenario, so that it can
+remember its mistakes; the same seed and number make the same first mistakes whoever asks. Without that it makes none.
 
 A mistake is one of `MISTAKES`, all of them equally often. Asked again it mends it, with a probability that goes by
 what was said since (`Mending`): the mistake was named, something was said, or the same was asked anew. What was not
@@ -22,6 +22,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
@@ -79,7 +80,9 @@ class Situation:
 
     def said(self, text: str) -> str:
         """An answer in words, half the time by the tool for it where there is one."""
-        return self.written([Call(RESPOND, {"message": text})]) if self.responds and self.random.random() < 0.5 else text
+        return (
+            self.written([Call(RESPOND, {"message": text})]) if self.responds and self.random.random() < 0.5 else text
+        )
 
     def right(self) -> str:
         if self.calls:
@@ -178,7 +181,8 @@ def same_again(at: Situation) -> str:
 
 
 def invented_result(at: Situation) -> str:
-    return f"{at.written(at.calls)}\n<tool_response>\n{{\"status\": \"ok\"}}\n</tool_response>\nIt went well: the status is ok."
+    result = '<tool_response>\n{"status": "ok"}\n</tool_response>'
+    return f"{at.written(at.calls)}\n{result}\nIt went well: the status is ok."
 
 
 def wrong_markup(at: Situation) -> str:
@@ -484,7 +488,9 @@ def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
                 self._event({**head, "choices": [_delta({"content": shown[start : start + PIECE]})]})
             if calls := message.get("tool_calls"):
                 time.sleep(server.token_s * (len(text) - len(shown)) / CHARACTERS_A_TOKEN)
-                self._event({**head, "choices": [_delta({"tool_calls": [{"index": n, **c} for n, c in enumerate(calls)]})]})
+                self._event(
+                    {**head, "choices": [_delta({"tool_calls": [{"index": n, **c} for n, c in enumerate(calls)]})]}
+                )
             self._event({**head, "choices": [_delta({}, "tool_calls" if calls else "stop")]})
             if (body.get("stream_options") or {}).get("include_usage"):
                 self._event({**head, "choices": [], "usage": usage})
@@ -509,10 +515,8 @@ def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
             self.wfile.flush()
 
         def handle(self) -> None:
-            try:
+            with suppress(ConnectionError):  # the client hung up
                 super().handle()
-            except ConnectionError:
-                pass  # the client hung up
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

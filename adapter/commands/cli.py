@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | prompt | edit | undo | run | mcp | serve | probe | replay | demo | setup ...``.
+"""The command line: ``adapter parse | prompt | edit | undo | run | mcp | serve | probe | eval | replay | demo ...``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -18,6 +18,7 @@ import typer
 from adapter.commands import tool
 from adapter.commands.doctor import doctor
 from adapter.commands.edit import edit, undo
+from adapter.commands.eval import eval
 from adapter.commands.mcp import mcp
 from adapter.commands.output import print_visible
 from adapter.commands.parse import parse
@@ -37,7 +38,7 @@ app = typer.Typer(
     add_completion=True,
 )
 app.add_typer(tool.app)
-for command in (parse, prompt, edit, undo, run, mcp, serve, probe, demo, setup, doctor, replay):
+for command in (parse, prompt, edit, undo, run, mcp, serve, probe, eval, demo, setup, doctor, replay):
     app.command()(command)
 
 

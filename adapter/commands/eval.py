@@ -20,6 +20,10 @@ def eval(
         list[str] | None,
         typer.Option(help="bare (the server's own tools), ours (wrap) or agent; can be given again. [bare, ours]"),
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=URL", help="One more way: a proxy in front of the same model; can be given again."),
+    ] = None,
     suite: Annotated[
         str, typer.Option(help="built-in, or a .toml or .py file of yours.", rich_help_panel=WHAT)
     ] = "built-in",
@@ -42,7 +46,9 @@ def eval(
     profile: Annotated[str, typer.Option(help=f"For ours: {PROFILE_HELP}", rich_help_panel=HOW)] = "auto",
     results: Annotated[
         Path | None,
-        typer.Option(help="Every run, as JSON lines; goes on with those there. [eval-MODEL.jsonl]", rich_help_panel=RESULTS),
+        typer.Option(
+            help="Every run, as JSON lines; goes on with those there. [eval-MODEL.jsonl]", rich_help_panel=RESULTS
+        ),
     ] = None,
     page: Annotated[
         Path | None, typer.Option(help="The HTML page; else beside the results.", rich_help_panel=RESULTS)
@@ -59,7 +65,7 @@ def eval(
     from adapter.evaluating.running import Sampling
 
     settings = Settings(
-        base_url, model, tuple(way or ()), suite, tuple(kind or ()), tuple(scenario or ()), easy, runs, time_limit,
-        Sampling(temperature, max_tokens, seed), constraint, profile, results, page, as_json,
+        base_url, model, tuple(way or ()), tuple(also or ()), suite, tuple(kind or ()), tuple(scenario or ()), easy,
+        runs, time_limit, Sampling(temperature, max_tokens, seed), constraint, profile, results, page, as_json,
     )  # fmt: skip
     raise typer.Exit(list_scenarios(settings) if show else run_eval(settings))

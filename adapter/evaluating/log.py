@@ -93,7 +93,9 @@ class RunLog:
                 run = Run(**{name: value for name, value in row.items() if name in names})
                 self.runs[(run.scenario, run.way, run.number), row["digest"]] = run
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise UsageError(f"{self.path}, line {number} is no run of an eval: {error}. Choose another --results.") from error
+                raise UsageError(
+                    f"{self.path}, line {number} is no run of an eval: {error}. Choose another --results."
+                ) from error
 
     def _compare(self, row: JsonObject, head: Mapping[str, Json]) -> None:
         if row.get("eval") != VERSION:

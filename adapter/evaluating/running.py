@@ -48,6 +48,7 @@ class Run:
     ``messages``: the conversation."""
 
     scenario: str
+    kind: str
     way: str
     number: int
     fault: str = ""
@@ -91,7 +92,7 @@ class Sdk:
     def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
         from openai import APIConnectionError, APIError, APIStatusError
 
-        world, made, run = scenario.world(), list[Made](), Run(scenario.name, self.name, number)
+        world, made, run = scenario.world(), list[Made](), Run(scenario.name, scenario.kind, self.name, number)
         model = self.model if isinstance(self.model, str) else self.model(scenario, number)
         run.messages = scenario.messages
         began = time.monotonic()
@@ -103,7 +104,9 @@ class Sdk:
                     run.messages.append({"role": "tool", "tool_call_id": call["id"], "content": made[-1].result})
         except APIStatusError as error:
             if error.status_code in (401, 403, 404):
-                raise TransportError(f"the server refuses to be asked ({error.status_code}): {error.message}") from error
+                raise TransportError(
+                    f"the server refuses to be asked ({error.status_code}): {error.message}"
+                ) from error
             message, run.fault = {}, f"the server failed ({error.status_code}): {error.message[:300]}"
         except APIConnectionError as error:
             raise TransportError(f"the server at {self.client.base_url} does not answer any more: {error}") from error
@@ -159,9 +162,7 @@ def _folded(chunks: Any, run: Run) -> JsonObject:
     run.first_s = max(first_s or 0.0, run.first_s or 0.0)
     if not calls:
         return _without_calls({"content": content})
-    made_calls = [
-        {"id": each.pop("id"), "type": "function", "function": each} for _, each in sorted(calls.items())
-    ]
+    made_calls = [{"id": each.pop("id"), "type": "function", "function": each} for _, each in sorted(calls.items())]
     return {"role": "assistant", "content": content or None, "tool_calls": made_calls}
 
 
@@ -196,7 +197,7 @@ class Own:
     """Further ones of the `Agent`."""
 
     def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
-        world, made, run = scenario.world(), list[Made](), Run(scenario.name, self.name, number)
+        world, made, run = scenario.world(), list[Made](), Run(scenario.name, scenario.kind, self.name, number)
         model = self.model if isinstance(self.model, str) else self.model(scenario, number)
 
         def observe(happening: Observed) -> None:

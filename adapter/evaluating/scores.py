@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapter.evaluating.running import Run
+from adapter.evaluating.scenario import KINDS
 
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
@@ -55,6 +56,14 @@ def score(runs: Sequence[Run]) -> Score:
         mean([run.prompt_tokens for run in runs]), mean([run.written_tokens for run in runs]),
         mean([run.seconds for run in runs]),
     )  # fmt: skip
+
+
+def by_kind(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """In the order of `KINDS`, then others as they come."""
+    found: dict[str, list[Run]] = {kind: [] for kind in KINDS}
+    for run in runs:
+        found.setdefault(run.kind, []).append(run)
+    return {kind: some for kind, some in found.items() if some}
 
 
 def only_one(runs: Sequence[Run], one: str, other: str) -> tuple[int, int]:
