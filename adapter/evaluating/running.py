@@ -117,7 +117,7 @@ class Sdk:
         elif not run.fault:
             run.messages.append(message)
             run.answer = str(message.get("content") or "")
-        return _judged(run, scenario, world, made, began)
+        return judged(run, scenario, world, made, began)
 
     def _answer(
         self, scenario: Scenario, model: str, number: int, run: Run, go_on: Callable[[], None]
@@ -225,14 +225,15 @@ class Own:
         run.answer = ended.content
         if ended.reason not in ("answered", "exited", "finished"):
             run.fault = REASONS[ended.reason]
-        return _judged(run, scenario, world, made, began)
+        return judged(run, scenario, world, made, began)
 
 
 def _own_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
     return as_tool(definition, partial(perform_one, definition["function"]["name"]), effect="read")
 
 
-def _judged(run: Run, scenario: Scenario, world: object, made: Sequence[Made], began: float) -> Run:
+def judged(run: Run, scenario: Scenario, world: object, made: Sequence[Made], began: float) -> Run:
+    """``run`` with what came of it. ``began``: by `time.monotonic`."""
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(made), sum(not one.ok for one in made)
     run.fault = run.fault or scenario.check(world, made, run.answer)
