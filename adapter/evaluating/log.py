@@ -18,6 +18,7 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
 VERSION = 1
+BEGIN = b'{"eval"'
 Key: TypeAlias = tuple[str, str, int]
 """Scenario, way and number of a run."""
 
@@ -51,7 +52,7 @@ class RunLog:
             lines = whole.splitlines()
             if lines or not cut:
                 self._read(lines, head)
-            elif not cut.startswith(b'{"eval"'):
+            elif not cut.startswith(BEGIN[: len(cut)]):
                 raise UsageError(f"{path} holds something else: it begins with {cut[:40]!r}. Choose another --results.")
             self._file.truncate(len(whole) + 1 if lines else 0)
             if not lines:

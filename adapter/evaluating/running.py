@@ -67,6 +67,10 @@ class Run:
         return not self.fault
 
 
+class _NoAnswer(Exception):
+    """What came is no completion."""
+
+
 class Way(Protocol):
     """How a model is asked. Raises TransportError where the server is not there any more."""
 
@@ -112,6 +116,8 @@ class Sdk:
             raise TransportError(f"the server at {self.client.base_url} does not answer any more: {error}") from error
         except APIError as error:
             message, run.fault = {}, f"the server failed: {error.message[:300]}"
+        except _NoAnswer as error:
+            message, run.fault = {}, str(error)
         if message is None:
             run.fault = f"not done after {self.max_turns} answers"
         elif not run.fault:
@@ -134,6 +140,8 @@ class Sdk:
         if self.streams:
             return _folded(create(**body, stream=True, stream_options={"include_usage": True}), run)
         completion = create(**body)
+        if not getattr(completion, "choices", None):  # the SDK hands on whatever came
+            raise _NoAnswer(f"the server sent no answer: {str(completion)[:200]!r}")
         _count(run, completion.usage)
         message: JsonObject = completion.choices[0].message.model_dump(include={"content", "tool_calls"})
         return {"role": "assistant", **message} if message.get("tool_calls") else _without_calls(message)
