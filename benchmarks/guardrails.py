@@ -7,8 +7,9 @@ A simulation: the model is `benchmarks.faulty_model`, which solves the scenarios
 for each step. Every arm meets the same first mistakes. *bare* is the plain loop of an OpenAI client with the engine's
 own tools. Forge (`forge-guardrails` on PyPI, unmodified) runs from an environment of its own, ``--forge DIR``, which is
 made where it is not there (Python 3.12 or newer): its proxy with its tool for answers in words, which is its
-recommendation, and as it is by itself; and its runner, which is told the required steps. Ours: `adapter serve` with the
-same plain loop, and `Agent`.
+recommendation, or as it is by itself (*default*); and its runner, which is told the required steps. Ours:
+`adapter serve` with the same plain loop, by itself or told the required steps (*told*), and `Agent`, which is told them
+as Forge's runner is, or not (*untold*).
 
 *done*: share of the runs whose outcome was right, with its interval (Wilson, 95 %). *model calls*: what the model was
 asked in a run, and how many more than needed where the run was done. Without mistakes (``--rate 0``) whatever is asked
@@ -18,6 +19,7 @@ beyond what is needed is a false alarm.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import re
 import shutil
@@ -35,16 +37,18 @@ from typing import IO
 from rich.console import Console
 from rich.table import Table
 
+from adapter.agent.agent import Agent
 from adapter.evaluating.log import RunLog
 from adapter.evaluating.running import MAX_TURNS, Own, Run, Sampling, Sdk, Way, judged
 from adapter.evaluating.scenario import Made, Scenario, next_step, perform
 from adapter.evaluating.scores import percent, score, with_interval
 from adapter.evaluating.suites import chosen, load
 from adapter.upstream.endpoints import Endpoint
+from adapter.values.events import JsonObject
 from benchmarks.faulty_model import MISTAKES, FaultyServer, Mending, model_name
 
-ARMS = ("bare", "forge proxy", "forge proxy default", "forge runner", "ours proxy", "ours agent")
-USUAL_ARMS = tuple(arm for arm in ARMS if arm != "forge proxy default")
+USUAL_ARMS = ("bare", "forge proxy", "forge runner", "ours proxy", "ours agent")
+ARMS = (*USUAL_ARMS, "forge proxy default", "ours proxy told", "ours agent untold")
 RATES = (0.05, 0.1, 0.2, 0.4)
 CONTEXT = 32_768
 FORGE = "forge-guardrails"
@@ -183,8 +187,8 @@ class Bench:
             return model_name(setting.rate, setting.seed, number, run_name(arm, scenario, streams), setting.only)
 
         name, url = f"{arm}, {setting}", f"{self.server.url}/v1"
-        if arm == "ours agent":
-            return Own(name, Endpoint(url), model)
+        if arm.startswith("ours agent"):
+            return Own(name, Endpoint(url), model, options=none if arm.endswith("untold") else steps)
         if arm == "forge runner":
             runner = ForgeRunner(name, self._forge(), url, model)
             self.stack.callback(runner.close)
@@ -192,7 +196,8 @@ class Bench:
         if arm != "bare":
             url = f"{self._proxy(arm)}/v1"
         client = self.stack.enter_context(OpenAI(base_url=url, api_key="none", max_retries=0))
-        return Sdk(name, client, model, Sampling(), streams)
+        extra = told_steps if arm.endswith(" told") else none
+        return Sdk(name, client, model, Sampling(), streams, extra=extra)
 
     def _forge(self) -> Path:
         if self.forge is None:
@@ -200,6 +205,7 @@ class Bench:
         return self.forge
 
     def _proxy(self, arm: str) -> str:
+        arm = arm.removesuffix(" told")
         if arm not in self.urls:
             if arm == "ours proxy":
                 command = [sys.executable, "-m", "adapter", "serve", "--upstream", self.server.url, "--port", "0"]
@@ -211,6 +217,21 @@ class Bench:
                 pattern = r"proxy running at (\S+)"
             self.urls[arm] = self.stack.enter_context(started(command, pattern))
         return self.urls[arm]
+
+
+def none(_scenario: Scenario) -> JsonObject:
+    return {}
+
+
+def steps(scenario: Scenario) -> JsonObject:
+    """What our agent is told; nothing where it is one that knows no steps."""
+    knows = "steps" in inspect.signature(Agent).parameters
+    return {"steps": {"required": list(scenario.required_tools)}} if knows else {}
+
+
+def told_steps(scenario: Scenario) -> JsonObject:
+    """The same for our server."""
+    return {"adapter": {"steps": {"required": list(scenario.required_tools)}}}
 
 
 def run_name(arm: str, scenario: Scenario, streams: bool) -> str:
@@ -292,7 +313,7 @@ def by_mistake(
 def first_byte(bench: Bench, arms: Sequence[str], scenarios: Sequence[Scenario], runs: int) -> None:
     """Seconds to the first byte of the slowest answer of a run, without mistakes, beside *bare* in the same run."""
     ways = {
-        arm: bench.way(arm, Setting(0.0), streams=True) for arm in arms if arm not in ("forge runner", "ours agent")
+        arm: bench.way(arm, Setting(0.0), streams=True) for arm in arms if "runner" not in arm and "agent" not in arm
     }
     bench.server.first_s, bench.server.token_s = PACE["first_s"], PACE["token_s"]
     seconds: dict[str, list[float]] = {arm: [] for arm in ways}

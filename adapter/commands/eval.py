@@ -18,7 +18,9 @@ def eval(
     model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
     way: Annotated[
         list[str] | None,
-        typer.Option(help="bare (the server's own tools), ours (wrap) or agent; can be given again. [bare, ours]"),
+        typer.Option(
+            help="bare (the server's own tools), ours (wrap) or agent; can be given again; bare and ours by default."
+        ),
     ] = None,
     also: Annotated[
         list[str] | None,
@@ -47,7 +49,8 @@ def eval(
     results: Annotated[
         Path | None,
         typer.Option(
-            help="Every run, as JSON lines; goes on with those there. [eval-MODEL.jsonl]", rich_help_panel=RESULTS
+            help="Every run, as JSON lines; goes on with those there. By itself eval-MODEL.jsonl.",
+            rich_help_panel=RESULTS,
         ),
     ] = None,
     page: Annotated[

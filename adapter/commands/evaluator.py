@@ -148,6 +148,7 @@ def _made(
 
     http = DefaultHttpxClient(trust_env=not chat.endpoint.is_local)
     client = stack.enter_context(OpenAI(**chat.sdk_settings(), http_client=http))
+    options: JsonObject = {} if constraint is None else {"constraint": constraint}
     for name in names:
         if name == "bare":
             yield Sdk(name, client, chat.model, settings.sampling)
@@ -155,8 +156,7 @@ def _made(
             ours = wrap(client, constraint=constraint, profile=settings.profile)
             yield Sdk(name, ours, chat.model, settings.sampling)
         else:
-            options: JsonObject = {} if constraint is None else {"constraint": constraint}
-            yield Own(name, chat.endpoint, chat.model, settings.sampling, options=options)
+            yield Own(name, chat.endpoint, chat.model, settings.sampling, options=lambda _: options)
     for name, url in also.items():
         yield Sdk(name, client.with_options(base_url=url), chat.model, settings.sampling)
 

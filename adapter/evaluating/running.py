@@ -92,6 +92,8 @@ class Sdk:
     sampling: Sampling = Sampling()
     streams: bool = False
     max_turns: int = MAX_TURNS
+    extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
+    """Further fields of each request, which are none of OpenAI's."""
 
     def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -134,7 +136,8 @@ class Sdk:
         go_on()
         run.turns += 1
         body: dict[str, Any] = {
-            "model": model, "messages": run.messages, "tools": scenario.tools, **self.sampling.fields(number)
+            "model": model, "messages": run.messages, "tools": scenario.tools, **self.sampling.fields(number),
+            "extra_body": self.extra(scenario) or None,
         }  # fmt: skip
         create = self.client.chat.completions.create
         if self.streams:
@@ -201,7 +204,7 @@ class Own:
     model: str | Callable[[Scenario, int], str]
     sampling: Sampling = Sampling()
     max_turns: int = MAX_TURNS
-    options: JsonObject = field(default_factory=dict)
+    options: Callable[[Scenario], JsonObject] = lambda _scenario: {}
     """Further ones of the `Agent`."""
 
     def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
@@ -226,7 +229,7 @@ class Own:
             tempfile.TemporaryDirectory() as folder,
             _Sampled(self.endpoint, model, self.sampling.fields(number), go_on) as chat,
             Agent(folder, chat, dialect=NO_TOOLS, approve="yolo", tools=tools, observe=observe,
-                  limits=Limits(turns=self.max_turns), **self.options) as agent,
+                  limits=Limits(turns=self.max_turns), **self.options(scenario)) as agent,
         ):  # fmt: skip
             ended = agent.run(f"{scenario.system}\n\n{scenario.user}")
             run.messages = [dict(message) for message in agent.messages]
