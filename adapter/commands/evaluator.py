@@ -80,6 +80,8 @@ def run_eval(settings: Settings) -> int:
     constraint = get_constraint(None if settings.constraint == "auto" else settings.constraint)
     names, also = _ways(settings)
     console = Console()
+    if settings.runs > 1 and not settings.sampling.temperature:
+        console.note(ALIKE)
     with ExitStack() as stack:
         chat = stack.enter_context(serve(settings.base_url, settings.model, console)).chat
         model = chat.model
@@ -116,6 +118,7 @@ def run_eval(settings: Settings) -> int:
 
 
 STOPPED = "it was stopped"
+ALIKE = "at temperature 0 the runs of a scenario are mostly alike and tell little more: give --temperature, too"
 
 
 def _scenarios(settings: Settings) -> list[Scenario]:
