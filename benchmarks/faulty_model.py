@@ -159,7 +159,18 @@ def missing_arguments(at: Situation) -> str:
 
 def announced(at: Situation) -> str:
     name = at.calls[0].name.replace("_", " ") if at.calls else "one more look"
-    return at.random.choice([f"Let me do this with {name}:", f"I'll use {name} to find out.", f"First, {name}..."])
+    return at.random.choice(
+        [
+            f"Let me do this with {name}:",
+            f"I'll use {name} to find out.",
+            "Let me check that for you.",
+            "Sure! I'll look that up now.",
+            f"To answer this, I need to call `{name}` first.",
+            f"I am going to use {name}. One moment, please...",
+            f"Okay, next step: {name}.",
+            f"Now I will proceed with {name}:\n",
+        ]
+    )
 
 
 def empty(_at: Situation) -> str:
@@ -172,7 +183,17 @@ def reasoning_only(at: Situation) -> str:
 
 
 def early_answer(at: Situation) -> str:
-    return at.said(at.random.choice(["Everything is done as you asked.", "Done! Is there anything else?"]))
+    return at.said(
+        at.random.choice(
+            [
+                "Everything is done as you asked.",
+                "Done! Is there anything else?",
+                "The task has been completed successfully.",
+                "All set. Let me know if you need more.",
+                "I have taken care of it, and the result is as expected.",
+            ]
+        )
+    )
 
 
 def same_again(at: Situation) -> str:
@@ -206,7 +227,17 @@ def wrong_markup(at: Situation) -> str:
 
 
 def refusal(at: Situation) -> str:
-    return at.said("I'm sorry, but as a language model I have no access to this, so I can't help with it.")
+    return at.said(
+        at.random.choice(
+            [
+                "I'm sorry, but as a language model I have no access to this, so I can't help with it.",
+                "I cannot do that: I don't have access to real-time data or external systems.",
+                "Unfortunately, I'm unable to look this up. Please check it yourself.",
+                "As an AI, I don't have the ability to perform actions like this.",
+                "I'm sorry, I can't assist with that request.",
+            ]
+        )
+    )
 
 
 def going_on(at: Situation) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 
 import pytest
@@ -67,7 +68,7 @@ def test_without_a_rate_it_is_right_and_with_one_the_same_each_time():
     first = encode_calls([(ORDER.solution[0][0].name, dict(ORDER.solution[0][0].arguments))])
     assert 0.22 < sum(text != first for text in written[0]) / 300 < 0.38
     only = [Model(SCENARIOS).write({"model": model_name(1, 1, n, "x", "refusal"), **ASKED}) for n in range(5)]
-    assert all("sorry" in text for text in only)
+    assert all(re.search("sorry|cannot|unable|as an ai", text.lower()) for text in only)
 
 
 @pytest.mark.parametrize(
