@@ -32,6 +32,7 @@ from adapter.upstream.endpoints import api_url
 from adapter.upstream.transport import ChatClient
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject
+from adapter.values.version import __version__
 
 WAYS = ("bare", "ours", "agent")
 NOTED = 10
@@ -91,7 +92,7 @@ def run_eval(settings: Settings) -> int:
         html = settings.page or results.with_suffix(".html")
         if html == results:
             raise UsageError(f"the results and the page cannot both be {html}. Choose another --page.")
-        head = {"model": model, **asdict(settings.sampling), "constraint": settings.constraint}
+        head = {"model": model, **asdict(settings.sampling), "constraint": settings.constraint, "version": __version__}
         log = stack.enter_context(RunLog(results, head))
         ways = list(_made(names, also, chat, settings, constraint, stack))
         planned = [(scenario, way, number) for number, scenario, way in product(range(settings.runs), scenarios, ways)]

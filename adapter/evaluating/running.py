@@ -10,14 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.agent.agent import Agent, Observed
-from adapter.conversation.session import REASONS, Limits, Query
+from adapter.conversation.session import REASONS, Done, Limits, Query
 from adapter.dialects.base import Dialect
 from adapter.evaluating.scenario import Made, Scenario, perform
 from adapter.tools.definition import Tool
 from adapter.tools.functions import tool as as_tool
-from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.endpoints import Endpoint, recognise
 from adapter.upstream.transport import ChatClient, Chunk, Message
-from adapter.values.errors import ToolError, TransportError
+from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -231,8 +231,15 @@ class Own:
             Agent(folder, chat, dialect=NO_TOOLS, approve="yolo", tools=tools, observe=observe,
                   limits=Limits(turns=self.max_turns), **self.options(scenario)) as agent,
         ):  # fmt: skip
-            ended = agent.run(f"{scenario.system}\n\n{scenario.user}")
+            try:
+                ended = agent.run(f"{scenario.system}\n\n{scenario.user}")
+            except TransportError as error:
+                if recognise(self.endpoint.base_url) is None:
+                    raise
+                ended = Done("failed", str(error))
             run.messages = [dict(message) for message in agent.messages]
+        if ended.reason == "interrupted":
+            raise KeyboardInterrupt
         run.answer = ended.content
         if ended.reason not in ("answered", "exited", "finished"):
             run.fault = REASONS[ended.reason]
@@ -247,5 +254,8 @@ def judged(run: Run, scenario: Scenario, world: object, made: Sequence[Made], be
     """``run`` with what came of it. ``began``: by `time.monotonic`."""
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(made), sum(not one.ok for one in made)
-    run.fault = run.fault or scenario.check(world, made, run.answer)
+    try:
+        run.fault = run.fault or scenario.check(world, made, run.answer)
+    except Exception as error:  # a program of the user's
+        raise UsageError(f"the check of {scenario.name!r} failed: {error!r}") from error
     return run

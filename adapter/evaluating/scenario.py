@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from jsonschema import Draft202012Validator
 
+from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
 KINDS = (
@@ -135,7 +136,7 @@ def _taken(call: Call, left: list[Made]) -> Made | None:
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> Made:
     """What the world answers, also to calls that cannot be made. ``arguments``: JSON, or a text that should be.
 
-    Never raises for what a model wrote.
+    Never raises for what a model wrote, and UsageError for a world that fails.
     """
     given: JsonObject = {}
     try:
@@ -150,6 +151,8 @@ def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> Ma
         value = getattr(world, name)(**given)
     except Refused as refused:
         return Made(name, given, f"error: {refused}", ok=False)
+    except Exception as error:  # a program of the user's
+        raise UsageError(f"the world of {scenario.name!r} failed at {name}({given}): {error!r}") from error
     return Made(name, given, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 

@@ -86,6 +86,7 @@ class Bank:
         if not 0 < cents <= self._of(source):
             raise Refused(f"{source} has {self._of(source)} cents, {cents} cannot be moved")
         self._of(target)
+        cents = int(cents)  # 5.0 is an integer, too
         self.cents[source] -= cents
         self.cents[target] += cents
         self.moves += 1

@@ -16,8 +16,9 @@ from adapter.evaluating.log import RunLog
 from adapter.evaluating.page import page
 from adapter.evaluating.running import Run, Sampling
 from adapter.evaluating.scores import only_one, score, wilson
-from adapter.evaluating.suites import built_in
+from adapter.evaluating.suites import built_in, load
 from adapter.values.errors import TransportError, UsageError
+from adapter.values.version import __version__
 from benchmarks.faulty_model import FaultyServer
 from tests.command_line import adapter, started
 from tests.live_upstream import LiveUpstream
@@ -50,7 +51,7 @@ def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
     assert len(re.findall(r"100 % \(44-100\)", said.out)) == 3
     head, *runs = rows(tmp_path / "eval-qwen3-simulated.jsonl")
     assert head == {"eval": 1, "model": "qwen3-simulated", "temperature": 0.0, "max_tokens": 512, "seed": 1,
-                    "constraint": "auto"}  # fmt: skip
+                    "constraint": "auto", "version": __version__}  # fmt: skip
     assert len(runs) == 9
     assert all(run["done"] and run["messages"][-1]["role"] == "assistant" for run in runs)
     assert {(run["way"], run["turns"], run["calls"]) for run in runs if run["scenario"] == "tell somebody"} == {
@@ -81,11 +82,11 @@ def test_what_is_there_is_not_run_again(model, tmp_path, capsys):
         run_eval(settings(model, sampling=Sampling(0.7)))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how):
+@pytest.mark.parametrize(("how", "way"), [(signal.SIGINT, "bare"), (signal.SIGINT, "agent"), (signal.SIGKILL, "bare")])
+def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
     """Ctrl-C gives the table and 130; after either, the rest is run and nothing twice."""
     model.first_s = 0.03
-    words = ["eval", "--base-url", model.url, "--model", "qwen3-simulated", "--way", "bare", "--kind", "steps"]
+    words = ["eval", "--base-url", model.url, "--model", "qwen3-simulated", "--way", way, "--kind", "steps"]
     results = tmp_path / "eval-qwen3-simulated.jsonl"
     with started(*words) as run:
         until = time.monotonic() + 60
@@ -270,3 +271,27 @@ def test_intervals_and_pairs_are_right():
     assert only_one(runs, "a", "c") == (0, 0)
     assert (score(runs).done, score(runs).runs, score(runs).turns) == (6, 9, 2.0)
     assert score([]).share == 0.0
+
+
+def test_a_suite_that_fails_is_the_users(model, tmp_path):
+    """A world or a check that raises: one message with the scenario, no traceback."""
+    suite = (
+        "from adapter.evaluating.scenario import Call, Scenario, tool\n"
+        "class World:\n    def look(self): return {}[1]\n"
+        "def solve():\n    yield [Call('look')]\n    return 'x'\n"
+        "def check(world, made, answer): return answer[99]\n"
+        "SCENARIOS = [Scenario('s', 'k', 'Look.', [tool('look')], World, solve, check)]\n"
+    )
+    (tmp_path / "world.py").write_text(suite)
+    (tmp_path / "check.py").write_text(suite.replace("{}[1]", "'nothing'"))
+    for file, said in (
+        ("world.py", "the world of 's' failed at look({}): KeyError(1)"),
+        ("check.py", "the check of 's'"),
+    ):
+        with FaultyServer(load(str(tmp_path / "check.py"))) as other:
+            done = adapter(
+                "eval", "--base-url", other.url, "--suite", file, "--way", "bare", "--results", f"{file}.jsonl"
+            )
+        assert done.returncode == 2, done.stderr
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
