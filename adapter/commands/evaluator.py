@@ -182,7 +182,7 @@ def _run(planned: Sequence[tuple[Scenario, Way, int]], log: RunLog, time_limit_s
                 if log.get(scenario, way.name, number) is not None:
                     continue
                 go_on()
-                display.begin(scenario, way)
+                display.begin(scenario)
                 run = way.run(scenario, number, go_on)
                 log.add(run, scenario)
                 display.end(run)
@@ -251,8 +251,8 @@ class _Display:
         self._runs, self._done = Counter(run.way for run in known), Counter(run.way for run in known if run.done)
         self._task = self._progress.add_task("", total=total, completed=len(known))
 
-    def begin(self, scenario: Scenario, way: Way) -> None:
-        self._progress.update(self._task, description=f"{self._stand()}  {visible(scenario.name)[:32]}, {way.name}")
+    def begin(self, scenario: Scenario) -> None:
+        self._progress.update(self._task, description=f"{self._stand()} {visible(scenario.name)[:16]}".strip())
 
     def end(self, run: Run) -> None:
         self._finished += 1
