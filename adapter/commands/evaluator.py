@@ -85,37 +85,44 @@ def run_eval(settings: Settings) -> int:
         console.note(ALIKE)
     with ExitStack() as stack:
         chat = stack.enter_context(serve(settings.base_url, settings.model, console)).chat
-        model = chat.model
-        results = settings.results or Path(
-            f"eval-{re.sub(r'[^A-Za-z0-9_.-]+', '_', model).strip('._') or 'model'}.jsonl"
-        )
-        html = settings.page or results.with_suffix(".html")
-        if html == results:
-            raise UsageError(f"the results and the page cannot both be {html}. Choose another --page.")
-        head = {"model": model, **asdict(settings.sampling), "constraint": settings.constraint, "version": __version__}
-        log = stack.enter_context(RunLog(results, head))
         ways = list(_made(names, also, chat, settings, constraint, stack))
+        results, html = _places(settings, chat.model)
+        sampling = asdict(settings.sampling)
+        head = {"model": chat.model, **sampling, "constraint": settings.constraint, "version": __version__}
+        log = stack.enter_context(RunLog(results, head))
         planned = [(scenario, way, number) for number, scenario, way in product(range(settings.runs), scenarios, ways)]
         ended = _run(planned, log, settings.time_limit_s, console)
         runs = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
         server = f"{chat.endpoint.kind} at {chat.endpoint.shown}"
-    try:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(page(model, server, head, scenarios, runs, [way.name for way in ways], ended), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {html}: {error.strerror}. Choose another place with --page.") from error
     order = [way.name for way in ways]
+    _write(html, page(chat.model, server, head, scenarios, runs, order, ended))
     if settings.as_json:
         print(json.dumps(_rows(runs, order, ended, results, html), indent=2))
     else:
         _print(runs, order)
     if ended:
-        print(
-            f"{len(runs)} of {counted(len(planned), 'run')}: {ended}; the same command goes on from there",
-            file=sys.stderr,
-        )
+        missing = f"{len(runs)} of {counted(len(planned), 'run')}: {ended}"
+        print(f"{missing}; the same command goes on from there", file=sys.stderr)
     print(f"runs: {results}\npage: {html}", file=sys.stderr)
     return 130 if ended == STOPPED else 0
+
+
+def _places(settings: Settings, model: str) -> tuple[Path, Path]:
+    """Where the runs and the page are written."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", model).strip("._") or "model"
+    results = settings.results or Path(f"eval-{name}.jsonl")
+    html = settings.page or results.with_suffix(".html")
+    if html == results:
+        raise UsageError(f"the results and the page cannot both be {html}. Choose another --page.")
+    return results, html
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}. Choose another place with --page.") from error
 
 
 STOPPED = "it was stopped"
