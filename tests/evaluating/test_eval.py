@@ -8,6 +8,7 @@ import re
 import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -223,26 +224,38 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
         assert len(html) < 100_000
 
 
+def test_wrong_use_is_said(model, tmp_path):
+    """With what there is instead, and before anybody is asked or a file is made."""
+    given = Settings(model.url, "m", ways=("bare",))
+    for wrong, said in [
+        ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
+        ({"also": ("x",)}, "expected NAME=URL"),
+        ({"also": ("bare=http://127.0.0.1:1",)}, "with a new name"),
+        ({"kinds": ("magic",)}, "there is no 'magic'"),
+        ({"names": ("magic",)}, "there is no 'magic'"),
+        ({"suite": "nothing.toml"}, "cannot read nothing.toml"),
+        ({"constraint": "much"}, "unknown constraint"),
+        ({"ways": ("ours",), "profile": "nothing"}, "nothing"),
+        ({"results": Path("/dev/null/x")}, "cannot write /dev/null/x"),
+        ({"results": Path("same"), "page": Path("same")}, "cannot both be same"),
+    ]:
+        with pytest.raises(UsageError, match=re.escape(said)):
+            run_eval(replace(given, **wrong))
+    assert [each.name for each in tmp_path.iterdir()] == []
+    assert not model.model.told
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--way", "best"], 2, "unknown way 'best'; expected bare, ours, agent"),
-        (["--also", "x"], 2, "expected NAME=URL"),
-        (["--also", "bare=http://127.0.0.1:1"], 2, "with a new name"),
-        (["--kind", "magic"], 2, "there is no 'magic'"),
-        (["--suite", "nothing.toml"], 2, "cannot read nothing.toml"),
-        (["--constraint", "much"], 2, "unknown constraint"),
         (["--runs", "0"], 2, "greater than or equal to 1"),
-        (["--temperature", "warm"], 2, "unable to parse string as a number"),
-        (["--results", "/dev/null/x"], 2, "cannot write /dev/null/x"),
-        (["--results", "same", "--page", "same"], 2, "cannot both be same"),
+        (["--way", "best"], 2, "unknown way 'best'"),
         (["--base-url", "http://127.0.0.1:9/v1"], 3, "Nothing answers at"),
     ],
 )
-def test_wrong_use_is_said(model, words, code, said):
-    """With the code for it, one message and no traceback."""
-    at = [] if "--base-url" in words else ["--base-url", model.url, "--model", "m"]
-    done = adapter("eval", *at, *words)
+def test_the_command_ends_with_its_code(model, words, code, said):
+    """One message and no traceback."""
+    done = adapter("eval", "--base-url", model.url, "--model", "m", *words)
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.replace("│", "").split())
     assert "Traceback" not in done.stderr
