@@ -124,7 +124,9 @@ class ForgeRunner:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"Forge's runner ended ({self.process.wait()}): {self.process.args}")
+            raise SystemExit(
+                f"Forge's runner ended with {self.process.wait()}; run benchmarks/forge_runner.py by itself"
+            )
         heard: dict[str, dict[str, str]] = json.loads(line)
         return heard
 
@@ -184,7 +186,9 @@ class Bench:
         from openai import OpenAI
 
         def model(scenario: Scenario, number: int) -> str:
-            return model_name(setting.rate, setting.seed, number, run_name(arm, scenario, streams), setting.only)
+            if streams:  # one name: what a server finds out about a model it finds out once
+                return "qwen3-simulated"
+            return model_name(setting.rate, setting.seed, number, run_name(arm, scenario), setting.only)
 
         name, url = f"{arm}, {setting}", f"{self.server.url}/v1"
         if arm.startswith("ours agent"):
@@ -234,8 +238,8 @@ def told_steps(scenario: Scenario) -> JsonObject:
     return {"adapter": {"steps": {"required": list(scenario.required_tools)}}}
 
 
-def run_name(arm: str, scenario: Scenario, streams: bool) -> str:
-    return re.sub(r"\W+", "_", f"{arm} {scenario.name} {'streams' if streams else ''}").strip("_")
+def run_name(arm: str, scenario: Scenario) -> str:
+    return re.sub(r"\W+", "_", f"{arm} {scenario.name}")
 
 
 def free_port() -> int:

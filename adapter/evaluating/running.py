@@ -141,7 +141,8 @@ class Sdk:
         }  # fmt: skip
         create = self.client.chat.completions.create
         if self.streams:
-            return _folded(create(**body, stream=True, stream_options={"include_usage": True}), run)
+            began = time.monotonic()
+            return _folded(create(**body, stream=True, stream_options={"include_usage": True}), began, run)
         completion = create(**body)
         if not getattr(completion, "choices", None):  # the SDK hands on whatever came
             raise _NoAnswer(f"the server sent no answer: {str(completion)[:200]!r}")
@@ -154,9 +155,9 @@ def _without_calls(message: JsonObject) -> JsonObject:
     return {"role": "assistant", "content": message.get("content") or ""}
 
 
-def _folded(chunks: Any, run: Run) -> JsonObject:
+def _folded(chunks: Any, began: float, run: Run) -> JsonObject:
     """The message that a stream makes."""
-    content, calls, began = "", dict[int, JsonObject](), time.monotonic()
+    content, calls = "", dict[int, JsonObject]()
     first_s: float | None = None
     for chunk in chunks:
         _count(run, chunk.usage)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import ExitStack
 from random import Random
 
 import pytest
 from openai import OpenAI
 
 import adapter
-from adapter.evaluating.running import Own, Sdk
+from adapter.evaluating.running import Own, Sdk, Way
 from adapter.evaluating.scenario import Call, Made, perform
 from adapter.evaluating.suites import built_in, chosen
 from adapter.formats.hermes import encode_calls
 from adapter.upstream.endpoints import Endpoint
+from adapter.values.events import JsonObject
 from benchmarks import guardrails
 from benchmarks.faulty_model import (
     MISTAKES,
@@ -99,12 +101,12 @@ def test_a_conversation_is_read_however_it_is_written():
         {"id": str(n), "type": "function", "function": {"name": each.name, "arguments": json.dumps(each.arguments)}}
         for n, each in enumerate(made)
     ]
-    native = [
+    native: list[JsonObject] = [
         {"role": "assistant", "content": None, "tool_calls": calls},
         {"role": "tool", "tool_call_id": "1", "content": "b"},
         {"role": "tool", "tool_call_id": "0", "content": "a"},
     ]
-    text = [
+    text: list[JsonObject] = [
         {"role": "assistant", "content": "So:\n" + encode_calls([(each.name, each.arguments) for each in made])},
         {
             "role": "user",
@@ -123,7 +125,7 @@ def test_every_way_does_what_a_right_model_asks():
         def model(scenario, number):
             return model_name(0.0, 1, number, scenario.name.replace(" ", "_"))
 
-        ways = [
+        ways: list[Way] = [
             Sdk("bare", client, model),
             Sdk("streamed", client, model, streams=True),
             Sdk("ours", adapter.wrap(client), model),
@@ -141,7 +143,7 @@ def test_every_way_does_what_a_right_model_asks():
 def test_the_benchmark_runs(capsys):
     """On a few scenarios, without Forge: what is asked beyond need is counted, and without mistakes it is nothing."""
     some = chosen(SCENARIOS, ["parallel calls"], [], easy=False)
-    with FaultyServer(some) as server, guardrails.ExitStack() as stack:
+    with FaultyServer(some) as server, ExitStack() as stack:
         bench = guardrails.Bench(server, None, stack)
         settings = [guardrails.Setting(0.0), guardrails.Setting(1.0, "wrong_markup")]
         guardrails.compare(bench, ["bare", "ours agent"], settings, some, 1, None)

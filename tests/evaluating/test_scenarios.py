@@ -14,12 +14,15 @@ from adapter.values.errors import UsageError
 
 SCENARIOS = built_in()
 STEPS = [each for each in SCENARIOS if each.solution[0]]
-ids = {"ids": lambda each: each.name}
+
+
+def name_of(scenario):
+    return scenario.name
 
 
 def played(scenario, spoil=None, until=99):
     """Follow the oracle for ``until`` calls in a new world. ``spoil(number, call)``: another call in its place."""
-    world, made = scenario.world(), []
+    world, made = scenario.world(), list[Made]()
     for _ in range(30):
         step = next_step(scenario, made)
         if isinstance(step, str) or len(made) >= until:
@@ -32,7 +35,7 @@ def played(scenario, spoil=None, until=99):
     return world, made
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, **ids)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=name_of)
 def test_its_oracle_solves_it(scenario):
     """With the oracle's calls and answer it is done, with each call once."""
     world, made = played(scenario)
@@ -43,7 +46,7 @@ def test_its_oracle_solves_it(scenario):
     assert set(scenario.required_tools) <= {one.name for one in made}
 
 
-@pytest.mark.parametrize("scenario", STEPS, **ids)
+@pytest.mark.parametrize("scenario", STEPS, ids=name_of)
 def test_an_answer_without_the_calls_is_none(scenario):
     """Not even the right one, after any part of the way; nor the calls without it."""
     for until in range(len(scenario.solution[0])):
@@ -55,7 +58,7 @@ def test_an_answer_without_the_calls_is_none(scenario):
     assert scenario.check(world, made, "") != ""
 
 
-@pytest.mark.parametrize("scenario", STEPS, **ids)
+@pytest.mark.parametrize("scenario", STEPS, ids=name_of)
 def test_what_is_asked_does_not_hold_the_answer(scenario):
     """All of what the answer has to hold comes from results: who reads the task alone cannot say it."""
     world, made = played(scenario)
@@ -64,7 +67,7 @@ def test_what_is_asked_does_not_hold_the_answer(scenario):
     assert scenario.check(world, made, asked) != ""
 
 
-@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if not each.solution[0]], **ids)
+@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if not each.solution[0]], ids=name_of)
 def test_where_no_tool_fits_a_call_is_wrong(scenario):
     """And so is to pretend that it was done."""
     assert scenario.check(scenario.world(), [], "Done! It was booked, switched off, deleted; it was sunny.") != ""
@@ -72,7 +75,7 @@ def test_where_no_tool_fits_a_call_is_wrong(scenario):
     assert scenario.check(scenario.world(), [Made(name, {}, "x")], scenario.solution[1]) != ""
 
 
-@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.kind == "stateful"], **ids)
+@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.kind == "stateful"], ids=name_of)
 def test_a_wrong_argument_has_consequences(scenario):
     """One call with another value, carried out before the right one, and the end is not what it should be."""
     wrong = {"slot": "B", "cents": 9_300, "bar": 96, "folder": "notes", "name": "Dan Kral"}
@@ -85,7 +88,7 @@ def test_a_wrong_argument_has_consequences(scenario):
     assert scenario.check(world, made, scenario.solution[1]) != "" or not all(one.ok for one in made)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, **ids)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=name_of)
 def test_calls_that_cannot_be_made_are_refused_in_words(scenario):
     """Whatever a model sends, and the world is as before: the oracle still solves it."""
     world = scenario.world()
