@@ -41,7 +41,7 @@ def tools(count: int, *named: str) -> list[JsonObject]:
     kinds = {name.partition("_")[2] for name in named}
     near = [name for name in every if name.partition("_")[2] in kinds and name not in named]
     far = [name for name in every if name not in near and name not in named]
-    chosen = {*named, *(near + far[:: max(1, len(far) // count)] + far)[: count - len(named)]}
+    chosen = {*named, *(near + far[:: max(1, len(far) // count)])[: count - len(named)]}
     order = [name for name in every if name in chosen]
     return [every[name] for name in order]
 

@@ -9,6 +9,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -227,7 +228,7 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
 def test_wrong_use_is_said(model, tmp_path):
     """With what there is instead, and before anybody is asked or a file is made."""
     given = Settings(model.url, "m", ways=("bare",))
-    for wrong, said in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
         ({"also": ("x",)}, "expected NAME=URL"),
         ({"also": ("bare=http://127.0.0.1:1",)}, "with a new name"),
@@ -238,7 +239,8 @@ def test_wrong_use_is_said(model, tmp_path):
         ({"ways": ("ours",), "profile": "nothing"}, "nothing"),
         ({"results": Path("/dev/null/x")}, "cannot write /dev/null/x"),
         ({"results": Path("same"), "page": Path("same")}, "cannot both be same"),
-    ]:
+    ]
+    for wrong, said in cases:
         with pytest.raises(UsageError, match=re.escape(said)):
             run_eval(replace(given, **wrong))
     assert [each.name for each in tmp_path.iterdir()] == []
