@@ -45,7 +45,8 @@ from adapter.evaluating.scores import percent, score, with_interval
 from adapter.evaluating.suites import chosen, load
 from adapter.upstream.endpoints import Endpoint
 from adapter.values.events import JsonObject
-from benchmarks.faulty_model import MISTAKES, FaultyServer, Mending, model_name
+from benchmarks.faulty_model import FaultyServer, Mending, model_name
+from benchmarks.mistakes import MISTAKES
 
 USUAL_ARMS = ("bare", "forge proxy", "forge runner", "ours proxy", "ours agent")
 ARMS = (*USUAL_ARMS, "forge proxy default", "ours proxy told", "ours agent untold")

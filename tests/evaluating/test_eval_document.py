@@ -8,8 +8,9 @@ from pathlib import Path
 
 from adapter.evaluating.scenario import KINDS, perform
 from adapter.evaluating.suites import built_in, load
-from benchmarks.faulty_model import MISTAKES, Mending
+from benchmarks.faulty_model import Mending
 from benchmarks.guardrails import needed
+from benchmarks.mistakes import MISTAKES
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "eval.md").read_text(encoding="utf-8")
 

@@ -18,17 +18,8 @@ from adapter.formats.hermes import encode_calls
 from adapter.upstream.endpoints import Endpoint
 from adapter.values.events import JsonObject
 from benchmarks import guardrails
-from benchmarks.faulty_model import (
-    MISTAKES,
-    NAMED,
-    FaultyServer,
-    Mending,
-    Model,
-    Situation,
-    model_name,
-    read_conversation,
-    strictly_read,
-)
+from benchmarks.faulty_model import FaultyServer, Mending, Model, model_name, read_conversation, strictly_read
+from benchmarks.mistakes import MISTAKES, NAMED, Situation
 
 SCENARIOS = built_in()
 (ORDER,) = chosen(SCENARIOS, [], ["when a parcel comes"], easy=False)
