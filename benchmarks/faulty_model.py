@@ -8,9 +8,10 @@ Hermes does. The model's name says how it errs: ``qwen3-simulated:r0.2-s1-n0-bar
 steps, with the seed 1, in the run 0 of "bare". The name has to be another for each run of a scenario, so that it can
 remember its mistakes; the same seed and number make the same first mistakes whoever asks. Without that it makes none.
 
-A mistake is one of `benchmarks.mistakes`, all of them equally often. Asked again it mends it, with a probability that goes by
-what was said since (`Mending`): the mistake was named, something was said, or the same was asked anew. What was not
-mended is made again. A mistake counts as named by words of every harness that was looked at, ours or not.
+A mistake is one of `benchmarks.mistakes`, all of them equally often. Asked again it mends it, with a probability that
+goes by what was said since (`Mending`): the mistake was named, something was said, or the same was asked anew. What was
+not mended is made again. A mistake counts as named by words of every harness that was looked at, ours or not. No request
+holds it to a grammar: it is a server of no known kind.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any, Self
+from uuid import uuid4
 
 from adapter.evaluating.scenario import Made, Scenario, Step, next_step
 from adapter.evaluating.suites import BUILT_IN, load
@@ -200,11 +202,11 @@ def strictly_read(text: str) -> JsonObject:
         read = [json.loads(each) for each in _CALL.findall(text)]
         calls = [
             {
-                "id": f"call_{n}_{abs(hash(text)) % 10**6}",
+                "id": f"call_{uuid4().hex[:12]}",
                 "type": "function",
                 "function": {"name": each["name"], "arguments": json.dumps(each["arguments"], ensure_ascii=False)},
             }
-            for n, each in enumerate(read)
+            for each in read
         ]
     except (ValueError, KeyError, TypeError):
         return message
