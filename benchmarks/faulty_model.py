@@ -10,7 +10,7 @@ remember its mistakes; the same seed and number make the same first mistakes who
 
 A mistake is one of `benchmarks.mistakes`, all of them equally often. Asked again it mends it, with a probability that
 goes by what was said since (`Mending`): the mistake was named, something was said, or the same was asked anew. What was
-not mended is made again. A mistake counts as named by words of every harness that was looked at, ours or not. No request
+not mended is made again. A mistake counts as named by words of every harness that was looked at, ours or not. Nothing
 holds it to a grammar: it is a server of no known kind.
 """
 
