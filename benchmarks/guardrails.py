@@ -1,7 +1,7 @@
 """How much of what a model gets wrong each harness recovers: ours, Forge's, and none, before the same erring model.
 
     python -m benchmarks.guardrails --forge DIR [--rate R ...] [--runs N] [--arm NAME ...] [--by-mistake]
-        [--only MISTAKE] [--mending NAMED TOLD ANEW] [--first-byte] [--results FILE]
+        [--only MISTAKE] [--mending NAMED TOLD ANEW] [--serve OPTIONS] [--agent JSON] [--first-byte] [--results FILE]
 
 A simulation: the model is `benchmarks.faulty_model`, which solves the scenarios of `adapter eval` and errs at a rate
 for each step. Every arm meets the same first mistakes. *bare* is the plain loop of an OpenAI client with the engine's
@@ -13,7 +13,7 @@ as Forge's runner is, or not (*untold*).
 
 *done*: share of the runs whose outcome was right, with its interval (Wilson, 95 %). *model calls*: what the model was
 asked in a run, and how many more than needed where the run was done. Without mistakes (``--rate 0``) whatever is asked
-beyond what is needed is a false alarm.
+beyond what is needed is a false alarm. ``--serve`` and ``--agent`` change ours, to see what each part brings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import argparse
 import inspect
 import json
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -30,7 +31,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -180,6 +181,8 @@ class Bench:
 
     server: FaultyServer
     forge: Path | None
+    serve_options: Sequence[str] = ()
+    agent_options: JsonObject = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
     urls: dict[str, str] = field(default_factory=dict)
 
@@ -193,7 +196,8 @@ class Bench:
 
         name, url = f"{arm}, {setting}", f"{self.server.url}/v1"
         if arm.startswith("ours agent"):
-            return Own(name, Endpoint(url), model, options=none if arm.endswith("untold") else steps)
+            told = none if arm.endswith("untold") else steps
+            return Own(name, Endpoint(url), model, options=lambda scenario: {**told(scenario), **self.agent_options})
         if arm == "forge runner":
             runner = ForgeRunner(name, self._forge(), url, model)
             self.stack.callback(runner.close)
@@ -213,7 +217,8 @@ class Bench:
         arm = arm.removesuffix(" told")
         if arm not in self.urls:
             if arm == "ours proxy":
-                command = [sys.executable, "-m", "adapter", "serve", "--upstream", self.server.url, "--port", "0"]
+                upstream = ["--upstream", self.server.url, "--port", "0", *self.serve_options]
+                command = [sys.executable, "-m", "adapter", "serve", *upstream]
                 pattern = r"^serving (\S+?)(?:/v1)?, from "
             else:
                 respond = [] if arm.endswith("default") else ["--inject-respond-tool"]
@@ -272,6 +277,7 @@ def measure(
                 if log:
                     log.add(run, scenario)
             done.append(run)
+    print(f"{way.name}: {sum(run.done for run in done)} of {len(done)} done", file=sys.stderr)
     return done
 
 
@@ -305,21 +311,21 @@ def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scen
 
 
 def by_mistake(
-    bench: Bench, arms: Sequence[str], rate: float, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
+    bench: Bench, arms: Sequence[str], setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
 ) -> None:
-    """A row for each kind of mistake, made in as many steps as ``rate`` says."""
-    table = table_of(f"only this, in {percent(rate)} of the steps", arms)
+    """A row for each kind of mistake, made in as many steps as the rate says."""
+    table = table_of(f"only this, in {percent(setting.rate)} of the steps", arms)
     for mistake in MISTAKES:
-        shares = [score(measure(bench, arm, Setting(rate, mistake), scenarios, runs, log)) for arm in arms]
+        only = replace(setting, only=mistake)
+        shares = [score(measure(bench, arm, only, scenarios, runs, log)) for arm in arms]
         table.add_row(mistake.replace("_", " "), *(percent(each.share) for each in shares))
     Console(width=140).print(table)
 
 
 def first_byte(bench: Bench, arms: Sequence[str], scenarios: Sequence[Scenario], runs: int) -> None:
     """Seconds to the first byte of the slowest answer of a run, without mistakes, beside *bare* in the same run."""
-    ways = {
-        arm: bench.way(arm, Setting(0.0), streams=True) for arm in arms if "runner" not in arm and "agent" not in arm
-    }
+    served = ["bare", *(arm for arm in arms if "proxy" in arm)]
+    ways = {arm: bench.way(arm, Setting(0.0), streams=True) for arm in served}
     bench.server.first_s, bench.server.token_s = PACE["first_s"], PACE["token_s"]
     seconds: dict[str, list[float]] = {arm: [] for arm in ways}
     for number in range(runs + 1):
@@ -349,6 +355,8 @@ def main() -> None:
     parser.add_argument("--first-byte", action="store_true", help="the time to the first byte, without mistakes")
     parser.add_argument("--mending", type=float, nargs=3, metavar=("NAMED", "TOLD", "ANEW"), default=(0.85, 0.5, 0.3))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--serve", default="", metavar="OPTIONS", help="more of them for `adapter serve`, in one word")
+    parser.add_argument("--agent", default="{}", metavar="JSON", help="more arguments for `Agent`")
     parser.add_argument("--results", type=Path, help="every run, as JSON lines; goes on with those there")
     given = parser.parse_args()
     scenarios = chosen(load(), given.kind, [], easy=False)
@@ -356,15 +364,16 @@ def main() -> None:
     forge = forge_environment(given.forge, given.python) if any(arm.startswith("forge") for arm in arms) else None
     print(f"a simulation: {len(scenarios)} scenarios, {given.runs} runs of each, seed {given.seed}, {given.mending=}")
     with FaultyServer(scenarios, Mending(*given.mending)) as server, ExitStack() as stack:
-        bench = Bench(server, forge, stack)
+        bench = Bench(server, forge, shlex.split(given.serve), json.loads(given.agent), stack)
         log = None
         if given.results:
-            head = {"simulation": True, "seed": given.seed, "mending": list(given.mending)}
+            head = {"simulation": True, "seed": given.seed, "mending": list(given.mending), "serve": given.serve}
+            head["agent"] = given.agent
             log = stack.enter_context(RunLog(given.results, head))
         if given.first_byte:
             first_byte(bench, arms, scenarios, given.runs)
         elif given.by_mistake:
-            by_mistake(bench, arms, (given.rate or [0.3])[0], scenarios, given.runs, log)
+            by_mistake(bench, arms, Setting((given.rate or [0.3])[0], seed=given.seed), scenarios, given.runs, log)
         else:
             settings = [Setting(rate, given.only, given.seed) for rate in given.rate or RATES]
             compare(bench, arms, settings, scenarios, given.runs, log)

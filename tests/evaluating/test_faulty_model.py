@@ -135,10 +135,10 @@ def test_the_benchmark_runs(capsys):
     """On a few scenarios, without Forge: what is asked beyond need is counted, and without mistakes it is nothing."""
     some = chosen(SCENARIOS, ["parallel calls"], [], easy=False)
     with FaultyServer(some) as server, ExitStack() as stack:
-        bench = guardrails.Bench(server, None, stack)
+        bench = guardrails.Bench(server, None, stack=stack)
         settings = [guardrails.Setting(0.0), guardrails.Setting(1.0, "wrong_markup")]
         guardrails.compare(bench, ["bare", "ours agent"], settings, some, 1, None)
-        guardrails.by_mistake(bench, ["bare"], 0.0, some[:1], 1, None)
+        guardrails.by_mistake(bench, ["bare"], guardrails.Setting(0.0), some[:1], 1, None)
     said = capsys.readouterr().out
     assert said.count(": 0 of ") == 2
     assert "100 % (51-100)" in said
