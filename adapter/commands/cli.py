@@ -31,6 +31,7 @@ COMMANDS = {
     "mcp": "mcp",
     "serve": "serve",
     "probe": "probe",
+    "eval": "eval",
     "demo": "run",
     "setup": "run",
     "doctor": "doctor",

@@ -1,0 +1,364 @@
+"""A simulated model behind a real server: it solves every scenario by its oracle, and makes mistakes at a given rate.
+
+    python -m benchmarks.faulty_model [--port N] [--suite FILE]
+
+It measures what a harness recovers, not what models do. It is a text-only model: it *writes* calls as Qwen does, and
+a request with ``tools`` is answered as an engine answers it that reads ``<tool_call>`` strictly, as vLLM's parser for
+Hermes does. The model's name says how it errs: ``qwen3-simulated:r0.2-s1-n0-bare`` makes a mistake in one of five
+steps, with the seed 1, in the run 0 of "bare". The name has to be another for each run of a scenario, so that it can
+remember its mistakes; the same seed and number make the same first mistakes whoever asks. Without that it makes none.
+
+A mistake is one of `benchmarks.mistakes`, all of them equally often. Asked again it mends it, with a probability that
+goes by what was said since (`Mending`): the mistake was named, something was said, or the same was asked anew. What was
+not mended is made again. A mistake counts as named by words of every harness that was looked at, ours or not. Nothing
+holds it to a grammar: it is a server of no known kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any, Self
+from uuid import uuid4
+
+from adapter.evaluating.scenario import Made, Scenario, Step, next_step
+from adapter.evaluating.suites import BUILT_IN, load
+from adapter.formats.parser import parse
+from adapter.prompting.neutral import restore
+from adapter.values.events import Json, JsonObject
+from benchmarks.mistakes import BEFORE_ANSWER, BEFORE_CALLS, MISTAKES, NAMED, RESPOND, Situation
+
+CHARACTERS_A_TOKEN = 4
+PIECE = 12
+"""Characters that are streamed at a time."""
+
+_NAME = re.compile(r":r(?P<rate>[\d.]+)-s(?P<seed>\d+)-n(?P<number>\d+)(?P<only>-only_\w+?)?(?:-|$)")
+_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_RESULT = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>", re.DOTALL)
+
+
+def model_name(rate: float, seed: int, number: int, run: str, only: str = "") -> str:
+    """What makes the model err like this. ``run``: anything that no other run has. ``only``: one kind of mistake."""
+    return f"qwen3-simulated:r{rate:g}-s{seed}-n{number}{f'-only_{only}' if only else ''}-{run}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """How probably a mistake is mended, by what was said since it was made."""
+
+    named: float = 0.85
+    told: float = 0.5
+    anew: float = 0.3
+
+
+# ------------------------------------------------------------------------------------------------------ the model
+
+
+@dataclass(slots=True)
+class Told:
+    """What happened in the runs of one name: requests, tokens, and the mistakes in their order."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    written_tokens: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    tries: dict[Json, int] = field(default_factory=dict)
+    last: dict[Json, tuple[str, list[str]]] = field(default_factory=dict)
+    """By step: the mistake of the last try, and what had been said until then."""
+
+
+class Model:
+    """What is written next in a conversation. May be asked from several threads, by each name from one at a time."""
+
+    def __init__(self, scenarios: Sequence[Scenario], mending: Mending = Mending()) -> None:
+        self._scenarios = sorted(scenarios, key=lambda each: -len(each.user))
+        self._mending = mending
+        self._lock = threading.Lock()
+        self.told: dict[str, Told] = {}
+
+    def write(self, body: JsonObject) -> str:
+        name, messages = str(body.get("model")), body["messages"]
+        with self._lock:
+            told = self.told.setdefault(name, Told())
+        told.requests += 1
+        found = _NAME.search(name)
+        rate, seed, number = (float(found["rate"]), found["seed"], found["number"]) if found else (0.0, "0", "0")
+        only = (found["only"] or "").removeprefix("-only_") if found else ""
+        scenario = self._scenario(messages)
+        if scenario is None:
+            return "I only know the scenarios of this suite."
+        made = read_conversation(messages, scenario)
+        step = next_step(scenario, made)
+        calls = step.calls if isinstance(step, Step) else ()
+        key: Json = (step.number, len(step.calls)) if isinstance(step, Step) else "answer"
+        attempt = told.tries.get(key, 0)
+        told.tries[key] = attempt + 1
+        random = Random(f"{seed}/{scenario.name}/{number}/{key}/{attempt}")
+        responds = any(tool["function"]["name"] == RESPOND for tool in body.get("tools") or ())
+        at = Situation(scenario, calls, "" if isinstance(step, Step) else step, made, random, responds)
+        spoken = [f"{each.get('role')}: {_text(each)}" for each in messages if each.get("role") != "assistant"]
+        mistake = self._mistake(at, told, key, attempt, rate, only, spoken)
+        told.last[key] = (mistake, spoken)
+        if not mistake:
+            return at.right()
+        told.mistakes.append(mistake)
+        return MISTAKES[mistake](at)
+
+    def _mistake(
+        self, at: Situation, told: Told, key: Json, attempt: int, rate: float, only: str, spoken: list[str]
+    ) -> str:
+        before, heard = told.last.get(key, ("", []))
+        if before:
+            new = _rest(spoken, heard)
+            is_named = re.search(NAMED[before], new, re.IGNORECASE)
+            chance = self._mending.named if is_named else self._mending.told if new else self._mending.anew
+            return before if at.random.random() >= chance else ""
+        if attempt or at.random.random() >= rate:
+            return ""
+        kinds = [kind for kind in (BEFORE_CALLS if at.calls else BEFORE_ANSWER) if only in ("", kind)]
+        kinds = [kind for kind in kinds if _is_possible(kind, at)]
+        return at.random.choice(kinds) if kinds else ""
+
+    def _scenario(self, messages: Sequence[JsonObject]) -> Scenario | None:
+        """The one that the first message of a user holds."""
+        said = "\n".join(_text(each) for each in messages if each.get("role") == "user")
+        return next((each for each in self._scenarios if each.user in said), None)
+
+
+def _is_possible(kind: str, at: Situation) -> bool:
+    if kind == "missing_arguments":
+        return all(call.arguments for call in at.calls)
+    return bool(at.made) if kind == "same_again" else True
+
+
+def _rest(spoken: Sequence[str], heard: Sequence[str]) -> str:
+    """What was said since, without what had been said."""
+    left = list(spoken)
+    for each in heard:
+        if each in left:
+            left.remove(each)
+    return "\n".join(left)
+
+
+def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> list[Made]:
+    """The calls that were made and their results, native or in the model's text (a model reads over ``¤``)."""
+    made: list[Made] = []
+    waiting: dict[str, tuple[str, JsonObject]] = {}
+    for message in messages:
+        role, text = message.get("role"), _text(message)
+        if role == "assistant":
+            waiting = {}
+            for call in message.get("tool_calls") or ():
+                waiting[call["id"]] = (call["function"]["name"], _object(call["function"]["arguments"]))
+            if not waiting and "<tool_call>" in text:
+                calls = parse(text, list(scenario.tools), "hermes", generation_prompt="").calls
+                waiting = {str(n): (call.name, dict(call.arguments)) for n, call in enumerate(calls)}
+        elif role == "tool" and message.get("tool_call_id") in waiting:
+            made.append(Made(*waiting.pop(str(message["tool_call_id"])), text))
+        elif role in ("user", "tool"):
+            for result in _RESULT.findall(text) or ([text] if role == "tool" else []):
+                if waiting:
+                    made.append(Made(*waiting.pop(next(iter(waiting))), restore(result)))
+    return made
+
+
+def _object(text: Json) -> JsonObject:
+    try:
+        value = json.loads(text or "{}") if isinstance(text, str) else text
+    except ValueError:
+        return {"?": text}
+    return value if isinstance(value, dict) else {"?": value}
+
+
+def _text(message: JsonObject) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content)
+    return str(content or "")
+
+
+# ----------------------------------------------------------------------------------------------------- the engine
+
+
+def strictly_read(text: str) -> JsonObject:
+    """The message that an engine makes of a text: reasoning apart, calls only where every one of them is right JSON."""
+    reasoning = ""
+    if (thought := re.match(r"<think>(.*?)</think>\s*", text, re.DOTALL)) is not None:
+        reasoning, text = thought[1].strip(), text[thought.end() :]
+    message: JsonObject = {"role": "assistant", "content": text}
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    if "<tool_call>" not in text:
+        return message
+    try:
+        read = [json.loads(each) for each in _CALL.findall(text)]
+        calls = [
+            {
+                "id": f"call_{uuid4().hex[:12]}",
+                "type": "function",
+                "function": {"name": each["name"], "arguments": json.dumps(each["arguments"], ensure_ascii=False)},
+            }
+            for each in read
+        ]
+    except (ValueError, KeyError, TypeError):
+        return message
+    if not calls:
+        return message
+    return {**message, "content": text.partition("<tool_call>")[0].strip() or None, "tool_calls": calls}
+
+
+class FaultyServer:
+    """The model behind an OpenAI-compatible interface, on loopback, in threads of this process.
+
+    ``first_s``: seconds until it begins to write; ``token_s``: for each token.
+    """
+
+    def __init__(
+        self, scenarios: Sequence[Scenario], mending: Mending = Mending(), *, port: int = 0, first_s: float = 0.0,
+        token_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.model = Model(scenarios, mending)
+        self.first_s, self.token_s = first_s, token_s
+        self._http = _Http(("127.0.0.1", port), _handler(self))
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+
+class _Http(ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+
+def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1
+
+        def do_GET(self) -> None:
+            if self.path.rstrip("/").endswith("/models"):
+                self._json(200, {"object": "list", "data": [{"id": "qwen3-simulated", "object": "model"}]})
+            else:
+                self._json(404, {"error": {"message": f"nothing is at {self.path}"}})
+
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if not self.path.endswith("/chat/completions"):
+                self._json(404, {"error": {"message": f"nothing is at {self.path}"}})
+                return
+            body = json.loads(raw)
+            text = server.model.write(body)
+            for stop in body.get("stop") or ():
+                text = text.partition(stop)[0]
+            told = server.model.told[str(body.get("model"))]
+            asked = len(json.dumps(body["messages"], ensure_ascii=False)) + len(json.dumps(body.get("tools") or []))
+            usage = {"prompt_tokens": asked // CHARACTERS_A_TOKEN, "completion_tokens": len(text) // CHARACTERS_A_TOKEN}
+            usage["total_tokens"] = sum(usage.values())
+            told.prompt_tokens += usage["prompt_tokens"]
+            told.written_tokens += usage["completion_tokens"]
+            time.sleep(server.first_s)
+            if body.get("stream"):
+                self._stream(body, text, usage)
+                return
+            time.sleep(server.token_s * usage["completion_tokens"])
+            message = strictly_read(text) if body.get("tools") else {"role": "assistant", "content": text}
+            reason = "tool_calls" if message.get("tool_calls") else "stop"
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            self._json(200, {**_head(body, "chat.completion"), "choices": [choice], "usage": usage})
+
+        def _stream(self, body: JsonObject, text: str, usage: JsonObject) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            head = _head(body, "chat.completion.chunk")
+            is_native = bool(body.get("tools"))
+            message = strictly_read(text) if is_native else {"content": text}
+            shown = str(message.get("content") or "")
+            for start in range(0, len(shown), PIECE):
+                time.sleep(server.token_s * PIECE / CHARACTERS_A_TOKEN)
+                self._event({**head, "choices": [_delta({"content": shown[start : start + PIECE]})]})
+            if calls := message.get("tool_calls"):
+                time.sleep(server.token_s * (len(text) - len(shown)) / CHARACTERS_A_TOKEN)
+                self._event(
+                    {**head, "choices": [_delta({"tool_calls": [{"index": n, **c} for n, c in enumerate(calls)]})]}
+                )
+            self._event({**head, "choices": [_delta({}, "tool_calls" if calls else "stop")]})
+            if (body.get("stream_options") or {}).get("include_usage"):
+                self._event({**head, "choices": [], "usage": usage})
+            self._piece(b"data: [DONE]\n\n")
+            self.wfile.write(b"0\r\n\r\n")
+            self.wfile.flush()
+
+        def _event(self, event: JsonObject) -> None:
+            self._piece(b"data: " + json.dumps(event).encode() + b"\n\n")
+
+        def _piece(self, data: bytes) -> None:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+
+        def _json(self, status: int, value: JsonObject) -> None:
+            data = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+            self.wfile.flush()
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # the client hung up
+                super().handle()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _head(body: JsonObject, kind: str) -> JsonObject:
+    return {"id": "chatcmpl-simulated", "object": kind, "created": 0, "model": body.get("model")}
+
+
+def _delta(delta: JsonObject, reason: str | None = None) -> JsonObject:
+    return {"index": 0, "delta": delta, "finish_reason": reason}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A simulated model that errs; see benchmarks/faulty_model.py.")
+    parser.add_argument("--port", type=int, default=8085)
+    parser.add_argument("--suite", default=BUILT_IN)
+    options = parser.parse_args()
+    with FaultyServer(load(options.suite), port=options.port) as server:
+        print(f"a simulation, no model: {server.url}/v1", flush=True)
+        try:
+            server.wait()
+        except KeyboardInterrupt:
+            print("stopped")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,383 @@
+"""How much of what a model gets wrong each harness recovers: ours, Forge's, and none, before the same erring model.
+
+    python -m benchmarks.guardrails --forge DIR [--rate R ...] [--runs N] [--arm NAME ...] [--by-mistake]
+        [--only MISTAKE] [--mending NAMED TOLD ANEW] [--serve OPTIONS] [--agent JSON] [--first-byte] [--results FILE]
+
+A simulation: the model is `benchmarks.faulty_model`, which solves the scenarios of `adapter eval` and errs at a rate
+for each step. Every arm meets the same first mistakes. *bare* is the plain loop of an OpenAI client with the engine's
+own tools. Forge (`forge-guardrails` on PyPI, unmodified) runs from an environment of its own, ``--forge DIR``, which is
+made where it is not there (Python 3.12 or newer): its proxy with its tool for answers in words, which is its
+recommendation, or as it is by itself (*default*); and its runner, which is told the required steps. Ours:
+`adapter serve` with the same plain loop, by itself or told the required steps (*told*), and `Agent`, which is told them
+as Forge's runner is, or not (*untold*).
+
+*done*: share of the runs whose outcome was right, with its interval (Wilson, 95 %). *model calls*: what the model was
+asked in a run, and how many more than needed where the run was done. Without mistakes (``--rate 0``) whatever is asked
+beyond what is needed is a false alarm. ``--serve`` and ``--agent`` change ours, to see what each part brings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+
+from adapter.agent.agent import Agent
+from adapter.evaluating.log import RunLog
+from adapter.evaluating.running import MAX_TURNS, Own, Run, Sampling, Sdk, Way, judged
+from adapter.evaluating.scenario import Made, Scenario, next_step, perform
+from adapter.evaluating.scores import percent, score, with_interval
+from adapter.evaluating.suites import chosen, load
+from adapter.upstream.endpoints import Endpoint
+from adapter.values.events import JsonObject
+from benchmarks.faulty_model import FaultyServer, Mending, model_name
+from benchmarks.mistakes import MISTAKES
+
+USUAL_ARMS = ("bare", "forge proxy", "forge runner", "ours proxy", "ours agent")
+ARMS = (*USUAL_ARMS, "forge proxy default", "ours proxy told", "ours agent untold")
+RATES = (0.05, 0.1, 0.2, 0.4)
+CONTEXT = 32_768
+FORGE = "forge-guardrails"
+HERE = Path(__file__).parent
+PACE = {"first_s": 0.05, "token_s": 0.005}
+"""Of the model where the first byte is measured: 200 tokens a second."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the model errs. ``only``: with one kind of mistake."""
+
+    rate: float
+    only: str = ""
+    seed: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.rate:g} {self.only}".strip()
+
+
+def needed(scenario: Scenario) -> int:
+    """Answers of a model that makes no mistake."""
+    made, steps = list[Made](), 0
+    world = scenario.world()
+    while not isinstance(step := next_step(scenario, made), str):
+        made += [perform(scenario, world, call.name, call.arguments) for call in step.calls]
+        steps += 1
+    return steps + 1
+
+
+# --------------------------------------------------------------------------------------------------------- the arms
+
+
+@dataclass
+class ForgeRunner:
+    """Forge's loop, in a process of its environment."""
+
+    name: str
+    python: Path
+    base_url: str
+    model: Callable[[Scenario, int], str]
+    process: subprocess.Popen[str] | None = None
+
+    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
+        go_on()
+        if self.process is None:
+            command = [str(self.python), str(HERE / "forge_runner.py")]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
+            )
+        world, made = scenario.world(), list[Made]()
+        run = Run(scenario.name, scenario.kind, self.name, number)
+        began = time.monotonic()
+        self._say({
+            "system": scenario.system, "user": scenario.user, "tools": list(scenario.tools), "context": CONTEXT,
+            "required": list(scenario.required_tools), "model": self.model(scenario, number),
+            "base_url": self.base_url, "max_turns": MAX_TURNS,
+        })  # fmt: skip
+        while "call" in (said := self._hear()):
+            made.append(perform(scenario, world, said["call"]["name"], said["call"]["arguments"]))
+            self._say({"result": made[-1].result, "ok": made[-1].ok})
+        run.answer, run.fault = said["ended"]["answer"], said["ended"]["fault"]
+        return judged(run, scenario, world, made, began)
+
+    def _say(self, value: object) -> None:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(value) + "\n")
+        self.process.stdin.flush()
+
+    def _hear(self) -> dict[str, dict[str, str]]:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(
+                f"Forge's runner ended with {self.process.wait()}; run benchmarks/forge_runner.py by itself"
+            )
+        heard: dict[str, dict[str, str]] = json.loads(line)
+        return heard
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextmanager
+def started(command: Sequence[str], pattern: str) -> Iterator[str]:
+    """A server, and the address that a line of what it says tells."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    try:
+        yield _told(process.stdout, pattern)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _told(output: IO[str], pattern: str) -> str:
+    said = ""
+    for line in output:
+        said += line
+        if found := re.search(pattern, line):
+            threading.Thread(target=output.read, daemon=True).start()  # a full pipe would stop the server
+            return found[1]
+    raise SystemExit(f"a server did not start:\n{said}")
+
+
+def forge_environment(folder: Path, base: str | None) -> Path:
+    """The Python of an environment with Forge, made where there is none."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        newer = ["python3.14", "python3.13", "python3.12"]
+        found = base or next(filter(None, map(shutil.which, newer)), None)
+        if found is None:
+            raise SystemExit(f"Forge needs Python 3.12 or newer, and none of {', '.join(newer)} is there; see --python")
+        subprocess.run([found, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", FORGE], check=True)
+    version = [str(python), "-c", f"from importlib.metadata import version; print(version('{FORGE}'))"]
+    print(f"{FORGE} {subprocess.run(version, check=True, capture_output=True, text=True).stdout.strip()}")
+    return python
+
+
+@dataclass
+class Bench:
+    """The erring model and the servers in front of it, started when an arm needs them."""
+
+    server: FaultyServer
+    forge: Path | None
+    serve_options: Sequence[str] = ()
+    agent_options: JsonObject = field(default_factory=dict)
+    stack: ExitStack = field(default_factory=ExitStack)
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def way(self, arm: str, setting: Setting, *, streams: bool = False) -> Way:
+        from openai import OpenAI
+
+        def model(scenario: Scenario, number: int) -> str:
+            if streams:  # one name: what a server finds out about a model it finds out once
+                return "qwen3-simulated"
+            return model_name(setting.rate, setting.seed, number, run_name(arm, scenario), setting.only)
+
+        name, url = f"{arm}, {setting}", f"{self.server.url}/v1"
+        if arm.startswith("ours agent"):
+            told = none if arm.endswith("untold") else steps
+            return Own(name, Endpoint(url), model, options=lambda scenario: {**told(scenario), **self.agent_options})
+        if arm == "forge runner":
+            runner = ForgeRunner(name, self._forge(), url, model)
+            self.stack.callback(runner.close)
+            return runner
+        if arm != "bare":
+            url = f"{self._proxy(arm)}/v1"
+        client = self.stack.enter_context(OpenAI(base_url=url, api_key="none", max_retries=0))
+        extra = told_steps if arm.endswith(" told") else none
+        return Sdk(name, client, model, Sampling(), streams, extra=extra)
+
+    def _forge(self) -> Path:
+        if self.forge is None:
+            raise SystemExit("these arms need Forge: --forge DIR")
+        return self.forge
+
+    def _proxy(self, arm: str) -> str:
+        arm = arm.removesuffix(" told")
+        if arm not in self.urls:
+            if arm == "ours proxy":
+                upstream = ["--upstream", self.server.url, "--port", "0", *self.serve_options]
+                command = [sys.executable, "-m", "adapter", "serve", *upstream]
+                pattern = r"^serving (\S+?)(?:/v1)?, from "
+            else:
+                respond = [] if arm.endswith("default") else ["--inject-respond-tool"]
+                upstream = ["--backend-url", f"{self.server.url}/v1", "--port", str(free_port())]
+                command = [str(self._forge()), "-u", "-m", "forge.proxy", *upstream, *respond]
+                pattern = r"proxy running at (\S+)"
+            self.urls[arm] = self.stack.enter_context(started(command, pattern))
+        return self.urls[arm]
+
+
+def none(_scenario: Scenario) -> JsonObject:
+    return {}
+
+
+def steps(scenario: Scenario) -> JsonObject:
+    """What our agent is told; nothing where it is one that knows no steps."""
+    knows = "steps" in inspect.signature(Agent).parameters
+    return {"steps": {"required": list(scenario.required_tools)}} if knows else {}
+
+
+def told_steps(scenario: Scenario) -> JsonObject:
+    """The same for our server."""
+    return {"adapter": {"steps": {"required": list(scenario.required_tools)}}}
+
+
+def run_name(arm: str, scenario: Scenario) -> str:
+    return re.sub(r"\W+", "_", f"{arm} {scenario.name}")
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+# ------------------------------------------------------------------------------------------------------ the measures
+
+
+def measure(
+    bench: Bench, arm: str, setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
+) -> list[Run]:
+    """The runs of an arm; turns and tokens are those that the model counted."""
+    way = bench.way(arm, setting)
+    done = []
+    for number in range(runs):
+        for scenario in scenarios:
+            run = log.get(scenario, way.name, number) if log else None
+            if run is None:
+                told = bench.server.model.told
+                before = set(told)
+                run = way.run(scenario, number, lambda: None)
+                (name,) = set(told) - before
+                run.turns, run.prompt_tokens = told[name].requests, told[name].prompt_tokens
+                run.written_tokens = told[name].written_tokens
+                if log:
+                    log.add(run, scenario)
+            done.append(run)
+    print(f"{way.name}: {sum(run.done for run in done)} of {len(done)} done", file=sys.stderr)
+    return done
+
+
+def table_of(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title, box=None)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scenarios: Sequence[Scenario], runs: int,
+            log: RunLog | None) -> None:  # fmt: skip
+    """A block of rows for each setting."""
+    table = table_of("mistakes, arm", ("done", "model calls", "more where done", "tokens"))
+    least = {scenario.name: needed(scenario) for scenario in scenarios}
+    for setting in settings:
+        for arm in arms:
+            some = measure(bench, arm, setting, scenarios, runs, log)
+            each = score(some)
+            more = [run.turns - least[run.scenario] for run in some if run.done]
+            table.add_row(
+                f"{percent(setting.rate)}, {arm}", with_interval(each), f"{each.turns:.2f}",
+                f"{statistics.mean(more):+.2f}" if more else "", f"{each.prompt_tokens + each.written_tokens:,.0f}",
+            )  # fmt: skip
+            if not setting.rate:
+                asked = sum(run.turns for run in some)
+                print(
+                    f"no mistakes, {arm}: {sum(more)} of {asked} answers were asked for again ({sum(more) / asked:.2%})"
+                )
+    Console(width=140).print(table)
+
+
+def by_mistake(
+    bench: Bench, arms: Sequence[str], setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
+) -> None:
+    """A row for each kind of mistake, made in as many steps as the rate says."""
+    table = table_of(f"only this, in {percent(setting.rate)} of the steps", arms)
+    for mistake in MISTAKES:
+        only = replace(setting, only=mistake)
+        shares = [score(measure(bench, arm, only, scenarios, runs, log)) for arm in arms]
+        table.add_row(mistake.replace("_", " "), *(percent(each.share) for each in shares))
+    Console(width=140).print(table)
+
+
+def first_byte(bench: Bench, arms: Sequence[str], scenarios: Sequence[Scenario], runs: int) -> None:
+    """Seconds to the first byte of the slowest answer of a run, without mistakes, beside *bare* in the same run."""
+    served = ["bare", *(arm for arm in arms if "proxy" in arm)]
+    ways = {arm: bench.way(arm, Setting(0.0), streams=True) for arm in served}
+    bench.server.first_s, bench.server.token_s = PACE["first_s"], PACE["token_s"]
+    seconds: dict[str, list[float]] = {arm: [] for arm in ways}
+    for number in range(runs + 1):
+        for scenario in scenarios:
+            for arm, way in ways.items():
+                run = way.run(scenario, 1000 + number, lambda: None)
+                if number:  # the first opens connections, and asks servers what they are
+                    seconds[arm].append(run.first_s or 0.0)
+    bench.server.first_s = bench.server.token_s = 0.0
+    table = table_of("first byte of the slowest answer", ("median ms", "more than bare, ms"))
+    for arm, each in seconds.items():
+        more = statistics.median(b - a for a, b in zip(seconds["bare"], each, strict=True))
+        table.add_row(arm, f"{1000 * statistics.median(each):.1f}", f"{1000 * more:+.1f}")
+    Console(width=140).print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--forge", type=Path, metavar="DIR", help="an environment with forge-guardrails")
+    parser.add_argument("--python", help="what that environment is made with, 3.12 or newer")
+    parser.add_argument("--rate", type=float, action="append", help="mistakes a step; can be given again")
+    parser.add_argument("--runs", type=int, default=2, help="of each scenario, arm and rate")
+    parser.add_argument("--arm", choices=ARMS, action="append", help="only this; can be given again")
+    parser.add_argument("--kind", action="append", default=[], help="only scenarios of this kind; can be given again")
+    parser.add_argument("--only", choices=MISTAKES, default="", help="only this mistake")
+    parser.add_argument("--by-mistake", action="store_true", help="a row for each kind of mistake")
+    parser.add_argument("--first-byte", action="store_true", help="the time to the first byte, without mistakes")
+    parser.add_argument("--mending", type=float, nargs=3, metavar=("NAMED", "TOLD", "ANEW"), default=(0.85, 0.5, 0.3))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--serve", default="", metavar="OPTIONS", help="more of them for `adapter serve`, in one word")
+    parser.add_argument("--agent", default="{}", metavar="JSON", help="more arguments for `Agent`")
+    parser.add_argument("--results", type=Path, help="every run, as JSON lines; goes on with those there")
+    given = parser.parse_args()
+    scenarios = chosen(load(), given.kind, [], easy=False)
+    arms = [arm for arm in given.arm or USUAL_ARMS if given.forge or not arm.startswith("forge")]
+    forge = forge_environment(given.forge, given.python) if any(arm.startswith("forge") for arm in arms) else None
+    print(f"a simulation: {len(scenarios)} scenarios, {given.runs} runs of each, seed {given.seed}, {given.mending=}")
+    with FaultyServer(scenarios, Mending(*given.mending)) as server, ExitStack() as stack:
+        bench = Bench(server, forge, shlex.split(given.serve), json.loads(given.agent), stack)
+        log = None
+        if given.results:
+            head = {"simulation": True, "seed": given.seed, "mending": list(given.mending), "serve": given.serve}
+            head["agent"] = given.agent
+            log = stack.enter_context(RunLog(given.results, head))
+        if given.first_byte:
+            first_byte(bench, arms, scenarios, given.runs)
+        elif given.by_mistake:
+            by_mistake(bench, arms, Setting((given.rate or [0.3])[0], seed=given.seed), scenarios, given.runs, log)
+        else:
+            settings = [Setting(rate, given.only, given.seed) for rate in given.rate or RATES]
+            compare(bench, arms, settings, scenarios, given.runs, log)
+
+
+if __name__ == "__main__":
+    main()

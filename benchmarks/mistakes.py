@@ -1,0 +1,231 @@
+"""What the simulated model of `benchmarks.faulty_model` gets wrong, and by which words a mistake counts as named.
+
+The kinds are those that public write-ups of tool calling name again and again; nobody has published how often each is.
+What models say in their place (announcements, refusals, early ends) is worded as such models word it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from adapter.evaluating.scenario import Call, Made, Scenario
+from adapter.formats.hermes import encode_calls
+from adapter.values.events import Json
+
+RESPOND = "respond"
+"""A tool that some harnesses add for answers in words, with the parameter ``message``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where a mistake is made: before these calls, or before the final answer (``answer``), after those."""
+
+    scenario: Scenario
+    calls: tuple[Call, ...]
+    answer: str
+    made: Sequence[Made]
+    random: Random
+    responds: bool
+    """Answers in words are calls of `RESPOND`."""
+
+    def written(self, calls: Sequence[Call]) -> str:
+        return encode_calls([(call.name, dict(call.arguments)) for call in calls])
+
+    def said(self, text: str) -> str:
+        """An answer in words, half the time by the tool for it where there is one."""
+        return (
+            self.written([Call(RESPOND, {"message": text})]) if self.responds and self.random.random() < 0.5 else text
+        )
+
+    def right(self) -> str:
+        if self.calls:
+            return self.written(self.calls)
+        return self.written([Call(RESPOND, {"message": self.answer})]) if self.responds else self.answer
+
+    def spoilt(self, change: Callable[[Call], Call]) -> str:
+        """The calls, one of them changed."""
+        at = self.random.randrange(len(self.calls))
+        return self.written([change(call) if n == at else call for n, call in enumerate(self.calls)])
+
+
+def unreadable(at: Situation) -> str:
+    text = at.written(at.calls)
+    body = json.dumps(dict(at.calls[-1].arguments), ensure_ascii=False)
+    return at.random.choice(
+        [
+            text.replace("}}\n</tool_call>", "},}\n</tool_call>", 1),
+            text.replace("}}\n</tool_call>", "}\n</tool_call>", 1),
+            text.replace('"name"', "name").replace('"arguments"', "arguments"),
+            text.replace('{"name": "', "{'name': '").replace('", "arguments"', "', 'arguments'"),
+            text[: len(text) - len("</tool_call>") - max(4, len(body) // 2)],
+            text.replace("}}\n</tool_call>", "}}}\n</tool_call>", 1),
+        ]
+    )
+
+
+def unknown_tool(at: Situation) -> str:
+    def change(call: Call) -> Call:
+        noun = call.name.rpartition("_")[2]
+        return Call(at.random.choice([f"fetch_{noun}_data", f"lookup_{noun}", f"{noun}_api_query"]), call.arguments)
+
+    return at.spoilt(change)
+
+
+def wrong_arguments(at: Situation) -> str:
+    def change(call: Call) -> Call:
+        if not call.arguments:
+            return Call(call.name, {"input": "x"})
+        key = at.random.choice(sorted(call.arguments))
+        value = call.arguments[key]
+        match at.random.randrange(3):
+            case 0:
+                return Call(call.name, {f"the_{key}" if name == key else name: v for name, v in call.arguments.items()})
+            case 1 if isinstance(value, int | float):
+                return Call(call.name, {**call.arguments, key: f"{value} (number)"})
+            case _:
+                return Call(call.name, {**call.arguments, key: _other(value)})
+
+    return at.spoilt(change)
+
+
+def _other(value: Json) -> Json:
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 7
+        case str():
+            return value[:-1] or "x"
+        case dict():
+            return {key: _other(each) for key, each in value.items()}
+        case _:
+            return ["x"]
+
+
+def missing_arguments(at: Situation) -> str:
+    def change(call: Call) -> Call:
+        gone = at.random.choice(sorted(call.arguments))
+        return Call(call.name, {key: value for key, value in call.arguments.items() if key != gone})
+
+    return at.spoilt(change)
+
+
+def announced(at: Situation) -> str:
+    name = at.calls[0].name.replace("_", " ") if at.calls else "one more look"
+    return at.random.choice(
+        [
+            f"Let me do this with {name}:",
+            f"I'll use {name} to find out.",
+            "Let me check that for you.",
+            "Sure! I'll look that up now.",
+            f"To answer this, I need to call `{name}` first.",
+            f"I am going to use {name}. One moment, please...",
+            f"Okay, next step: {name}.",
+            f"Now I will proceed with {name}:\n",
+        ]
+    )
+
+
+def empty(_at: Situation) -> str:
+    return ""
+
+
+def reasoning_only(at: Situation) -> str:
+    then = f"I should call {at.calls[0].name} now." if at.calls else "Now I know all of it."
+    return f"<think>\nThe user wants this to be done. {then}\n</think>\n\n"
+
+
+def early_answer(at: Situation) -> str:
+    return at.said(
+        at.random.choice(
+            [
+                "Everything is done as you asked.",
+                "Done! Is there anything else?",
+                "The task has been completed successfully.",
+                "All set. Let me know if you need more.",
+                "I have taken care of it, and the result is as expected.",
+            ]
+        )
+    )
+
+
+def same_again(at: Situation) -> str:
+    last = at.made[-1]
+    return at.written([Call(last.name, last.arguments)])
+
+
+def invented_result(at: Situation) -> str:
+    result = '<tool_response>\n{"status": "ok"}\n</tool_response>'
+    return f"{at.written(at.calls)}\n{result}\nIt went well: the status is ok."
+
+
+def wrong_markup(at: Situation) -> str:
+    call = at.calls[0]
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+    parameters = "".join(
+        f"<parameter={key}>\n{value if isinstance(value, str) else json.dumps(value)}\n</parameter>\n"
+        for key, value in call.arguments.items()
+    )
+    body = f'{{"name": "{call.name}", "arguments": {arguments}}}'
+    return at.random.choice(
+        [
+            f"```json\n{body}\n```",
+            f"<function={call.name}>\n{parameters}</function>",
+            f"[TOOL_CALLS][{body}]",
+            f"Action: {call.name}\nAction Input: {arguments}",
+            body,
+            f"<function_call>\n{body}\n</function_call>",
+        ]
+    )
+
+
+def refusal(at: Situation) -> str:
+    return at.said(
+        at.random.choice(
+            [
+                "I'm sorry, but as a language model I have no access to this, so I can't help with it.",
+                "I cannot do that: I don't have access to real-time data or external systems.",
+                "Unfortunately, I'm unable to look this up. Please check it yourself.",
+                "As an AI, I don't have the ability to perform actions like this.",
+                "I'm sorry, I can't assist with that request.",
+            ]
+        )
+    )
+
+
+def going_on(at: Situation) -> str:
+    last = at.made[-1] if at.made else Made(at.scenario.tools[0]["function"]["name"], {}, "")
+    again = at.written([Call(last.name, last.arguments)])
+    return f"{at.right()}\n\nUser: Thank you. And the next one?\nAssistant: Of course.\n{again}"
+
+
+MISTAKES: dict[str, Callable[[Situation], str]] = {
+    each.__name__: each
+    for each in (
+        unreadable, unknown_tool, wrong_arguments, missing_arguments, announced, empty, reasoning_only, early_answer,
+        same_again, invented_result, wrong_markup, refusal, going_on,
+    )
+}  # fmt: skip
+BEFORE_CALLS = [name for name in MISTAKES if name != "going_on"]
+BEFORE_ANSWER = ["announced", "empty", "reasoning_only", "same_again", "refusal", "going_on"]
+
+_CALL_IT = r"tool call|call (a|one|the|it|them)|make the call|not call|no call|without (a )?call"
+NAMED: dict[str, str] = {
+    "unreadable": r"json|valid tool call|could not be read|cannot be read|unreadable|malformed|syntax|cut off|parse",
+    "unknown_tool": r"does not exist|unknown tool|no tool|there is no|tools are|available tools",
+    "wrong_arguments": r"argument|expected|required|unexpected|not found|no such|nothing was found|there is no|refused"
+    r"|does not exist|cannot|nobody|unknown",
+    "missing_arguments": r"missing|required|argument",
+    "announced": _CALL_IT,
+    "empty": rf"empty|nothing|no answer|{_CALL_IT}",
+    "reasoning_only": rf"reasoning|thought|thinking|empty|no answer|{_CALL_IT}",
+    "early_answer": rf"first|before|step|not done|not yet|must|{_CALL_IT}",
+    "same_again": r"already|again|same call|repeat",
+    "invented_result": r"invent|wait for|made up|result",
+    "wrong_markup": rf"format|markup|valid tool call|<tool_call>|could not be read|{_CALL_IT}",
+    "refusal": rf"you (can|have)|tools are|available|must|{_CALL_IT}",
+    "going_on": r"stop|already|end|final|answer",
+}
