@@ -99,8 +99,8 @@ class Description:
         return f"{head}{name}{middle}{written}{tail}"
 
     def encode_result(self, name: str, content: str, call_id: str) -> str:
-        before, _, after = self.result.partition("{}")
-        return f"{before}{content}{after}".replace("{name}", name).replace(ID, call_id)
+        before, _, after = (piece.replace("{name}", name).replace(ID, call_id) for piece in self.result.partition("{}"))
+        return f"{before}{content}{after}"
 
     @property
     def markers(self) -> tuple[str, ...]:
