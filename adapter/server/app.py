@@ -184,7 +184,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
             options = await upstream.options_for(body)
             request = await upstream.work.do(len(content), partial(translate, body, options))
         elif await upstream.leaves_markup(body):
-            request = read(body, upstream.options)
+            request = await upstream.work.do(len(content), partial(read, body, upstream.options))
         else:
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)

@@ -77,7 +77,6 @@ class Connection:
         self._template = template
         self._retry_s = retry_s
         self._session: aiohttp.ClientSession | None = None
-        self._has_answered = False
         key = self._key = key_for(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
@@ -213,7 +212,7 @@ class Connection:
         self, method: str, path: str, content: bytes, headers: Mapping[str, str], is_watched: bool
     ) -> aiohttp.ClientResponse:
         assert self._session is not None
-        response = await self._session.request(
+        return await self._session.request(
             method,
             yarl.URL(self.url(path), encoded=True),
             data=content or None,
@@ -224,5 +223,3 @@ class Connection:
                 total=None, sock_connect=5.0, sock_read=None if is_watched else self.patience_s
             ),
         )
-        self._has_answered = self._has_answered or (method == "POST" and response.status == 200)
-        return response

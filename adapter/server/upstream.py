@@ -201,10 +201,9 @@ class Upstream(Connection):
         async with self._asking:
             now = asyncio.get_running_loop().time()
             if self._known is None or now > self._known_until:
-                was_up = self._has_answered
                 self._known = await asyncio.to_thread(self._ask_about, self._known)
                 self._prompts.clear()
-                self._known_until = now + self._holds_for_s(self._known, was_up=was_up)
+                self._known_until = now + self._holds_for_s(self._known)
             return self._known
 
     def _ask_about(self, before: Known | None) -> Known:
@@ -240,15 +239,13 @@ class Upstream(Connection):
                 print(note, file=sys.stderr, flush=True)
         self._told = notes
 
-    def _holds_for_s(self, known: Known, *, was_up: bool) -> float:
+    def _holds_for_s(self, known: Known) -> float:
         """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
         if known.kind == "llama.cpp":
             return KNOWN_FOR_S if known.options.template else 0.0
         if known.kind == "ollama":
             return KNOWN_FOR_S  # which model it has loaded, and with what context, changes
-        if known.kind is None:
-            return KNOWN_FOR_S if was_up else 0.0
-        return math.inf
+        return math.inf if known.kind else 0.0
 
 
 def _with_props(options: Options, answer: Answer | None) -> Options:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adapter.server.counting import about
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
 from tests.server.test_wrap import completion
@@ -169,6 +170,13 @@ def test_tokens_are_counted_of_the_prompt_that_is_sent(client, upstream):
     assert 3 < bare < 30
     assert client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens > bare + 50
     assert upstream.bodies() == []
+
+
+def test_a_long_prompt_is_counted_by_its_beginning():
+    short = about({"messages": [{"role": "user", "content": "word " * 1_000}]})
+    long = about({"messages": [{"role": "user", "content": "word " * 100_000}]})
+    assert 800 < short < 1_300
+    assert 95 < long / short < 105
 
 
 def test_a_stream_begins_with_the_size_of_its_prompt(client, upstream):
