@@ -41,7 +41,8 @@ _in_section = Markers(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE)
 _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
-_SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+")
+_SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
+"""As proxies spell it for servers that take no dots and colons, and with another sign before the index."""
 
 
 def read_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
@@ -89,7 +90,9 @@ def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
     if name in tools or (found and found["index"] is not None):
         return name, []
     sanitised = _SANITISED_ID.fullmatch(id_text)
-    return (sanitised["name"], ["tool-name"]) if sanitised else (name, [])
+    if sanitised is None or (sanitised["other"] and sanitised["other"] not in tools):
+        return name, []
+    return sanitised["name"] or sanitised["other"], ["tool-name"]
 
 
 def _named(reading: Reading, tools: ToolSet) -> Reading:

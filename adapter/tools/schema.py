@@ -249,6 +249,12 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             return text, None
         if not bare[value.end :].strip() and is_of(value.value, types):
             return value.value, "json-in-string"
+    if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
+        found = decode_strict(bare)  # encoded twice: JSON in a JSON string
+        if found is not None and found.end == len(bare) and str(found.value).lstrip()[:1] in ("{", "["):
+            value, _ = _convert_text(str(found.value), types)
+            if is_of(value, types):
+                return value, "json-in-string"
     if "array" in types and bare:
         return [text], "coerced-type"
     return text, None
