@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint
+from adapter.guardrails.catalogue import chosen
+from adapter.guardrails.guardrails import RETRIES
 from adapter.probing.profiles import check, setups
 from adapter.prompting.rendering import TemplateFault
 from adapter.text.secrets import Secrets
@@ -39,6 +41,7 @@ from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.own_prompt import Post, PromptFault, Render, sending
 from adapter.wire.request import Options, Request, checked, needs_translation, translate
 from adapter.wire.sse import as_json
+from adapter.wire.watching import Asking, asked_again_header
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -69,6 +72,8 @@ def wrap(
     prompt: str = "auto",
     template: str | Path | None = None,
     guide: str = "auto",
+    guardrails: str = "on",
+    retries: int = RETRIES,
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
@@ -85,6 +90,8 @@ def wrap(
     ``ground``: values that you know (see `adapter.constraints.grounding`).
     ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
     it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
+    ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"`` or names
+    (see docs/guardrails.md); ``retries``: at most how often for one request.
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.wire.recorded`), without credentials.
@@ -106,6 +113,7 @@ def wrap(
         constraint=constraint,
         grounded=grounded,
         ground=ground,
+        asking=Asking(chosen(guardrails), retries, clock=time.monotonic),
         observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
     )
     options = checked(options)
@@ -203,9 +211,10 @@ class _Transport:
             body = passage.whole(response, response.read())
             if not isinstance(body, dict):
                 return body
-            response = self._asked(passage, body)
-            if response.status_code != 200:
-                return passage.untouched(response, response.iter_raw())
+            again = self._again(passage, body)
+            if again.status_code != 200:
+                return passage.given_up(response) or passage.untouched(again, again.iter_raw())
+            response = again
 
     def _sent(self, passage: _Passage) -> Any:
         """The answer to the first request; to one in words where the model's own prompt cannot be had."""
@@ -216,6 +225,13 @@ class _Transport:
         except PromptFault as fault:
             body = passage.in_words(fault)
             return None if body is None else self._asked(passage, body)
+
+    def _again(self, passage: _Passage, body: JsonObject) -> Any:
+        """The answer to a further request; a refusal where the model's own prompt cannot be had for that."""
+        try:
+            return self._asked(passage, body)
+        except PromptFault as fault:
+            return passage.refusal(fault)
 
     def _asked(self, passage: _Passage, body: JsonObject) -> Any:
         steps = sending(V1_CHAT, body)
@@ -243,10 +259,14 @@ class _Transport:
             if body is None:
                 break
             response.close()
-            response = self._asked(passage, body)
+            response = self._again(passage, body)
             if response.status_code != 200:
-                yield streamed.fail(relayed(response.status_code, response.read()))
-                return
+                before = streamed.give_up()
+                if before is None:
+                    yield streamed.fail(relayed(response.status_code, response.read()))
+                    return
+                yield before
+                break
         yield streamed.close()
 
     def __enter__(self) -> _Transport:
@@ -280,9 +300,10 @@ class _AsyncTransport:
             body = passage.whole(response, await response.aread())
             if not isinstance(body, dict):
                 return body
-            response = await self._asked(passage, body)
-            if response.status_code != 200:
-                return passage.untouched(response, response.aiter_raw())
+            again = await self._again(passage, body)
+            if again.status_code != 200:
+                return passage.given_up(response) or passage.untouched(again, again.aiter_raw())
+            response = again
 
     async def _sent(self, passage: _Passage) -> Any:
         if passage.request is None:
@@ -292,6 +313,12 @@ class _AsyncTransport:
         except PromptFault as fault:
             body = passage.in_words(fault)
             return None if body is None else await self._asked(passage, body)
+
+    async def _again(self, passage: _Passage, body: JsonObject) -> Any:
+        try:
+            return await self._asked(passage, body)
+        except PromptFault as fault:
+            return passage.refusal(fault)
 
     async def _asked(self, passage: _Passage, body: JsonObject) -> Any:
         steps = sending(V1_CHAT, body)
@@ -319,10 +346,14 @@ class _AsyncTransport:
             if body is None:
                 break
             await response.aclose()
-            response = await self._asked(passage, body)
+            response = await self._again(passage, body)
             if response.status_code != 200:
-                yield streamed.fail(relayed(response.status_code, await response.aread()))
-                return
+                before = streamed.give_up()
+                if before is None:
+                    yield streamed.fail(relayed(response.status_code, await response.aread()))
+                    return
+                yield before
+                break
         yield streamed.close()
 
     async def __aenter__(self) -> _AsyncTransport:
@@ -366,13 +397,21 @@ class _Passage:
         """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
         assert self.request is not None
         if self.request.as_text is None:
-            error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
-            self.refused = self._http.Response(error.status, json=refusal(error), request=self.sent)
+            self.refused = self.refusal(fault)
             return None
         _log.info("a prompt of the model's own was refused, so it went in words: %s", fault)
         self.request = self.request.as_text()
         self._completed = Completed(self.request)
         return self.request.body
+
+    def refusal(self, fault: PromptFault) -> Any:
+        error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
+        return self._http.Response(error.status, json=refusal(error), request=self.sent)
+
+    def given_up(self, response: Any) -> Any:
+        """The client's response where the server took nothing more after ``response``; None where that was none."""
+        completion = self._completed.give_up()
+        return None if completion is None else self._answer(response, 200, completion)
 
     def streamed(self) -> Streamed:
         assert self.request is not None
@@ -404,10 +443,13 @@ class _Passage:
         answer = self._completed.feed(body)
         if not isinstance(answer, tuple):
             return answer
-        status, completion = answer
+        return self._answer(response, *answer)
+
+    def _answer(self, response: Any, status: int, completion: JsonObject) -> Any:
+        headers = _own_headers(response) | asked_again_header(completion)
         if self._head is not None and status == 200:
             completion = responses.as_answer(completion, self._head)
-        return self._http.Response(status, headers=_own_headers(response), json=completion, request=self.sent)
+        return self._http.Response(status, headers=headers, json=completion, request=self.sent)
 
     def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
         return self._http.Response(

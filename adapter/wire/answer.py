@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.history import Written, is_tame
 from adapter.formats import get_format
 from adapter.formats.parser import Parser
+from adapter.guardrails.past import key_of
 from adapter.prompting.neutral import Restoring, in_strings, restore
-from adapter.tools.calls import is_valid
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
@@ -28,10 +29,12 @@ from adapter.values.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
 from adapter.wire.memory import Call
 from adapter.wire.recorded import Exchange, RecordedCall
-from adapter.wire.request import Request, key_of
+from adapter.wire.request import Request
+from adapter.wire.watching import EXTENSION
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """Finish reasons of our own: the server broke off, the client did not wait."""
@@ -118,6 +121,15 @@ class Answer:
         """Whether the rest of the server's answer is of no use."""
         return any(choice.again for choice in self._choices.values())
 
+    def give_up(self) -> list[JsonObject] | None:
+        """The client's chunks where the server did not take what was asked again: the answer before counts then."""
+        chunks: list[JsonObject] = []
+        for choice in self._choices.values():
+            if (deltas := choice.give_up()) is None:
+                return None
+            chunks += [self._chunk(choice, delta, {}) for delta in deltas]
+        return chunks or None
+
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
         """An error where the server stopped in the middle: a client must not take that for an end.
 
@@ -125,7 +137,7 @@ class Answer:
         """
         if self.is_done:
             return []
-        chunks: list[JsonObject] = []
+        chunks = self.give_up() or []  # nobody asked again
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
         for choice in unfinished:
             deltas = choice.feed({}, "stop") if has_ended else choice.abandon()
@@ -167,7 +179,7 @@ class Answer:
     def _chunk(self, choice: _Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""
         if isinstance(delta, str):
-            further = {key: value for key, value in rest.items() if key != "usage"}
+            further = {key: value for key, value in rest.items() if key != "usage"} | choice.told
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
         return {**self._head, "choices": [{"index": choice.index, "delta": delta, "finish_reason": None}]}
 
@@ -178,9 +190,11 @@ class Whole:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._choices: dict[int, tuple[_Choice, list[JsonObject | str]]] = {}
+        self._last: JsonObject = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
+        self._last = completion
         given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given) > self._request.answers:
             return _too_many(len(given) - 1, self._request.answers)
@@ -190,7 +204,18 @@ class Whole:
         for choice, _ in self._choices.values():
             if again := choice.take_next():
                 return again
-        return {**completion, "choices": choices}
+        told = {key: value for choice, _ in self._choices.values() for key, value in choice.told.items()}
+        return {**completion, **told, "choices": choices}
+
+    def give_up(self) -> JsonObject | None:
+        """The completion for the client where the server did not take what was asked again; None: nothing was."""
+        choices = []
+        for (choice, deltas), given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
+            if (more := choice.give_up()) is None:
+                return None
+            deltas += more
+            choices.append(self._message(given, choice, deltas))
+        return {**self._last, "choices": choices} if choices else None
 
     def _choice(self, given: JsonObject) -> JsonObject:
         message = _object(given.get("message"))
@@ -199,6 +224,11 @@ class Whole:
         choice, deltas = self._choices.setdefault(index, (_Choice(self._request, index, is_whole=True), []))
         # A server that does not say why it ended has answered all the same.
         deltas += choice.feed(message, given.get("finish_reason") or "stop")
+        return self._message(given, choice, deltas)
+
+    @staticmethod
+    def _message(given: JsonObject, choice: _Choice, deltas: list[JsonObject | str]) -> JsonObject:
+        message = _object(given.get("message"))
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
             **{key: value for key, value in given.items() if key != "logprobs"},
@@ -261,6 +291,8 @@ class _Choice:
         self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
+        self._withheld: tuple[str, list[Event], str | None] | None = None  # of an answer that was asked again
+        self._guardrail = ""  # for which that was
         self._size = 0
         self._begin(request)
 
@@ -273,15 +305,37 @@ class _Choice:
         self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
         self._calls_before = len(self._calls)
         self._is_observed = False
+        self._is_again = bool(self._content)  # text of this answer follows text that the client has
+        watch = request.watch
+        self._attempt = Attempt(holds_text=watch is not None and (self._is_again or watch.holds_text))
 
     def take_next(self) -> Request | None:
         """The request whose answer goes on where this one ended."""
         again, self.again = self.again, None
         if again is not None:
             self._observed(None, asked_again=True)
+            self._guardrail = ""
             self._begin(again)
             self._may_remember = False
         return again
+
+    @property
+    def told(self) -> JsonObject:
+        """What the client is told of what was asked again: nothing where nothing was."""
+        watch = self._request.watch
+        return {EXTENSION: {"asked_again": list(watch.asked_again)}} if watch and watch.asked_again else {}
+
+    def give_up(self) -> list[JsonObject | str] | None:
+        """The rest of the answer that was asked again, as it came; None where there is none."""
+        if self._withheld is None:
+            return None
+        (held, events, finish_reason), self._withheld, self.again = self._withheld, None, None
+        self._request = replace(self._request, watch=None)
+        self._attempt = Attempt()
+        deltas = (
+            [*self._text(held), *self._deltas(events, finish_reason)] if held else self._deltas(events, finish_reason)
+        )
+        return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
 
     def feed(self, delta: JsonObject, finish_reason: Json) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason."""
@@ -297,6 +351,7 @@ class _Choice:
             self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
             deltas.append({"reasoning_content": reasoning})
             self._hear("", reasoning)
+            self._attempt.reasoned()
         if isinstance(text := delta.get("content"), str) and text:
             deltas += self._deltas(self._events(text))
         if self._request.is_native:
@@ -305,9 +360,12 @@ class _Choice:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
             if self._has_repeated and not self._calls and not self.again:
                 self.again = self._request.replying()
+            elif not (self.error or self.finish_reason or self.again):
+                self.again = self._asked_again(None, (), finish_reason)
             if self.error:
                 self._observed(finish_reason)
             elif not self.finish_reason and not self.again:
+                deltas += self._released(finish_reason)
                 deltas.append(self._finish(finish_reason))
         return deltas
 
@@ -316,9 +374,10 @@ class _Choice:
         if self.finish_reason or self.again:
             return []
         events = self._events(text)
-        if len(events) != 1 or not isinstance(events[0], TextDelta):
+        if len(events) != 1 or not isinstance(events[0], TextDelta) or self._attempt.holds_text:
             return self._deltas(events)
         self._written.take(events)
+        self._attempt.take(events)
         self._content.append(events[0].text)
         return events[0].text
 
@@ -328,11 +387,12 @@ class _Choice:
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
             return ()
         self._hear(text, "")
+        self._attempt.hear(text)
         return self._reading().feed(text)
 
     def abandon(self) -> list[JsonObject | str]:
         """What is left when the server has gone without a word."""
-        deltas = self._deltas(self._reading().close(INCOMPLETE), "length")
+        deltas = self._deltas(self._reading().close(INCOMPLETE), "length") + self._released("length")
         self._observed(INCOMPLETE)
         return deltas
 
@@ -362,7 +422,8 @@ class _Choice:
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
         self._written.take(events)
-        for event in events:
+        self._attempt.take(events)
+        for position, event in enumerate(events):
             match event:
                 case TextDelta(text=text):
                     deltas += self._text(text)
@@ -376,7 +437,9 @@ class _Choice:
                     deltas += self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
                 case ToolCallDelta():
                     deltas += self._fragment(event)
-                case ToolCall() | InvalidToolCall() if again := self._mended(event):
+                case ToolCall() | InvalidToolCall() if again := self._asked_again(
+                    event, events[position:], finish_reason
+                ):
                     self.again = again
                     return deltas
                 case ToolCall() if self._is_repeated(event):
@@ -393,13 +456,23 @@ class _Choice:
                     pass  # markup and progress are not for the client
         return deltas
 
-    def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
-        """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
-        if self._open is not None or self._request.constraint != "arguments":
+    def _asked_again(
+        self, event: ToolCall | InvalidToolCall | None, rest: Sequence[Event], finish_reason: str | None
+    ) -> Request | None:
+        """The request for a better answer where ``event``, or all of it at its end, is of no use; not where the client
+        has a call of it. ``rest``: the events from ``event`` on."""
+        watch, attempt = self._request.watch, self._attempt
+        has_call = self._open is not None or (bool(self._ids) and self._request.constraint != "arguments")
+        if watch is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
-        if isinstance(event, ToolCall) and is_valid(event, self._request.tools):
+        if event is None and self._ids:
             return None
-        return self._request.mended(event.name)
+        ask = watch.judge(attempt.said(event), finish_reason, lambda: attempt.wrote(event))
+        if ask is None:
+            return None
+        self._guardrail = ask.guardrail
+        self._withheld = (attempt.released(), list(rest), finish_reason)
+        return self._request.again(ask, attempt.wrote(event))
 
     def _is_repeated(self, call: ToolCall) -> bool:
         """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
@@ -411,8 +484,23 @@ class _Choice:
         return is_repeated
 
     def _text(self, text: str) -> list[JsonObject]:
+        if self._attempt.holds_text:
+            self._attempt.hold(text)
+            return []
         self._content.append(text)
         return [{"content": text}] if text else []
+
+    def _released(self, finish_reason: str | None = None) -> list[JsonObject]:
+        """The text that waited. Before a call it goes unsaid where the client has text already: it would come twice."""
+        if not self._attempt.holds_text:
+            return []
+        text = self._attempt.released()
+        if not self._is_again:
+            return self._text(text)
+        said = "".join(self._content).strip()
+        if finish_reason is None or not text.strip() or said.endswith(text.strip()):
+            return []
+        return self._text("\n\n" + text.lstrip().removeprefix(said).lstrip())
 
     def _is_allowed(self, name: str) -> bool:
         """Without tools nothing is a call; an unknown name is told to the client, which can answer it."""
@@ -422,7 +510,7 @@ class _Choice:
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject]:
         if not self._is_allowed(event.name):
             return []
-        deltas = []
+        deltas = self._released()
         if event.id != self._open:
             self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
@@ -431,14 +519,15 @@ class _Choice:
         return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
     def _call(self, call: ToolCall) -> list[JsonObject]:
+        before = self._released()
         arguments = in_strings(restore, call.arguments)
         self._calls.append((call.id, call.name, arguments))
         format, tools = get_format(self._request.format), self._request.tools
         self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
         if call.id == self._open:
             self._open = None
-            return []
-        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
+            return before
+        return [*before, self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
     def _native(self, calls: Json) -> list[JsonObject]:
         """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
@@ -515,6 +604,7 @@ class _Choice:
             finish_reason=finish_reason,
             calls=tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
             asked_again=asked_again,
+            guardrail=self._guardrail,
         )
         request.observe(exchange)
 

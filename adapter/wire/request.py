@@ -16,6 +16,8 @@ from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
+from adapter.guardrails.guardrails import AskAgain, encode_usual
+from adapter.guardrails.past import key_of
 from adapter.prompting.choosing import Parts, check_guide, choose
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
@@ -33,6 +35,7 @@ from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import MARKS, NOT_OWN, PROMPT_MODES, OwnPrompt, marked, own_prompt_for
 from adapter.wire.recorded import Exchange
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds, as_functions
+from adapter.wire.watching import EXTENSION, Asking, Watch, said_after
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -43,7 +46,7 @@ DEFAULT_FORMAT = "hermes"
 SESSION = new_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
 
-_OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS})
+_OURS = frozenset({"tools", "tool_choice", "parallel_tool_calls", MARKS, EXTENSION})
 """What a client says to us, or is not to say at all."""
 
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
@@ -155,6 +158,8 @@ class Options:
     """The only values of parameters, where they were found already."""
     each: tuple[ToolSet, ...] = ()
     """The tools of each call, where an enforced answer has several."""
+    asking: Asking = field(default_factory=Asking)
+    """Which answers are asked again."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
@@ -234,14 +239,21 @@ class Request:
     choices: Choices = field(default_factory=dict)
     made: frozenset[str] = frozenset()
     """The calls, as `key_of` puts them, whose results end the conversation."""
+    watch: Watch | None = None
+    """What of the answer is asked again; None: nothing."""
 
-    def mended(self, name: str | None) -> Request | None:
-        """What to ask when a call was broken: the same, held to a call of the tool it named, or of any.
+    def again(self, ask: AskAgain, wrote: str) -> Request:
+        """What to ask after an answer that was of no use, which read ``wrote``.
 
-        None where that cannot be enforced.
+        The same, held to a call, where a broken call is to be mended and the server can be told so: such a call is
+        right without a word. Else the conversation goes on with ``wrote`` and what is said about it.
         """
-        tools = ToolSet([self.tools[name]]) if name and name in self.tools else self.tools
-        return self._held(tools) if self.constraint == "arguments" else None
+        tools = ToolSet([self.tools[name] for name in ask.held_to if name in self.tools])
+        held = self._held(tools) if tools and self.watch and self.watch.may_hold else None
+        if held is not None and (len(tools) == 1 or self.constraint == "arguments"):
+            return held
+        base = held or replace(self, turn=f"{self.turn}+")
+        return replace(base, body=base.body | {"messages": said_after(base.body["messages"], wrote, ask.message)})
 
     def replying(self) -> Request | None:
         """What to ask when the model only repeated the calls whose results it has: the same, held to a reply."""
@@ -257,11 +269,6 @@ class Request:
         body = without_grammar(self.body) | fields
         turn = f"{self.turn}+"  # its calls need ids of their own
         return replace(self, body=body, turn=turn, policy=APPROVED.name, constraint="required", generation_prompt="")
-
-
-def key_of(name: str, arguments: JsonObject) -> str:
-    """Equal for calls that ask for the same thing."""
-    return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
 def needs_translation(body: Json) -> bool:
@@ -356,6 +363,15 @@ def translate(body: JsonObject, options: Options) -> Request:
     if own is not None and own.way != "vllm" and before is None:
         before = own.traits.generation_prompt
     is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
+    watch = options.asking.watch(
+        body,
+        allowed,
+        described,
+        format.encode_calls,
+        is_held=bool(enforced),
+        may_hold=options.enforce is not None and options.constraint != "off" and not body.keys() & CONSTRAINTS,
+        must_mend=constraint == "arguments" and options.enforce is not None,
+    )
     return Request(
         body=plain,
         tools=allowed,
@@ -377,6 +393,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         enforce=options.enforce,
         choices=choices,
         made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
+        watch=watch,
         as_text=partial(translate, body, replace(options, own=None)) if own and options.prompt == "auto" else None,
     )
 
@@ -421,8 +438,9 @@ def _chosen(body: JsonObject, allowed: ToolSet, must_call: bool, options: Option
 
 def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
     """The request as it came: the server describes the tools and reads the calls."""
+    watch = options.asking.watch(body, allowed, described, encode_usual, is_held=False, may_hold=False, must_mend=False)
     return Request(
-        body=body,
+        body={key: value for key, value in body.items() if key != EXTENSION},
         tools=allowed,
         parallel=body.get("parallel_tool_calls") is not False,
         stream=body.get("stream") is True,
@@ -434,6 +452,7 @@ def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Opt
         is_restricted=len(allowed) < len(described),
         is_native=True,
         observe=options.observe,
+        watch=watch,
         as_text=partial(translate, body, replace(options, native=False, setup_of=None)),
     )
 

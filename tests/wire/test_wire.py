@@ -22,6 +22,7 @@ from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
 from adapter.wire.request import Options, Request, checked, needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
+from adapter.wire.watching import Asking
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
@@ -29,7 +30,8 @@ PIECES = ["I look.\n", CALL, "<think>", "Hm. ", "</think>", CALL[:30], "\n\n", "
 
 
 def request(**fields: Any) -> Request:
-    return translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, Options())
+    options = Options(asking=Asking(retries=0))
+    return translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, options)
 
 
 def stream_of(text: str, finish_reason: str = "stop") -> bytes:
