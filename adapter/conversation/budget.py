@@ -41,6 +41,8 @@ class Entry:
     results: tuple[Result, ...] = ()
     is_kept: bool = False
     """Never left out: what the user said last."""
+    is_passing: bool = False
+    """An answer that is asked again, and what was said of it: left out once a better one has come."""
     parts: JsonObject | None = None
     tokens: int = field(init=False)
     """About how many it takes."""

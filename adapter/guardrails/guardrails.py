@@ -165,7 +165,9 @@ class Guardrails:
             words = wording.wrong_arguments(tool, call.arguments, wrong, self.encode)
             yield Fault("wrong_arguments", words, (tool.name,))
 
-    def of_call(self, past: Past, call: ToolCall, earlier: Sequence[Made]) -> Iterator[Fault]:
+    def of_call(
+        self, past: Past, call: ToolCall, earlier: Sequence[Made], repetitions: int = REPETITIONS
+    ) -> Iterator[Fault]:
         """Why a call that can be made should not be made now. ``earlier``: others of the same answer."""
         steps, made = self.steps, Made(call.name, call.arguments)
         if steps.has_ended(past):
@@ -176,8 +178,8 @@ class Guardrails:
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
             words = wording.missing_steps(pending, False, self.tools, self.encode)
             yield Fault("missing_steps", words, pending)
-        times = times_made(past, call.name, made.key, self.tools) + sum(each.key == made.key for each in earlier)
-        if times > REPETITIONS:
+        times = times_made(past, made, earlier, self.tools)
+        if times > repetitions:
             result = next((each.result for each in reversed(past.recent) if each.key == made.key), "")
             yield Fault("repeated_call", wording.repeated(call.name, times, result))
         elif block := cycle_before(past, made.key, self.tools):

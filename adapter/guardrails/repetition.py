@@ -18,17 +18,22 @@ _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|ad
 """How tools are called that are meant to be called again and again, where nobody says so."""
 
 
-def times_made(past: Past, name: str, key: str, tools: ToolSet) -> int:
-    """How often this very call was made with the same result since something else may have changed what it gives."""
-    if is_polling(name, tools):
+def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) -> int:
+    """How often ``call`` was made with the same result since something else may have changed what it gives.
+
+    ``earlier``: calls of the same answer, whose results are not known yet.
+    """
+    if is_polling(call.name, tools):
         return 0
-    times, last = 0, ""
+    times, last, key = 0, "", call.key
     for made in past.recent:
         if made.key == key:
             times = times + 1 if made.result == last else 1
             last = made.result
         elif made.ok and made.changes:
             times = 0
+    for made in earlier:
+        times = times + 1 if made.key == key else 0 if made.changes else times
     return times
 
 

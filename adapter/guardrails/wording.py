@@ -78,8 +78,8 @@ def repeated(name: str, times: int, result: str) -> Wordings:
     shown = _one_line(result)
     same = f": {shown}" if shown else ""
     return (
-        f"You made this very call of {name} {times} times, and the result is always the same{same}. Do not make it "
-        "again: use that result, call with other arguments or another tool, or say what you found.",
+        f"This very call of {name} was made {times} times, always with the same result{same}. It was not run again: use "
+        "that result, call with other arguments or another tool, or say what you found.",
         f"{name} gives nothing new. Answer the user in words with what you know.",
     )
 
@@ -166,5 +166,6 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _one_line(text: str, most: int = 160) -> str:
-    line = re.sub(r"\s+", " ", text.strip()[: most * 4]).strip()
+    """Of a text of somebody else's: no line of its own, and nothing that could be markup to a model."""
+    line = re.sub(r"[\s<>|{}\[\]]+", " ", text.strip()[: most * 4]).strip()
     return line if len(line) <= most else line[: most - 3] + "..."

@@ -341,6 +341,7 @@ class _Choice:
         """The client's deltas and, where this is the end, the finish reason."""
         if self.finish_reason or self.again:
             return []
+        self._withheld = None  # the server took what was asked again
         deltas: list[JsonObject | str] = []
         if not self._has_role:
             self._has_role = True
@@ -373,6 +374,7 @@ class _Choice:
         """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
         if self.finish_reason or self.again:
             return []
+        self._withheld = None  # the server took what was asked again
         events = self._events(text)
         if len(events) != 1 or not isinstance(events[0], TextDelta) or self._attempt.holds_text:
             return self._deltas(events)

@@ -82,4 +82,4 @@ class Attempt:
     def wrote(self, event: ToolCall | InvalidToolCall | None = None) -> str:
         """What of it a model may be shown again: text and ``event``, without reasoning and markup."""
         content = "".join(self._content)
-        return f"{content}{event.raw}" if event is not None else content
+        return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
