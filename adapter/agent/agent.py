@@ -17,6 +17,10 @@ from adapter.conversation.session import Done, Limits, Message, Query, Run, Sess
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
 from adapter.formats.parser import Parser
+from adapter.guardrails.catalogue import BY_STEPS, chosen
+from adapter.guardrails.guardrails import NO_STEPS, RETRIES, Guardrails
+from adapter.guardrails.steps import Given, steps_of
+from adapter.guardrails.steps import checked as check_steps
 from adapter.operations.approval import Approver
 from adapter.prompting.choosing import Parts, check_guide
 from adapter.prompting.prompt import Style, new_session, system_prompt
@@ -63,6 +67,11 @@ class Answer:
         self._finish_reason = chunk.finish_reason or self._finish_reason
         self._usage = chunk.usage or self._usage
 
+    @property
+    def finish_reason(self) -> str:
+        """Why it ended, as the server says; ``incomplete`` where it does not."""
+        return self._finish_reason
+
     def end(self) -> tuple[Turn, Usage | None]:
         """The whole answer, and what the server counted."""
         self._add(self._parser.close(self._finish_reason))
@@ -100,8 +109,12 @@ class Settled(Generic[ChatT]):
         observe: Callable[[Observed], None] | None = None,
         constraint: Constraint | None = None,
         guide: str = "auto",
+        guardrails: str = "on",
+        retries: int = RETRIES,
+        steps: Given = NO_STEPS,
     ) -> None:
         check_guide(guide)
+        self._watched, self._retries, self._steps = chosen(guardrails), retries, steps_of(steps)
         self._guide = guide
         self._parts: Parts | None = None
         self._guided: Request | None = None
@@ -131,6 +144,7 @@ class Settled(Generic[ChatT]):
             made = Workspace(workspace, dialect or "blade", approve or "ask", tools=tools)
             self.workspace = self._made.enter_context(made)
         try:
+            check_steps(self._steps, self.workspace.tools)
             # Whose template describes the tools, and how large the model is, a server has to be asked.
             asks = chat is None or isinstance(chat, ChatClient)
             if self._connects_at_once or not asks:
@@ -195,9 +209,17 @@ class Settled(Generic[ChatT]):
     def _begin(self, task: str) -> Query:
         """A new conversation."""
         shows_calls, self._is_first = self._own is not None, True
-        self._session = Session(self.system, self.format, self.workspace.tools, self.limits, shows_calls=shows_calls)
+        tools, rails = self.workspace.tools, self._guardrails()
         self._is_held = self._constraint in ("prefer", "required")
+        self._session = Session(self.system, self.format, tools, self.limits, shows_calls=shows_calls, guardrails=rails)
         return self._session.start(task)
+
+    def _guardrails(self) -> Guardrails:
+        """Where answers are held to calls, or words decide, there is nothing to judge but the steps."""
+        on = self._watched & BY_STEPS if self._is_held or self._parts else self._watched
+        return Guardrails(
+            self.workspace.tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls
+        )
 
     def _go_on(self, message: str) -> Query:
         self._is_first = True
@@ -225,9 +247,23 @@ class Settled(Generic[ChatT]):
         assert self._session is not None
         turn, usage = answer.end()
         self._observe(turn)
+        step = self._session.answered(turn, usage.prompt if usage else None, answer.finish_reason)
+        if self._constraint not in ("prefer", "required"):
+            self._is_held = self._holds(turn, step)
+        return step
+
+    def _holds(self, turn: Turn, step: Query | Run | Done) -> bool:
+        """Whether the next answer is held to a call: one is to be made again, and the server can enforce that."""
         if self._constraint == "arguments":
-            self._is_held = self._is_broken(turn)
-        return self._session.answered(turn, usage.prompt if usage else None)
+            return self._is_broken(turn)
+        if not isinstance(step, Query) or not isinstance(self._chat, ChatClient) or self._constraint == "off":
+            return False
+        tools = ToolSet([self.workspace.tools[name] for name in step.held_to])
+        self._held = {}
+        if tools:
+            with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+                self._held = constraint_fields(self._chat.endpoint.kind, tools, format=self.format.name)
+        return bool(self._held)
 
     def _request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
         """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
@@ -280,6 +316,8 @@ class Agent(Settled[Chat]):
     calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
+    ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/guardrails.md),
+    at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping.
     Raises UsageError for an unknown name, settings that contradict each other, and a constraint on another chat;
     TransportError where no model is found.
     """

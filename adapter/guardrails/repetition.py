@@ -19,7 +19,7 @@ _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|ad
 
 
 def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) -> int:
-    """How often ``call`` was made with the same result since something else may have changed what it gives.
+    """How often ``call`` was made with the same result, or in vain, since something may have changed what it gives.
 
     ``earlier``: calls of the same answer, whose results are not known yet.
     """
@@ -28,7 +28,7 @@ def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) 
     times, last, key = 0, "", call.key
     for made in past.recent:
         if made.key == key:
-            times = times + 1 if made.result == last else 1
+            times = times + 1 if made.result == last or not made.ok else 1
             last = made.result
         elif made.ok and made.changes:
             times = 0

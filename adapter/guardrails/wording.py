@@ -78,8 +78,8 @@ def repeated(name: str, times: int, result: str) -> Wordings:
     shown = _one_line(result)
     same = f": {shown}" if shown else ""
     return (
-        f"This very call of {name} was made {times} times, always with the same result{same}. It was not run again: use "
-        "that result, call with other arguments or another tool, or say what you found.",
+        f"This very call of {name} was made {times} times, always with the same result{same}. It was not run again: "
+        "use that result, call with other arguments or another tool, or say what you found.",
         f"{name} gives nothing new. Answer the user in words with what you know.",
     )
 
