@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from adapter.edits import patch_text
     from adapter.formats import guess
     from adapter.formats.parser import Parser, parse
+    from adapter.guardrails.guardrails import Accept, AskAgain, Guardrails, Stop
+    from adapter.guardrails.steps import Steps
     from adapter.operations.approval import Approval, Decision, Rule
     from adapter.prompting.prompt import system_prompt
     from adapter.server.wrapped import wrap
@@ -52,9 +54,11 @@ if TYPE_CHECKING:
     from adapter.workspace.hosted.host import Host
 
 __all__ = [
+    "Accept",
     "AdapterError",
     "Agent",
     "Approval",
+    "AskAgain",
     "AsyncAgent",
     "ChatClient",
     "ContentWasReasoning",
@@ -62,6 +66,7 @@ __all__ = [
     "DeniedError",
     "EditError",
     "FormatError",
+    "Guardrails",
     "Host",
     "InvalidToolCall",
     "Markup",
@@ -70,6 +75,8 @@ __all__ = [
     "ReasoningWasContent",
     "RejectedCall",
     "Rule",
+    "Steps",
+    "Stop",
     "TextDelta",
     "Tool",
     "ToolCall",
@@ -97,6 +104,8 @@ _NAMES = {
     "adapter.edits": ("patch_text",),
     "adapter.formats": ("guess",),
     "adapter.formats.parser": ("Parser", "parse"),
+    "adapter.guardrails.guardrails": ("Accept", "AskAgain", "Guardrails", "Stop"),
+    "adapter.guardrails.steps": ("Steps",),
     "adapter.operations.approval": ("Approval", "Decision", "Rule"),
     "adapter.prompting.prompt": ("system_prompt",),
     "adapter.server.wrapped": ("wrap",),

@@ -209,14 +209,23 @@ class Settled(Generic[ChatT]):
     def _begin(self, task: str) -> Query:
         """A new conversation."""
         shows_calls, self._is_first = self._own is not None, True
-        tools, rails = self.workspace.tools, self._guardrails()
         self._is_held = self._constraint in ("prefer", "required")
-        self._session = Session(self.system, self.format, tools, self.limits, shows_calls=shows_calls, guardrails=rails)
+        self._session = Session(
+            self.system,
+            self.format,
+            self.workspace.tools,
+            self.limits,
+            shows_calls=shows_calls,
+            guardrails=self.guardrails,
+        )
         return self._session.start(task)
 
-    def _guardrails(self) -> Guardrails:
-        """Where answers are held to calls, or words decide, there is nothing to judge but the steps."""
-        on = self._watched & BY_STEPS if self._is_held or self._parts else self._watched
+    @property
+    def guardrails(self) -> Guardrails:
+        """Of a new conversation. Where answers are held to calls, or words decide, they may well be empty, or a
+        promise."""
+        is_free = self._constraint not in ("prefer", "required") and self._parts is None
+        on = self._watched if is_free else self._watched & (BY_STEPS | {"repeated_call", "cycle"})
         return Guardrails(
             self.workspace.tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls
         )

@@ -25,6 +25,8 @@ from adapter.constraints.modes import Constraint, get_constraint
 from adapter.conversation.session import Limits
 from adapter.dialects import Dialect, get_dialect
 from adapter.formats import get_format, guess
+from adapter.guardrails.catalogue import chosen
+from adapter.guardrails.steps import steps_of
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools, servers_of
 from adapter.operations import Edits, FileText, Glob, Paths, ReadText
@@ -144,6 +146,8 @@ def _check(task: str, settings: Settings) -> None:
     get_constraint(settings.constraint)
     check_prompt(settings.prompt)
     check_guide(settings.guide)
+    chosen(settings.config.guardrails.use)
+    steps_of(settings.config.steps.model_dump())
     profiles.check(settings.profile)
     if settings.format is not None:
         get_format(settings.format)
@@ -333,6 +337,9 @@ def _agent(
         observe=witnesses.observe,
         constraint=help.constraint,
         guide="off",
+        guardrails=settings.config.guardrails.use if help.few is None else "off,repeated_call,cycle",
+        retries=settings.config.guardrails.retries,
+        steps=settings.config.steps.model_dump(),
     )
 
 

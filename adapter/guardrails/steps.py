@@ -107,4 +107,7 @@ def _same(made: Made, call: Made, argument: str) -> bool:
 
 
 def as_json(steps: Steps) -> JsonObject:
-    return {"required": list(steps.required), "before": dict(steps.before), "ends_with": list(steps.ends_with)}
+    """What `steps_of` makes the same of; empty where there are none."""
+    before = {name: list(needs) for name, needs in steps.before.items()}
+    found = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
+    return {key: value for key, value in found.items() if value}
