@@ -15,6 +15,7 @@ shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -266,7 +267,8 @@ class Session:
         shown = [(call.name, self._neutral(by_id.get(call.id, STOPPED)), call.id) for call in self._waiting]
         shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
         content = "\n".join(self.format.encode_result(*each) for each in shown)
-        self._entries.append(Entry("user", content, tuple(shown)))
+        about = (*(self._neutral(_in_short(call)) for call in self._waiting), *("" for _ in self._complaints))
+        self._entries.append(Entry("user", content, tuple(shown), about))
         self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
         self._waiting, self._refused, self._complaints = [], {}, ()
 
@@ -373,6 +375,12 @@ class Session:
     def _refusal(self, call: ToolCall, fault: Fault) -> ToolResult:
         error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
         return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error, call_id=call.id)
+
+
+def _in_short(call: ToolCall) -> str:
+    """A call in one line: ``read_file(path="a.py", line=3)``."""
+    pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in call.arguments.items())
+    return f"{call.name}({', '.join(f'{name}={text[:60]}' for name, text in pairs)})"
 
 
 def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
