@@ -24,6 +24,7 @@ from adapter.guardrails.steps import checked as check_steps
 from adapter.operations.approval import Approver
 from adapter.prompting.choosing import Parts, check_guide
 from adapter.prompting.prompt import Style, new_session, system_prompt
+from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
@@ -112,8 +113,14 @@ class Settled(Generic[ChatT]):
         guardrails: str = "on",
         retries: int = RETRIES,
         steps: Given = NO_STEPS,
+        max_tools: int | None = None,
     ) -> None:
         check_guide(guide)
+        if max_tools is not None and (max_tools < 1 or system):
+            why = "system describes the tools" if system else f"it is {max_tools}"
+            raise UsageError(f"max_tools cannot be had: {why}; give a number from 1 on, and no system")
+        self._max_tools = max_tools
+        self._few: Shortlist | None = None
         self._watched, self._retries, self._steps = chosen(guardrails), retries, steps_of(steps)
         self._guide = guide
         self._parts: Parts | None = None
@@ -206,14 +213,32 @@ class Settled(Generic[ChatT]):
                 waiting = constraint_fields(kind, tools, format=name, waits=True)
         return waiting, held
 
+    def _shorten(self, task: str) -> None:
+        """Describe only the tools that are like ``task``, where there are more than wanted."""
+        tools = self.workspace.tools
+        self._few = None if self._max_tools is None else shortlist(tools, task, self._max_tools)
+        if self._few is None:
+            return
+        shown = with_reply(self._few.shown)[0] if self._reply else self._few.shown
+        style = self._wished[1] or ("native" if self._own else style_for(self._constraint))
+        self.system = system_prompt(self.workspace.dialect, self.format.name, style, tools=shown, session=new_session())
+        if self._own is not None:
+            self._own = OwnChat(shown, self.format.name, self._own.own)
+
+    @property
+    def _tools(self) -> ToolSet:
+        """What the model can call."""
+        return self.workspace.tools if self._few is None else self._few.all
+
     def _begin(self, task: str) -> Query:
         """A new conversation."""
+        self._shorten(task)
         shows_calls, self._is_first = self._own is not None, True
         self._is_held = self._constraint in ("prefer", "required")
         self._session = Session(
             self.system,
             self.format,
-            self.workspace.tools,
+            self._tools,
             self.limits,
             shows_calls=shows_calls,
             guardrails=self.guardrails,
@@ -226,16 +251,14 @@ class Settled(Generic[ChatT]):
         promise."""
         is_free = self._constraint not in ("prefer", "required") and self._parts is None
         on = self._watched if is_free else self._watched & (BY_STEPS | {"repeated_call", "cycle"})
-        return Guardrails(
-            self.workspace.tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls
-        )
+        return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
 
     def _go_on(self, message: str) -> Query:
         self._is_first = True
         return self._begin(message) if self._session is None else self._session.send(message)
 
     def _new_answer(self, query: Query) -> Answer:
-        tools, turn = self.workspace.tools, str(query.number)
+        tools, turn = self._tools, str(query.number)
         self._guided = self._chosen(query)
         self._is_first = False
         if self._reply is not None:
@@ -301,6 +324,8 @@ class Settled(Generic[ChatT]):
         return bool(turn.calls or turn.invalid) and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
 
     def _run_call(self, call: ToolCall) -> ToolResult:
+        if self._few is not None and call.name == self._few.finder:
+            return ToolResult(call.name, True, self._few.found(call.arguments.get("query")), call_id=call.id)
         (result,) = self.workspace.run_calls(Run((call,)))
         return result
 
@@ -326,7 +351,8 @@ class Agent(Settled[Chat]):
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
     ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/guardrails.md),
-    at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping.
+    at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping. ``max_tools``: of more
+    only so many are described, those most like the first message, and one that finds the others.
     Raises UsageError for an unknown name, settings that contradict each other, and a constraint on another chat;
     TransportError where no model is found.
     """

@@ -26,6 +26,7 @@ def serve(
     constraint: given.Constraint = "auto",
     grounded: given.Grounded = False,
     guide: given.Guide = "auto",
+    max_tools: given.MaxTools = None,
     guardrails: given.Guardrails = "on",
     retries: given.Retries = 2,
     retry_tokens: given.RetryTokens = 4_096,
@@ -67,6 +68,7 @@ def serve(
         constraint=get_constraint(None if constraint == "auto" else constraint),
         grounded=grounded,
         guide=guide,
+        max_tools=max_tools,
         asking=Asking(chosen(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
         observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None,
     )

@@ -50,6 +50,15 @@ Template = Annotated[Path | None, _model("FILE", TEMPLATE_HELP)]
 Policy = Annotated[str, _model("NAME", "Which text may become a call: strict, safe or lenient.")]
 Constraint = Annotated[str, _model("MODE", CONSTRAINT_HELP)]
 Guide = Annotated[str, _model("MODE", GUIDE_HELP)]
+MaxTools = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        rich_help_panel=MODEL,
+        help="Of more tools describe those most like the request, and one that finds the others; all when left out.",
+    ),
+]
 Profile = Annotated[str, _model("NAME", PROFILE_HELP)]
 Grounded = Annotated[
     bool,

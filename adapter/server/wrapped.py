@@ -72,6 +72,7 @@ def wrap(
     prompt: str = "auto",
     template: str | Path | None = None,
     guide: str = "auto",
+    max_tools: int | None = None,
     guardrails: str = "on",
     retries: int = RETRIES,
 ) -> Client:
@@ -90,8 +91,9 @@ def wrap(
     ``ground``: values that you know (see `adapter.constraints.grounding`).
     ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
     it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
-    ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"`` or names
-    (see docs/guardrails.md); ``retries``: at most how often for one request.
+    ``max_tools``: of a request with more tools only so many are described, those most like it, and one that finds the
+    others. ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"``
+    or names (see docs/guardrails.md); ``retries``: at most how often for one request.
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.wire.recorded`), without credentials.
@@ -113,6 +115,7 @@ def wrap(
         constraint=constraint,
         grounded=grounded,
         ground=ground,
+        max_tools=max_tools,
         asking=Asking(chosen(guardrails), retries, clock=time.monotonic),
         observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
     )

@@ -17,6 +17,7 @@ from adapter.formats import get_format
 from adapter.formats.parser import Parser
 from adapter.guardrails.past import key_of
 from adapter.prompting.neutral import Restoring, in_strings, restore
+from adapter.prompting.shortlist import LOOKUPS
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
@@ -444,6 +445,10 @@ class _Choice:
                 ):
                     self.again = again
                     return deltas
+                case ToolCall() if self._request.few is not None and event.name == self._request.few.finder:
+                    if again := self._looked_up(event):
+                        self.again = again
+                        return deltas
                 case ToolCall() if self._is_repeated(event):
                     self._has_repeated = True
                 case ToolCall() if self._is_allowed(event.name):
@@ -475,6 +480,14 @@ class _Choice:
         self._guardrail = ask.guardrail
         self._withheld = (attempt.released(), list(rest), finish_reason)
         return self._request.again(ask, attempt.wrote(event))
+
+    def _looked_up(self, call: ToolCall) -> Request | None:
+        """The request that goes on after a search among the tools; None where the client has calls to answer, or after
+        too many: then it goes unsaid."""
+        if self._ids or self._request.lookups >= LOOKUPS:
+            return None
+        self._withheld = (self._attempt.released(), [], None)
+        return self._request.looked_up(call, self._attempt.wrote(call))
 
     def _is_repeated(self, call: ToolCall) -> bool:
         """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
@@ -510,7 +523,9 @@ class _Choice:
         return name in tools if self._request.is_restricted else bool(tools)
 
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject]:
-        if not self._is_allowed(event.name):
+        watch, few = self._request.watch, self._request.few
+        is_held = (watch is not None and watch.holds_call(event.name)) or (few is not None and event.name == few.finder)
+        if is_held or not self._is_allowed(event.name):
             return []
         deltas = self._released()
         if event.id != self._open:

@@ -14,6 +14,7 @@ from typing import Any
 from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, is_error, objects_in
 from adapter.wire.sse import as_event
+from adapter.wire.watching import EXTENSION
 
 SAME = ("model", "max_tokens", "temperature", "top_p", "top_k", "stream")
 
@@ -33,7 +34,7 @@ ERROR_TYPES = {
 def as_openai(body: JsonObject) -> JsonObject:
     """The request as OpenAI's. Raises RequestError for messages that are none."""
     messages = checked_as(list, body.get("messages"), "messages")
-    request: JsonObject = {name: body[name] for name in SAME if name in body}
+    request: JsonObject = {name: body[name] for name in (*SAME, EXTENSION) if name in body}
     request["messages"] = [message for each in messages for message in _messages(each)]
     if body.get("system"):
         request["messages"].insert(0, {"role": "system", "content": _text(body["system"])})

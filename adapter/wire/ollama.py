@@ -16,6 +16,7 @@ from adapter.conversation.contents import image, image_url
 from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, error_object, is_error, objects_in
 from adapter.wire.sse import as_json
+from adapter.wire.watching import EXTENSION
 
 OPTIONS = {
     "temperature": "temperature",
@@ -63,7 +64,8 @@ def as_openai(body: JsonObject) -> JsonObject:
     elif isinstance(body.get("format"), dict):
         schema = {"name": "answer", "schema": body["format"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return request | _thinking(body.get("think"))
+    extension = {EXTENSION: body[EXTENSION]} if EXTENSION in body else {}
+    return request | extension | _thinking(body.get("think"))
 
 
 def _thinking(think: Json) -> JsonObject:

@@ -17,14 +17,15 @@ from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
 from adapter.guardrails.guardrails import AskAgain, encode_usual
-from adapter.guardrails.past import key_of
+from adapter.guardrails.past import key_of, past_of
 from adapter.prompting.choosing import Parts, check_guide, choose
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.setups import Setup
+from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED, get_policy
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Json, JsonObject, ToolCall
 from adapter.values.kept import Kept
 from adapter.wire.definitions import MAX_KEPT, tool_set
 from adapter.wire.errors import RequestError, checked_as
@@ -160,6 +161,8 @@ class Options:
     """The tools of each call, where an enforced answer has several."""
     asking: Asking = field(default_factory=Asking)
     """Which answers are asked again."""
+    max_tools: int | None = None
+    """Of a request with more only so many are described; see `adapter.prompting.shortlist`. None: all."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
@@ -241,6 +244,18 @@ class Request:
     """The calls, as `key_of` puts them, whose results end the conversation."""
     watch: Watch | None = None
     """What of the answer is asked again; None: nothing."""
+    few: Shortlist | None = None
+    """Of many tools, those that are described."""
+    lookups: int = 0
+    """How often the model has searched among the others."""
+
+    def looked_up(self, call: ToolCall, wrote: str) -> Request:
+        """What to ask after a search among tools that are not described, whose result goes with it."""
+        assert self.few is not None
+        said = self.few.found(call.arguments.get("query"))
+        result = get_format(self.format).encode_result(call.name, said, call.id)
+        body = self.body | {"messages": said_after(self.body["messages"], wrote, result)}
+        return replace(self, body=body, turn=f"{self.turn}+", lookups=self.lookups + 1)
 
     def again(self, ask: AskAgain, wrote: str) -> Request:
         """What to ask after an answer that was of no use, which read ``wrote``.
@@ -310,7 +325,23 @@ def translate(body: JsonObject, options: Options) -> Request:
         return _native(body, described, allowed, options)
     if options.small is not None and allowed and options.helps_with(body):
         return _chosen(body, allowed, must_call, options, options.small)
+    is_restricted = len(allowed) < len(described)
+    few = shortlist_of(body, described, options.max_tools) if allowed and not is_restricted else None
+    offered = allowed
+    if few is not None:
+        described = offered = few.shown
+        allowed = few.all
     constraint = _constraint(body, options, must_call) if allowed else "off"
+    enforces = options.enforce is not None
+    watch = options.asking.watch(
+        body,
+        allowed,
+        described,
+        format.encode_calls,
+        is_held=enforces and constraint in ("prefer", "required"),
+        may_hold=enforces and options.constraint != "off" and not body.keys() & CONSTRAINTS,
+        must_mend=enforces and constraint == "arguments",
+    )
     reply = with_reply(described)[1] if options.constraint == "prefer" and options.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
@@ -324,7 +355,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         each = options.each if body.get("parallel_tool_calls") is not False else ()
         may_say = reply if may_reply else None
         try:
-            enforced = options.enforce(allowed, choices, format=format.name, reply=may_say, several=several, each=each)
+            enforced = options.enforce(offered, choices, format=format.name, reply=may_say, several=several, each=each)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
@@ -336,7 +367,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         order = ""  # the request itself is to stand before the answer
     if own is not None:
         # Words that are none of the template's only where nothing else holds the model to what was asked for.
-        is_free = not must_call and len(allowed) == len(described)
+        is_free = not must_call and not is_restricted
         order = "" if is_free or (enforced and constraint == "required") else order
         told = own_messages(body.get("messages"), own.traits, format, described, closing=order, memory=options.memory)
         messages = told.messages
@@ -358,20 +389,11 @@ def translate(body: JsonObject, options: Options) -> Request:
     waits = constraint == "arguments" and options.waits_for_calls and (own is not None or _is_plain(messages))
     if options.enforce and waits:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            plain |= options.enforce(allowed, choices, format=format.name, waits=True)
+            plain |= options.enforce(offered, choices, format=format.name, waits=True)
     before = options.generation_prompt
     if own is not None and own.way != "vllm" and before is None:
         before = own.traits.generation_prompt
     is_one = body.get("n") in (None, 1)  # of several answers none is asked for again
-    watch = options.asking.watch(
-        body,
-        allowed,
-        described,
-        format.encode_calls,
-        is_held=bool(enforced),
-        may_hold=options.enforce is not None and options.constraint != "off" and not body.keys() & CONSTRAINTS,
-        must_mend=constraint == "arguments" and options.enforce is not None,
-    )
     return Request(
         body=plain,
         tools=allowed,
@@ -384,7 +406,7 @@ def translate(body: JsonObject, options: Options) -> Request:
         policy=policy,
         turn=_turn(messages),
         generation_prompt="" if plain.keys() & CONSTRAINTS and not is_lazy(plain) else before,
-        is_restricted=len(allowed) < len(described),
+        is_restricted=is_restricted,
         reply=reply if may_reply else None,
         memory=options.memory,
         observe=options.observe,
@@ -394,8 +416,17 @@ def translate(body: JsonObject, options: Options) -> Request:
         choices=choices,
         made=frozenset(key_of(*call) for call in last_calls(body.get("messages"))) if is_one else frozenset(),
         watch=watch,
+        few=few,
         as_text=partial(translate, body, replace(options, own=None)) if own and options.prompt == "auto" else None,
     )
+
+
+def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> Shortlist | None:
+    """By what the user said last, and which tools the conversation has used."""
+    if most is None or len(tools) <= most:
+        return None
+    past = past_of(body.get("messages"))
+    return shortlist(tools, past.request, most, {made.name for made in past.made})
 
 
 def _characters(value: Json) -> int:

@@ -78,6 +78,10 @@ class Watch:
         steps = self._guardrails.steps
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.left(self.past))
 
+    def holds_call(self, name: str) -> bool:
+        """Whether a call of ``name`` may be taken back: nothing of it is to go out before it is whole."""
+        return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
+
     @property
     def past(self) -> Past:
         if self._past is None:
