@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from adapter.formats.hermes import encode_call
+from adapter.formats.hermes import encode_calls
 from adapter.guardrails import wording
 from adapter.guardrails.announcing import announces
 from adapter.guardrails.answers import Said, ignores_result, is_in_wrong_markup, refused_tool, speaks_for_others
@@ -30,7 +30,7 @@ from adapter.guardrails.steps import Given, Steps, steps_of
 from adapter.guardrails.wording import Encode, Wordings
 from adapter.tools.definition import ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
-from adapter.values.events import Json, JsonObject, ToolCall
+from adapter.values.events import Json, ToolCall
 from adapter.values.turn import Turn
 
 NO_STEPS = Steps()
@@ -75,10 +75,6 @@ class Fault:
     is_free_first: bool = False
 
 
-def encode_usual(calls: Sequence[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
 @dataclass(slots=True)
 class Guardrails:
     """See the module. ``on``: names of `GUARDRAILS`. ``encode``: how examples of calls are written. One for each loop.
@@ -100,7 +96,7 @@ class Guardrails:
         on: Collection[str] = DEFAULT,
         steps: Given = NO_STEPS,
         retries: int = RETRIES,
-        encode: Encode = encode_usual,
+        encode: Encode = encode_calls,
     ) -> None:
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = checked(on), steps_of(steps)
@@ -173,7 +169,7 @@ class Guardrails:
         if steps.has_ended(past):
             yield Fault("after_the_end", wording.after_the_end(" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, made, earlier):
-            words = wording.prerequisite(call.name, missing, self.tools, self.encode)
+            words = wording.prerequisite(call.name, call.arguments, missing, self.tools, self.encode)
             yield Fault("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
             words = wording.missing_steps(pending, False, self.tools, self.encode)

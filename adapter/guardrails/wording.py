@@ -13,7 +13,7 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.samples import sample_of
 from adapter.values.events import Json, JsonObject
 
-Encode: TypeAlias = Callable[[Sequence[tuple[str, JsonObject]]], str]
+Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
 """Writes calls in the model's format, as `Format.encode_calls`."""
 
 Wordings: TypeAlias = tuple[str, str]
@@ -24,7 +24,7 @@ MOST_NAMES = 12
 
 
 def unreadable(error: str, example: str) -> Wordings:
-    reason = _one_line(error).rstrip(".")
+    reason = _one_line(error).partition(". ")[0].rstrip(".")
     return (
         f"Your tool call could not be read: {reason}. Write it like this, with your own values:\n{example}",
         f"That is no readable call either. Answer with one call in exactly this form and nothing else:\n{example}",
@@ -50,8 +50,10 @@ def wrong_arguments(tool: Tool, given: Mapping[str, Json], problems: Iterable[st
     )
 
 
-def prerequisite(name: str, missing: Sequence[str], tools: ToolSet, encode: Encode) -> Wordings:
-    example = _first_example(missing, tools, encode)
+def prerequisite(
+    name: str, given: Mapping[str, Json], missing: Sequence[str], tools: ToolSet, encode: Encode
+) -> Wordings:
+    example = _first_example(missing, tools, encode, given)
     return (
         f"{name} cannot be called yet: first call {_joined(missing)}.{example}",
         f"Do not call {name} now. Your next call is {missing[0]}, nothing else.{example}",
@@ -151,9 +153,11 @@ def example_of(tool: Tool, encode: Encode, given: Mapping[str, Json] | None = No
     return encode([(tool.name, sample_of(tool, given))]).strip()
 
 
-def _first_example(names: Sequence[str], tools: ToolSet, encode: Encode) -> str:
+def _first_example(
+    names: Sequence[str], tools: ToolSet, encode: Encode, given: Mapping[str, Json] | None = None
+) -> str:
     tool = tools.get(names[0])
-    return "" if tool is None else f" Like this:\n{example_of(tool, encode)}"
+    return "" if tool is None else f" Like this:\n{example_of(tool, encode, given)}"
 
 
 def _listed(tools: ToolSet) -> str:

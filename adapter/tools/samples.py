@@ -16,7 +16,7 @@ MAX_DEPTH = 4
 def sample_of(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
     """Arguments that fit ``tool``: what it requires, and of ``given`` what fits its parameter.
 
-    A text that only the model can know is the parameter's name in angle brackets.
+    A text that only the model can know is told by its parameter's name: ``"your path"``.
     """
     kept = {key: value for key, value in (given or {}).items() if key in tool.properties}
     kept = {key: value for key, value in kept.items() if fits(value, tool.properties[key])}
@@ -27,7 +27,7 @@ def sample_of(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject
 
 def _value(name: str, schema: Json, depth: int) -> Json:
     if not isinstance(schema, Mapping):
-        return f"<{name}>"
+        return f"your {name}"
     for known in ("const", "default"):
         if known in schema:
             return schema[known]
@@ -36,7 +36,7 @@ def _value(name: str, schema: Json, depth: int) -> Json:
             return listed[0]
     types = types_of(schema)
     if "string" in types or not types:
-        return f"<{name}>"
+        return f"your {name}"
     if "object" in types:
         inner = branch_of(schema, "object")
         properties, required = inner.get("properties"), inner.get("required")

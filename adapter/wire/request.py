@@ -16,7 +16,8 @@ from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
-from adapter.guardrails.guardrails import AskAgain, encode_usual
+from adapter.formats.hermes import encode_calls
+from adapter.guardrails.guardrails import AskAgain
 from adapter.guardrails.past import key_of, past_of
 from adapter.prompting.choosing import Parts, check_guide, choose
 from adapter.prompting.prompt import new_session, system_prompt
@@ -469,7 +470,7 @@ def _chosen(body: JsonObject, allowed: ToolSet, must_call: bool, options: Option
 
 def _native(body: JsonObject, described: ToolSet, allowed: ToolSet, options: Options) -> Request:
     """The request as it came: the server describes the tools and reads the calls."""
-    watch = options.asking.watch(body, allowed, described, encode_usual, is_held=False, may_hold=False, must_mend=False)
+    watch = options.asking.watch(body, allowed, described, encode_calls, is_held=False, may_hold=False, must_mend=False)
     return Request(
         body={key: value for key, value in body.items() if key != EXTENSION},
         tools=allowed,

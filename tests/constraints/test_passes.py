@@ -12,6 +12,7 @@ import pytest
 
 from adapter import wrap
 from adapter.formats.hermes import encode_call
+from adapter.guardrails.guardrails import AskAgain
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import constraint_fields
@@ -259,7 +260,8 @@ def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
     options = Options(constraint="arguments", enforce=enforce, waits_for_calls=True)
     made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, options)
     assert "grammar" not in made.body
-    assert made.mended("count") is None
+    again = made.again(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
+    assert "grammar" not in again.body
 
 
 OPENINGS = {

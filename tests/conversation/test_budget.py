@@ -102,8 +102,9 @@ def test_what_a_template_is_given_is_shortened_as_well():
     for number in range(40):
         step = session.answered(parse(call(number)))
         assert isinstance(step, Run)
-        query = session.ran([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
-        assert isinstance(query, Query)
+        then = session.ran([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
+        assert isinstance(then, Query)
+        query = then
         assert tokens(query) <= usable(4_000)
         called = [each["id"] for message in query.messages for each in message.get("tool_calls") or ()]
         assert called == [message["tool_call_id"] for message in query.messages if message["role"] == "tool"]

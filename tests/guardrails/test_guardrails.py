@@ -10,7 +10,7 @@ import pytest
 
 from adapter.formats.parser import parse
 from adapter.guardrails.answers import Said
-from adapter.guardrails.catalogue import DEFAULT, GUARDRAILS, chosen
+from adapter.guardrails.catalogue import BY_STEPS, DEFAULT, GUARDRAILS, chosen
 from adapter.guardrails.guardrails import NO_STEPS, Accept, AskAgain, Guardrails, Stop
 from adapter.guardrails.past import Made, Past, has_failed, past_of
 from adapter.guardrails.steps import steps_of
@@ -125,8 +125,7 @@ def test_each_fault_has_its_name_and_its_message(name, text, made, told):
 
 def test_the_table_of_faults_is_whole():
     """Every guardrail has a case here or among the steps."""
-    by_steps = {"missing_prerequisite", "missing_steps", "after_the_end"}
-    assert {each[0] for each in FAULTS} | by_steps == set(GUARDRAILS)
+    assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
 
 
 def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
@@ -191,7 +190,24 @@ def test_a_call_that_is_asked_again_may_be_held_to_its_tool():
     assert judged("Let me read the file:").held_to == ()
 
 
+def message_of(name: str) -> str:
+    """What is said first of the fault ``name``, in one line."""
+    faults = {each[0]: each[1:3] for each in (*FAULTS, *FAULTS_BY_STEPS)}
+    text, made = faults[name]
+    steps = STEPS if name in BY_STEPS else NO_STEPS
+    verdict = judged(text, *made, on=f"off,{name}", steps=steps)
+    assert isinstance(verdict, AskAgain), name
+    return " ".join(verdict.message.replace("|", "").replace("<", "&lt;").split())
+
+
 STEPS = {"required": ["web_search"], "before": {"delete_file": ["read_file(path)"]}, "ends_with": ["submit"]}
+
+
+FAULTS_BY_STEPS = [
+    ("missing_prerequisite", call("delete_file", path="a"), (SEARCH,)),
+    ("missing_steps", "It is done.", ()),
+    ("after_the_end", call("web_search", query="z"), (SEARCH, Made("submit", {"text": "x"}, "ok"))),
+]
 
 
 @pytest.mark.parametrize(
