@@ -61,7 +61,7 @@ _OTHERS = re.compile(
 )
 
 _OPEN_END = re.compile(r"(?:[:：]|…|\.\.\.)\s*$")
-_HERE = re.compile(r"\W*here(?:\s+is|\s+are|['’]s)\b", re.IGNORECASE)
+_HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s", re.IGNORECASE)
 """With a colon or dots at the end: whatever was to come did not."""
 _GOES_ON = re.compile(r"[:：]\s+\S+\s+\S")
 """What was announced follows within the sentence."""

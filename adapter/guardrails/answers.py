@@ -41,6 +41,22 @@ _GIVES = {
 _REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
 _GIVES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
 
+_DISCLAIMED = re.compile(
+    r"""\bas\s+an?\s+(?:ai|artificial|language|large)\b[^.!?]{0,120}
+    (?:\b(?:have\s+no|not\s+have|lack|no)\s+(?:\w+\s+){0,2}access\b|n['’]t\s+have\s+(?:\w+\s+){0,2}access\b
+    |\b(?:cannot|can['’]?t|not\s+able\s+to|unable\s+to)\s+(?:directly\s+|actually\s+)?
+        (?:access|assist|browse|execute|help|open|perform|read|retrieve|run)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What models are trained to say that have no tools."""
+MAX_CLAIM = 160
+"""Characters of an answer that says nothing but that all is done."""
+_DONE = re.compile(
+    r"""\W*(?:(?:all|everything)\s+(?:is\s+|['’]s\s+)?(?:done|finished|set|completed?)\b|done\b|finished\b|completed\b|it\s+is\s+done\b
+    |the\s+task\s+(?:is|has\s+been)\s+(?:done|finished|completed?)|i(?:\s+have|['’]ve)\s+(?:done|finished|completed)\s
+    |(?:erledigt|fertig|fatto|hecho|listo|feito|fait|terminé|готово|сделано)\b|(?:已完成|完成了|完了しました|完了です|완료했습니다))""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _OPEN_CALL = re.compile(
     r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",
     re.IGNORECASE,
@@ -96,6 +112,16 @@ def refused_tool(content: str, past: Past, tools: ToolSet) -> Tool | None:
         if refused.search(content):
             return next((tool for name, tool in tools.items() if _GIVES_RE[kind].search(name)), None)
     return None
+
+
+def disclaims(content: str) -> bool:
+    """Whether the answer says that a language model can do nothing of the kind, whatever tools there are."""
+    return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
+
+
+def claims_success(content: str, past: Past) -> bool:
+    """Whether the answer says that all is done, and nothing else, and no tool was called since the user spoke."""
+    return not past.recent and len(content) <= MAX_CLAIM and _DONE.match(content) is not None
 
 
 def is_in_wrong_markup(said: Said, request: str, tools: ToolSet) -> bool:

@@ -33,7 +33,8 @@ GUARDRAILS = {
         Guardrail("invented_result", "a tool's result that the model wrote itself, without a call"),
         Guardrail("wrong_markup", "a call of a known tool in the midst of text, where none is read"),
         Guardrail("announced_call", "an answer that ends by saying what comes next, which does not come"),
-        Guardrail("refusal", "“I have no access to ...” where a tool gives it and none was called"),
+        Guardrail("refusal", "“I have no access to ...” where a tool gives it; “as a language model I can't ...”"),
+        Guardrail("unfounded_success", "“Done!” where no tool was called since the user spoke"),
         Guardrail("ignored_result", "a success reported after the last tool failed", is_default=False),
         Guardrail("other_speaker", "the user's next words, written by the model", is_default=False),
     )

@@ -22,7 +22,15 @@ from typing import TypeAlias
 from adapter.formats.hermes import encode_calls
 from adapter.guardrails import wording
 from adapter.guardrails.announcing import announces
-from adapter.guardrails.answers import Said, ignores_result, is_in_wrong_markup, refused_tool, speaks_for_others
+from adapter.guardrails.answers import (
+    Said,
+    claims_success,
+    disclaims,
+    ignores_result,
+    is_in_wrong_markup,
+    refused_tool,
+    speaks_for_others,
+)
 from adapter.guardrails.catalogue import DEFAULT, GUARDRAILS, checked
 from adapter.guardrails.past import Made, Past, past_of
 from adapter.guardrails.repetition import REPETITIONS, cycle_before, times_made
@@ -198,6 +206,10 @@ class Guardrails:
             yield Fault("announced_call", wording.announced())
         if "refusal" in self.on and (tool := refused_tool(said.content, past, tools)):
             yield Fault("refusal", wording.refused(tool, self.encode))
+        elif disclaims(said.content):
+            yield Fault("refusal", wording.disclaimed(tools, bool(past.recent)))
+        if claims_success(said.content, past):
+            yield Fault("unfounded_success", wording.unfounded(tools))
         if ignores_result(said.content, past):
             last = past.recent[-1]
             yield Fault("ignored_result", wording.ignored_result(last.name, last.result))

@@ -1,6 +1,6 @@
 """What a model is told, for small ones: the error first, what was expected, the nearest valid thing, one example.
 
-Each message comes in two wordings, so that no model reads the same words a third time: the second is an order.
+Each message comes in two wordings, so that no model reads the same words a third time; the second is an order.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from adapter.values.events import Json, JsonObject
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
 """Writes calls in the model's format, as `Format.encode_calls`."""
 
-Wordings: TypeAlias = tuple[str, str]
-"""What is said first, and what the second time."""
+Wordings: TypeAlias = tuple[str, ...]
+"""What is said first, and what the next times."""
 
 MOST_NAMES = 12
 """Tools that a message lists."""
@@ -131,6 +131,23 @@ def refused(tool: Tool, encode: Encode) -> Wordings:
     return (
         f"You can do this: the tool {tool.name} is yours to call. Call it like this, with your own values:\n{example}",
         f"Call {tool.name} now:\n{example}",
+    )
+
+
+def disclaimed(tools: ToolSet, has_results: bool) -> Wordings:
+    results = "use the results that you have, or " if has_results else ""
+    return (
+        f"You can do more than you say: {results}call one of the tools that are available: {_listed(tools)}. "
+        "If none of them helps, say which one would be needed.",
+        f"Either answer from the results, or call a tool: {_listed(tools)}.",
+    )
+
+
+def unfounded(tools: ToolSet) -> Wordings:
+    """Once: where nothing was to be done it is true."""
+    return (
+        f"Nothing was done yet: no tool was called. First call the tool that does it: {_listed(tools)}. If there was "
+        "nothing to do, say so.",
     )
 
 

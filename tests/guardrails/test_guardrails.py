@@ -67,7 +67,8 @@ def test_a_clean_answer_is_accepted(name, made):
     asked for. None is asked again."""
     answers = lines(name)
     assert len(answers) > 100
-    alarms = [answer for request, answer in answers if judged(answer, *made, request=request) != Accept()]
+    on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
+    alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
     assert alarms == []
 
 
@@ -102,6 +103,13 @@ FAULTS = [
     ("announced_call", "Let me read the file:", (), "did not do it"),
     ("refusal", "I'm sorry, but I don't have access to your files.", (), "read_file is yours to call"),
     ("refusal", "I cannot browse the internet.", (), "web_search"),
+    (
+        "refusal",
+        "I'm sorry, but as a language model I have no access to this.",
+        (READ,),
+        "use the results that you have",
+    ),
+    ("unfounded_success", "Everything is done as you asked.", (), "Nothing was done yet"),
     (
         "ignored_result",
         "All files are deleted.",
@@ -149,9 +157,9 @@ def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
         ("It failed: denied.", (Made("delete_file", {}, "error: denied", ok=False),)),
     ],
 )
-def test_what_only_looks_like_a_fault_is_accepted(text, made):
+def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[Made, ...]) -> None:
     """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
-    made = tuple(made)
+
     assert judged(text, *made, on="all,-cycle") == Accept()
 
 
