@@ -259,15 +259,12 @@ class Request:
         return replace(self, body=body, turn=f"{self.turn}+", lookups=self.lookups + 1)
 
     def again(self, ask: AskAgain, wrote: str) -> Request:
-        """What to ask after an answer that was of no use, which read ``wrote``.
+        """What to ask after an answer that was of no use, which read ``wrote``: the same, and what is said about it.
 
-        The same, held to a call, where a broken call is to be mended and the server can be told so: such a call is
-        right without a word. Else the conversation goes on with ``wrote`` and what is said about it.
+        Held to a call where one is to be made again and the server takes that. Not all that take it obey.
         """
         tools = ToolSet([self.tools[name] for name in ask.held_to if name in self.tools])
         held = self._held(tools) if tools and self.watch and self.watch.may_hold else None
-        if held is not None and (len(tools) == 1 or self.constraint == "arguments"):
-            return held
         base = held or replace(self, turn=f"{self.turn}+")
         return replace(base, body=base.body | {"messages": said_after(base.body["messages"], wrote, ask.message)})
 

@@ -18,6 +18,7 @@ from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import constraint_fields
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.request import Options, Request, translate
+from adapter.wire.watching import Asking
 from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving
@@ -46,8 +47,10 @@ def enforce(tools: ToolSet, choices: Any = None, **options: Any) -> dict[str, An
 
 
 def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> Request:
+    """Without guardrails, so that the constraint alone counts, whose broken calls are asked for once more."""
     body = {"model": "m", "messages": messages, "tools": TOOLS, **fields}
-    return translate(body, Options(constraint=constraint, enforce=enforce))
+    asking = Asking(frozenset(), retries=1)
+    return translate(body, Options(constraint=constraint, enforce=enforce, asking=asking))
 
 
 def whole(answered: Request, *texts: str) -> tuple[dict[str, Any], int]:
