@@ -18,7 +18,7 @@ from adapter.dialects import Dialect
 from adapter.formats import get_format, guess
 from adapter.formats.parser import Parser
 from adapter.guardrails.catalogue import BY_STEPS, chosen
-from adapter.guardrails.guardrails import NO_STEPS, RETRIES, Guardrails
+from adapter.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.guardrails.steps import Given, steps_of
 from adapter.guardrails.steps import checked as check_steps
 from adapter.operations.approval import Approver
@@ -40,6 +40,9 @@ from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
     from adapter.upstream.transport import Chunk, Usage
+
+AGENT_RETRIES = 3
+"""Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
 
 Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
 """What an observer is told, in the order in which it happens."""
@@ -111,7 +114,7 @@ class Settled(Generic[ChatT]):
         constraint: Constraint | None = None,
         guide: str = "auto",
         guardrails: str = "on",
-        retries: int = RETRIES,
+        retries: int = AGENT_RETRIES,
         steps: Given = NO_STEPS,
         max_tools: int | None = None,
     ) -> None:

@@ -23,7 +23,7 @@
 
     [guardrails]                  # see docs/guardrails.md
     use = "on,-refusal"           # on, off, all, or names
-    retries = 2
+    retries = 3
 
     [steps]                       # of every task of `adapter run`; a file for one task goes to --config
     required = ["run_command"]    # before the model may end
@@ -50,7 +50,7 @@ from typing import Annotated, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rapidfuzz import fuzz, process
 
-from adapter.guardrails.guardrails import RETRIES
+from adapter.agent.agent import AGENT_RETRIES
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject
 from adapter.workspace.hosted.http_providers import HttpSearch
@@ -116,7 +116,7 @@ class ModelTable(_Table):
 
 class GuardrailsTable(_Table):
     use: str = "on"
-    retries: Annotated[int, Field(ge=0)] = RETRIES
+    retries: Annotated[int, Field(ge=0)] = AGENT_RETRIES
 
 
 class StepsTable(_Table):

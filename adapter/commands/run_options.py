@@ -55,7 +55,7 @@ Guide = Annotated[str, _model("MODE", GUIDE_HELP)]
 Guardrails = Annotated[
     str | None, _model("NAMES", "For which faults an answer is asked again: on, off, all, or names; by itself, on.")
 ]
-Retries = Annotated[int | None, typer.Option(min=0, metavar="N", rich_help_panel=MODEL, help="At most so often; 2.")]
+Retries = Annotated[int | None, typer.Option(min=0, metavar="N", rich_help_panel=MODEL, help="At most so often; 3.")]
 Profile = Annotated[str, _model("NAME", PROFILE_HELP)]
 Images = Annotated[
     bool | None,

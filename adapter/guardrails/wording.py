@@ -1,6 +1,6 @@
 """What a model is told, for small ones: the error first, what was expected, the nearest valid thing, one example.
 
-Each message comes in two wordings, so that no model reads the same words a third time; the second is an order.
+Each message comes in a few wordings, so that no model reads the same words twice; the later ones are orders.
 """
 
 from __future__ import annotations
@@ -62,10 +62,11 @@ def prerequisite(
 
 def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, encode: Encode) -> Wordings:
     example = _first_example(missing, tools, encode)
-    what = f"to finish, call {' or '.join(missing)}" if is_end else f"these are still to be called: {_joined(missing)}"
+    what = " or ".join(missing) if is_end else _joined(missing)
     return (
-        f"The task is not done yet: {what}.{example}",
-        f"Do not answer in words. Call {missing[0]} now.{example}",
+        f"The task is not done yet: you must first call {what}. Make the tool call now.{example}",
+        f"Do not answer in words. Answer with a tool call of {missing[0]}.{example}",
+        f"Your whole answer must be this tool call, with the right values:{example}",
     )
 
 
@@ -99,9 +100,13 @@ def empty(has_reasoned: bool, has_results: bool) -> Wordings:
     then = (
         "Tell the user what the tools gave, or make the next tool call."
         if has_results
-        else ("Answer the user, or make a tool call.")
+        else "Answer the user, or make a tool call."
     )
-    return f"{what}. {then}", "Write the answer now, in plain words. At least one sentence."
+    return (
+        f"{what}. {then}",
+        "Still no answer. Write it now, in plain words, at least one sentence, or make a tool call.",
+        "Nothing came again. Answer with one short sentence.",
+    )
 
 
 def invented() -> Wordings:
@@ -123,6 +128,7 @@ def announced() -> Wordings:
         "You said what you would do, and did not do it. Make that tool call now; if nothing is left to do, give the "
         "final answer.",
         "Do not say what you will do. Answer with the tool call itself, or with the result.",
+        "No more plans. Write the tool call, or the answer, and nothing else.",
     )
 
 

@@ -72,10 +72,10 @@ def test_without_guardrails_nothing_is_asked_again(tmp_path):
 
 
 def test_a_model_that_says_nothing_is_stuck(tmp_path):
-    """After two tries there is no use in a third."""
-    script = Script("", "", "")
+    """After three tries there is no use in a fourth."""
+    script = Script("", "", "", "")
     assert run(tmp_path, script).reason == "stuck"
-    assert len({str(messages[-1]["content"]) for messages in script.seen}) == 3
+    assert len({str(messages[-1]["content"]) for messages in script.seen}) == 4
 
 
 def test_a_broken_call_among_good_ones_is_told_and_the_good_ones_run(tmp_path):

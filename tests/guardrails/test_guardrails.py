@@ -80,7 +80,7 @@ def test_an_announcement_without_its_call_is_asked_again(name, least):
     assert len(found) >= least * len(answers), set(answers) - set(found)
 
 
-FAULTS = [
+FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
     (
         "unreadable_call",
         '<tool_call>\n{"name": "read_file", "arguments": {"path": \n</tool_call>',
@@ -164,15 +164,12 @@ def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[Made, .
 
 
 def test_the_same_words_are_never_said_a_third_time():
-    """Two wordings, then the answer counts, or the loop is told to stop."""
+    """A few wordings, then the answer counts, or the loop is told to stop."""
     guardrails = Guardrails(TOOLS, retries=9)
-    said = [guardrails.check([], turn("Let me read the file:")) for _ in range(3)]
-    first, second, third = said
-    assert isinstance(first, AskAgain)
-    assert isinstance(second, AskAgain)
-    assert first.message != second.message
-    assert third == Accept()
-    endings = [guardrails.check([], turn("")) for _ in range(3)]
+    *said, last = [guardrails.check([], turn("Let me read the file:")) for _ in range(4)]
+    assert len({each.message for each in said if isinstance(each, AskAgain)}) == 3
+    assert last == Accept()
+    endings = [guardrails.check([], turn("")) for _ in range(4)]
     assert isinstance(endings[-1], Stop)
     assert "nothing" in endings[-1].reason
 
@@ -200,8 +197,8 @@ def test_a_call_that_is_asked_again_may_be_held_to_its_tool():
 
 def message_of(name: str) -> str:
     """What is said first of the fault ``name``, in one line."""
-    faults = {each[0]: each[1:3] for each in (*FAULTS, *FAULTS_BY_STEPS)}
-    text, made = faults[name]
+    cases = [*((each, text, made) for each, text, made, _ in FAULTS), *FAULTS_BY_STEPS]
+    _, text, made = next(case for case in reversed(cases) if case[0] == name)
     steps = STEPS if name in BY_STEPS else NO_STEPS
     verdict = judged(text, *made, on=f"off,{name}", steps=steps)
     assert isinstance(verdict, AskAgain), name
@@ -211,7 +208,7 @@ def message_of(name: str) -> str:
 STEPS = {"required": ["web_search"], "before": {"delete_file": ["read_file(path)"]}, "ends_with": ["submit"]}
 
 
-FAULTS_BY_STEPS = [
+FAULTS_BY_STEPS: list[tuple[str, str, tuple[Made, ...]]] = [
     ("missing_prerequisite", call("delete_file", path="a"), (SEARCH,)),
     ("missing_steps", "It is done.", ()),
     ("after_the_end", call("web_search", query="z"), (SEARCH, Made("submit", {"text": "x"}, "ok"))),
