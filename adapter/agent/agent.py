@@ -293,7 +293,7 @@ class Settled(Generic[ChatT]):
             return self._is_broken(turn)
         if not isinstance(step, Query) or not isinstance(self._chat, ChatClient) or self._constraint == "off":
             return False
-        tools = ToolSet([self.workspace.tools[name] for name in step.held_to])
+        tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._held = {}
         if tools:
             with suppress(UsageError):  # too large, or nothing left to choose: then it is free

@@ -199,7 +199,7 @@ class Guardrails:
             yield Fault("invented_result", wording.invented(), tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and is_in_wrong_markup(said, past.request, tools):
             yield Fault("wrong_markup", wording.wrong_markup(self._example()), tuple(tools), is_free_first=True)
-        if left := steps.left(past):
+        if left := tuple(name for name in steps.left(past) if name in tools):
             is_end = not steps.pending(past)
             yield Fault("missing_steps", wording.missing_steps(left, is_end, tools, self.encode), left)
         if "announced_call" in self.on and announces(said.content, past.request):
