@@ -84,7 +84,7 @@ def test_an_async_client_is_asked_again_for_as_well(scripted):
 
     async def ask() -> list[str | None]:
         async with openai.AsyncOpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:
-            ends = []
+            ends: list[str | None] = []
             for _ in range(2):
                 async with wrap(plain).chat.completions.stream(model="qwen3", messages=ASK, tools=TOOLS) as stream:
                     ends.append((await stream.get_final_completion()).choices[0].finish_reason)
