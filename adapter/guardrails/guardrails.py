@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapter.formats.hermes import encode_calls
@@ -83,19 +83,11 @@ class Fault:
     is_free_first: bool = False
 
 
-@dataclass(slots=True)
 class Guardrails:
     """See the module. ``on``: names of `GUARDRAILS`. ``encode``: how examples of calls are written. One for each loop.
 
     ``retries``: answers in a row that are asked again. Raises UsageError for an unknown guardrail, and for no steps.
     """
-
-    tools: ToolSet
-    on: frozenset[str]
-    steps: Steps
-    retries: int
-    encode: Encode
-    _tries: Counter[str] = field(default_factory=Counter)
 
     def __init__(
         self,
@@ -109,7 +101,7 @@ class Guardrails:
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = checked(on), steps_of(steps)
         self.retries, self.encode = retries, encode
-        self._tries = Counter()
+        self._tries: Counter[str] = Counter()
 
     @property
     def asked_again(self) -> tuple[str, ...]:
