@@ -14,6 +14,8 @@ from adapter.values.version import __version__ as __version__
 if TYPE_CHECKING:
     from adapter.agent.agent import Agent
     from adapter.agent.async_agent import AsyncAgent
+    from adapter.conversation.guardrails.guardrails import Accept, AskAgain, Guardrails, Stop
+    from adapter.conversation.guardrails.steps import Steps
     from adapter.edits import patch_text
     from adapter.formats import guess
     from adapter.formats.parser import Parser, parse
@@ -53,9 +55,11 @@ if TYPE_CHECKING:
     from adapter.workspace.hosted.host import Host
 
 __all__ = [
+    "Accept",
     "AdapterError",
     "Agent",
     "Approval",
+    "AskAgain",
     "AsyncAgent",
     "ChatClient",
     "ContentWasReasoning",
@@ -63,6 +67,7 @@ __all__ = [
     "DeniedError",
     "EditError",
     "FormatError",
+    "Guardrails",
     "Host",
     "InvalidToolCall",
     "Markup",
@@ -71,6 +76,8 @@ __all__ = [
     "ReasoningWasContent",
     "RejectedCall",
     "Rule",
+    "Steps",
+    "Stop",
     "TextDelta",
     "Tool",
     "ToolCall",
@@ -99,6 +106,8 @@ _NAMES = {
     "adapter.edits": ("patch_text",),
     "adapter.formats": ("guess",),
     "adapter.formats.parser": ("Parser", "parse"),
+    "adapter.conversation.guardrails.guardrails": ("Accept", "AskAgain", "Guardrails", "Stop"),
+    "adapter.conversation.guardrails.steps": ("Steps",),
     "adapter.operations.approval": ("Approval", "Decision", "Rule"),
     "adapter.prompting.prompt": ("system_prompt",),
     "adapter.server.wrapped": ("wrap",),

@@ -30,6 +30,7 @@ BESIDE_THEM = {
     # what it is asked, and answers
     *("Approval", "Decision", "Rule"),
     # what a text is read as, and a call answered with
+    *("Guardrails", "Steps", "Accept", "AskAgain", "Stop"),
     *("Turn", "ToolResult", "TextDelta", "ReasoningDelta", "Markup", "ContentWasReasoning", "ToolCall"),
     "ReasoningWasContent",
     *("ToolCallProgress", "ToolCallDelta", "RejectedCall", "InvalidToolCall"),
@@ -69,7 +70,7 @@ def test_every_public_name_has_a_home_and_a_type():
 
 def test_an_unknown_name_lists_the_known():
     """A misspelt name is answered with what there is."""
-    with pytest.raises(AttributeError, match="it has: AdapterError, Agent"):
+    with pytest.raises(AttributeError, match="it has: Accept, AdapterError, Agent"):
         adapter.Praser  # noqa: B018
 
 

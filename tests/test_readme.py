@@ -15,8 +15,10 @@ import typer
 import adapter
 from adapter.commands.cli import make_app
 from adapter.commands.config import Config, read_toml
+from adapter.conversation.guardrails.catalogue import GUARDRAILS
 from adapter.formats import FORMATS
 from adapter.values.events import ToolCall
+from tests.conversation.guardrails.test_guardrails import message_of
 from tests.scripted_server import CHAT, as_json
 from tests.server.test_wrap import CALL, completion
 from tests.serving import serving
@@ -143,7 +145,18 @@ def public_table() -> str:
     return "\n".join(rows)
 
 
+def guardrails_table() -> str:
+    """Each by its name, with what it says first of an example."""
+    said = {name: message_of(name) for name in GUARDRAILS}
+    rows = ["| name | recognises | says, for example | by default | stops |", "|---|---|---|---|---|"]
+    for name, each in GUARDRAILS.items():
+        marks = "on" if each.is_default else "off", "yes" if each.stops else ""
+        rows.append(f"| `{name}` | {each.recognises} | {said[name]} | {' | '.join(marks)} |")
+    return "\n".join(rows)
+
+
 TABLES = {
+    "guardrails": (DOCS / "guardrails.md", guardrails_table),
     "public": (DOCS / "api.md", public_table),
     "formats": (DOCS / "formats.md", formats_table),
     "conformance": (README_FILE, conformance_table),

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, 
 
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import ReplyParser, with_reply
+from adapter.conversation.guardrails.catalogue import BY_STEPS, chosen
+from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
+from adapter.conversation.guardrails.steps import Given, steps_of
+from adapter.conversation.guardrails.steps import checked as check_steps
 from adapter.conversation.session import Done, Limits, Message, Query, Run, Session
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess, told_format
@@ -20,6 +24,7 @@ from adapter.formats.parser import Parser
 from adapter.operations.approval import Approver
 from adapter.prompting.choosing import Parts, check_guide
 from adapter.prompting.prompt import Style, new_session, system_prompt
+from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
@@ -37,6 +42,9 @@ from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
     from adapter.upstream.transport import Chunk, Usage
+
+AGENT_RETRIES = 3
+"""Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
 
 Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
 """What an observer is told, in the order in which it happens."""
@@ -64,6 +72,11 @@ class Answer:
         self._add(self._parser.feed(chunk.text))
         self._finish_reason = chunk.finish_reason or self._finish_reason
         self._usage = chunk.usage or self._usage
+
+    @property
+    def finish_reason(self) -> str:
+        """Why it ended, as the server says; ``incomplete`` where it does not."""
+        return self._finish_reason
 
     def end(self) -> tuple[Turn, Usage | None]:
         """The whole answer, and what the server counted."""
@@ -102,8 +115,18 @@ class Settled(Generic[ChatT]):
         observe: Callable[[Observed], None] | None = None,
         constraint: Constraint | None = None,
         guide: str = "auto",
+        guardrails: str = "on",
+        retries: int = AGENT_RETRIES,
+        steps: Given = NO_STEPS,
+        max_tools: int | None = None,
     ) -> None:
         check_guide(guide)
+        if max_tools is not None and (max_tools < 1 or system):
+            why = "system describes the tools" if system else f"it is {max_tools}"
+            raise UsageError(f"max_tools cannot be had: {why}; give a number from 1 on, and no system")
+        self._max_tools = max_tools
+        self._few: Shortlist | None = None
+        self._watched, self._retries, self._steps = chosen(guardrails), retries, steps_of(steps)
         self._guide = guide
         self._parts: Parts | None = None
         self._guided: Request | None = None
@@ -133,6 +156,7 @@ class Settled(Generic[ChatT]):
             made = Workspace(workspace, dialect or "blade", approve or "ask", tools=tools)
             self.workspace = self._made.enter_context(made)
         try:
+            check_steps(self._steps, self.workspace.tools)
             # Whose template describes the tools, and how large the model is, a server has to be asked.
             asks = chat is None or isinstance(chat, ChatClient)
             if self._connects_at_once or not asks:
@@ -195,19 +219,52 @@ class Settled(Generic[ChatT]):
                 waiting = constraint_fields(kind, tools, format=name, waits=True)
         return waiting, held
 
+    def _shorten(self, task: str) -> None:
+        """Describe only the tools that are like ``task``, where there are more than wanted."""
+        tools = self.workspace.tools
+        self._few = None if self._max_tools is None else shortlist(tools, task, self._max_tools)
+        if self._few is None:
+            return
+        shown = with_reply(self._few.shown)[0] if self._reply else self._few.shown
+        style = self._wished[1] or ("native" if self._own else style_for(self._constraint))
+        self.system = system_prompt(self.workspace.dialect, self.format.name, style, tools=shown, session=new_session())
+        if self._own is not None:
+            self._own = OwnChat(shown, self.format.name, self._own.own)
+
+    @property
+    def _tools(self) -> ToolSet:
+        """What the model can call."""
+        return self.workspace.tools if self._few is None else self._few.all
+
     def _begin(self, task: str) -> Query:
         """A new conversation."""
+        self._shorten(task)
         shows_calls, self._is_first = self._own is not None, True
-        self._session = Session(self.system, self.format, self.workspace.tools, self.limits, shows_calls=shows_calls)
         self._is_held = self._constraint in ("prefer", "required")
+        self._session = Session(
+            self.system,
+            self.format,
+            self._tools,
+            self.limits,
+            shows_calls=shows_calls,
+            guardrails=self.guardrails,
+        )
         return self._session.start(task)
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """Of a new conversation. Where answers are held to calls, or words decide, they may well be empty, or a
+        promise."""
+        is_free = self._constraint not in ("prefer", "required") and self._parts is None
+        on = self._watched if is_free else self._watched & (BY_STEPS | {"repeated_call", "cycle"})
+        return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
 
     def _go_on(self, message: str) -> Query:
         self._is_first = True
         return self._begin(message) if self._session is None else self._session.send(message)
 
     def _new_answer(self, query: Query) -> Answer:
-        tools, turn = self.workspace.tools, str(query.number)
+        tools, turn = self._tools, str(query.number)
         self._guided = self._chosen(query)
         self._is_first = False
         told = told_format(self.format.name)
@@ -229,9 +286,23 @@ class Settled(Generic[ChatT]):
         assert self._session is not None
         turn, usage = answer.end()
         self._observe(turn)
+        step = self._session.answered(turn, usage.prompt if usage else None, answer.finish_reason)
+        if self._constraint not in ("prefer", "required"):
+            self._is_held = self._holds(turn, step)
+        return step
+
+    def _holds(self, turn: Turn, step: Query | Run | Done) -> bool:
+        """Whether the next answer is held to a call: one is to be made again, and the server can enforce that."""
         if self._constraint == "arguments":
-            self._is_held = self._is_broken(turn)
-        return self._session.answered(turn, usage.prompt if usage else None)
+            return self._is_broken(turn)
+        if not isinstance(step, Query) or not isinstance(self._chat, ChatClient) or self._constraint == "off":
+            return False
+        tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
+        self._held = {}
+        if tools:
+            with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+                self._held = constraint_fields(self._chat.endpoint.kind, tools, format=self.format.name)
+        return bool(self._held)
 
     def _request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
         """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
@@ -260,6 +331,8 @@ class Settled(Generic[ChatT]):
         return bool(turn.calls or turn.invalid) and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
 
     def _run_call(self, call: ToolCall) -> ToolResult:
+        if self._few is not None and call.name == self._few.finder:
+            return ToolResult(call.name, True, self._few.found(call.arguments.get("query")), call_id=call.id)
         (result,) = self.workspace.run_calls(Run((call,)))
         return result
 
@@ -284,6 +357,9 @@ class Agent(Settled[Chat]):
     calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
+    ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/guardrails.md),
+    at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping. ``max_tools``: of more
+    only so many are described, those most like the first message, and one that finds the others.
     Raises UsageError for an unknown name, settings that contradict each other, and a constraint on another chat;
     TransportError where no model is found.
     """

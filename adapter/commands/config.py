@@ -21,6 +21,15 @@
     [skills]
     folders = ["~/skills"]        # besides those in the workspace
 
+    [guardrails]                  # see docs/guardrails.md
+    use = "on,-refusal"           # on, off, all, or names
+    retries = 3
+
+    [steps]                       # of every task of `adapter run`; a file for one task goes to --config
+    required = ["run_command"]    # before the model may end
+    before = { apply_edit = ["read_file(path)"] }
+    ends_with = ["submit"]
+
     [models.strong]               # the model of sub-agents of a tier, or of any name
     base_url = "http://box:8080"  # the session's server when left out
     model = "qwen3-coder:30b"
@@ -41,6 +50,7 @@ from typing import Annotated, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rapidfuzz import fuzz, process
 
+from adapter.agent.agent import AGENT_RETRIES
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject
 from adapter.workspace.hosted.http_providers import HttpSearch
@@ -104,12 +114,27 @@ class ModelTable(_Table):
     format: str | None = None
 
 
+class GuardrailsTable(_Table):
+    use: str = "on"
+    retries: Annotated[int, Field(ge=0)] = AGENT_RETRIES
+
+
+class StepsTable(_Table):
+    """As `adapter.conversation.guardrails.steps.Steps`."""
+
+    required: list[str] = Field(default=[])
+    before: dict[str, list[str]] = Field(default={})
+    ends_with: list[str] = Field(default=[])
+
+
 class Config(_Table):
     """What the file says; a table that it has not is None or empty."""
 
     search: SearchTable | None = None
     docs: DocsTable | None = None
     skills: SkillsTable = SkillsTable()
+    guardrails: GuardrailsTable = GuardrailsTable()
+    steps: StepsTable = StepsTable()
     models: dict[str, ModelTable] = Field(default={})
 
 

@@ -13,6 +13,7 @@ HINTS: dict[Reason, str] = {
     "turns": "raise --max-turns, or make the task smaller",
     "repetition": "try a larger model, or a smaller task",
     "unreadable": "try --constraint required, another --format, or a larger model",
+    "stuck": "name the steps, or try a larger model",
     "unsuccessful": "name the file and quote the text exactly, or try a larger model",
 }
 """What a person can do about a conversation that came to nothing."""

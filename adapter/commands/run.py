@@ -34,6 +34,8 @@ def run(
     template: options.Template = None,
     constraint: options.Constraint = "auto",
     guide: options.Guide = "auto",
+    guardrails: options.Guardrails = None,
+    retries: options.Retries = None,
     profile: options.Profile = "auto",
     images: options.Images = None,
     agent_model: options.AgentModel = None,
@@ -84,7 +86,7 @@ def run(
         guide=guide,
         profile=profile,
         max_turns=max_turns,
-        config=_config(workspace, config, skills, search, search_url, agent_model),
+        config=_config(workspace, config, skills, search, search_url, agent_model, guardrails, retries),
         record=record,
         rules=rules_of(allow, ask, deny),
         mcp=tuple(mcp or ()),
@@ -106,9 +108,11 @@ def _config(
     search: str | None,
     search_url: str | None,
     agent_models: list[str] | None,
+    guardrails: str | None,
+    retries: int | None,
 ) -> Config:
     """The user's configuration, with what the command line says in its place or besides."""
-    from adapter.commands.config import ModelTable, SearchTable, SkillsTable, read_config
+    from adapter.commands.config import GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
 
     config = read_config(workspace, file)
     models = dict(config.models)
@@ -118,7 +122,11 @@ def _config(
             raise UsageError(f"--agent-model is {given!r}; expected a tier and a model: strong=qwen3:32b")
         models[name] = ModelTable(model=model)
     folders = [*config.skills.folders, *(str(folder.absolute()) for folder in skills or ())]
-    changed = {"models": models, "skills": SkillsTable(folders=folders)}
+    watched = GuardrailsTable(
+        use=config.guardrails.use if guardrails is None else guardrails,
+        retries=config.guardrails.retries if retries is None else retries,
+    )
+    changed = {"models": models, "skills": SkillsTable(folders=folders), "guardrails": watched}
     return config.model_copy(
         update=changed | ({"search": SearchTable(service=search, url=search_url)} if search or search_url else {})
     )

@@ -54,6 +54,10 @@ Prompt = Annotated[str, _model("MODE", PROMPT_HELP)]
 Template = Annotated[Path | None, _model("FILE", TEMPLATE_HELP)]
 Constraint = Annotated[str, _model("MODE", CONSTRAINT_HELP)]
 Guide = Annotated[str, _model("MODE", GUIDE_HELP)]
+Guardrails = Annotated[
+    str | None, _model("NAMES", "For which faults an answer is asked again: on, off, all, or names; by itself, on.")
+]
+Retries = Annotated[int | None, typer.Option(min=0, metavar="N", rich_help_panel=MODEL, help="At most so often; 3.")]
 Profile = Annotated[str, _model("NAME", PROFILE_HELP)]
 Images = Annotated[
     bool | None,

@@ -22,6 +22,8 @@ from adapter.commands.provided import host_of, keys_of, sub_agents
 from adapter.constraints.grounding import Evidence
 from adapter.constraints.mentions import mentioned
 from adapter.constraints.modes import Constraint, get_constraint
+from adapter.conversation.guardrails.catalogue import chosen
+from adapter.conversation.guardrails.steps import steps_of
 from adapter.conversation.session import Limits
 from adapter.dialects import Dialect, get_dialect
 from adapter.formats import FROM_TEMPLATE, get_format, guess
@@ -145,6 +147,8 @@ def _check(task: str, settings: Settings) -> None:
     get_constraint(settings.constraint)
     check_prompt(settings.prompt)
     check_guide(settings.guide)
+    chosen(settings.config.guardrails.use)
+    steps_of(settings.config.steps.model_dump())
     profiles.check(settings.profile)
     if settings.format not in (None, FROM_TEMPLATE):
         get_format(settings.format)
@@ -349,6 +353,9 @@ def _agent(
         observe=witnesses.observe,
         constraint=help.constraint,
         guide="off",
+        guardrails=settings.config.guardrails.use if help.few is None else "off,repeated_call,cycle",
+        retries=settings.config.guardrails.retries,
+        steps=settings.config.steps.model_dump(),
     )
 
 

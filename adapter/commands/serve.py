@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from adapter.commands import serve_options as given
 from adapter.commands.allocator import share_one_arena
@@ -25,6 +26,11 @@ def serve(
     constraint: given.Constraint = "auto",
     grounded: given.Grounded = False,
     guide: given.Guide = "auto",
+    max_tools: given.MaxTools = None,
+    guardrails: given.Guardrails = "on",
+    retries: given.Retries = 2,
+    retry_tokens: given.RetryTokens = 4_096,
+    retry_seconds: given.RetrySeconds = 120.0,
     profile: given.Profile = "auto",
     host: given.Host = "127.0.0.1",
     port: given.Port = 8090,
@@ -38,12 +44,14 @@ def serve(
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraints.modes import get_constraint
+    from adapter.conversation.guardrails.catalogue import chosen
     from adapter.probing.profiles import check as check_profile
     from adapter.text.secrets import Secrets
     from adapter.transcripts.exchanges import ExchangeLog
     from adapter.upstream.endpoints import api_url, find_endpoint
     from adapter.upstream.template_files import read_template
     from adapter.wire.options import Options, checked
+    from adapter.wire.watching import Asking
 
     try:
         from adapter.server.app import Settings
@@ -61,6 +69,8 @@ def serve(
         constraint=get_constraint(None if constraint == "auto" else constraint),
         grounded=grounded,
         guide=guide,
+        max_tools=max_tools,
+        asking=Asking(chosen(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
         observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None,
     )
     check_profile(profile)

@@ -9,7 +9,7 @@ import typer
 
 from adapter.commands.options import CONSTRAINT_HELP, GUIDE_HELP, PROFILE_HELP, PROMPT_HELP, TEMPLATE_HELP
 
-SERVER, MODEL, CLIENTS = "The model server", "The model", "Clients"
+SERVER, MODEL, CLIENTS, AGAIN = "The model server", "The model", "Clients", "Asking again"
 """The groups of `adapter serve --help`."""
 
 
@@ -52,6 +52,15 @@ Template = Annotated[Path | None, _model("FILE", TEMPLATE_HELP)]
 Policy = Annotated[str, _model("NAME", "Which text may become a call: strict, safe or lenient.")]
 Constraint = Annotated[str, _model("MODE", CONSTRAINT_HELP)]
 Guide = Annotated[str, _model("MODE", GUIDE_HELP)]
+MaxTools = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        rich_help_panel=MODEL,
+        help="Of more tools describe those most like the request, and one that finds the others; all when left out.",
+    ),
+]
 Profile = Annotated[str, _model("NAME", PROFILE_HELP)]
 Grounded = Annotated[
     bool,
@@ -61,6 +70,18 @@ Grounded = Annotated[
         help="Enforced calls take paths, patterns and commands from the conversation.",
     ),
 ]
+
+
+def _again(metavar: str, help: str, **limits: float) -> Any:
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=AGAIN, **limits)  # type: ignore[arg-type]
+
+
+Guardrails = Annotated[
+    str, _again("NAMES", "For which faults an answer is asked again: on, off, all, or names; -name leaves one out.")
+]
+Retries = Annotated[int, _again("N", "Answers of one request that are asked again; 0: none.", min=0)]
+RetryTokens = Annotated[int, _again("N", "Of such answers, beyond which none is asked again.", min=0)]
+RetrySeconds = Annotated[float, _again("SECONDS", "From a request on, after which none is asked again.", min=0)]
 
 Host = Annotated[
     str, _clients("NAME", "Where to listen; with another address than this machine's, clients need a key.")

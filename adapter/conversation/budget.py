@@ -6,12 +6,14 @@ for good: once the conversation is too long it is cut to well below the limit, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from adapter.conversation.contents import Content
 from adapter.conversation.tokens import approximate_tokens
+from adapter.text.counted import counted
 from adapter.values.events import Json, JsonObject
 
 Result: TypeAlias = tuple[str, str, str]
@@ -29,18 +31,24 @@ PER_IMAGE = 1_000
 """Tokens; models take from some hundred to some thousand."""
 SHORT = 240
 """Characters of a shortened result, from its start and its end; shorter results are left as they are."""
+TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
+"""Of those, how much is from the end. What a command says at its end is what became of it."""
+_COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message. ``results``: what ``content`` was written from, whole, for results that may be shortened.
-    ``parts``: of an answer with calls, those parts as a template takes them."""
+    """One message. ``results``: what ``content`` was written from, for results that may be shortened; ``about``: the
+    calls that gave them, in a few words. ``parts``: of an answer with calls, those parts as a template takes them."""
 
     role: str
     content: Content
     results: tuple[Result, ...] = ()
+    about: tuple[str, ...] = ()
     is_kept: bool = False
     """Never left out: what the user said last."""
+    is_passing: bool = False
+    """An answer that is asked again, and what was said of it: left out once a better one has come."""
     parts: JsonObject | None = None
     tokens: int = field(init=False)
     """About how many it takes."""
@@ -106,16 +114,26 @@ def _last_shortened(
 
 
 def _shortened(entry: Entry, size: int, encode: Callable[[str, str, str], str]) -> tuple[Entry, int]:
-    content = "\n".join(encode(name, _cut(text, size), call_id) for name, text, call_id in entry.results)
-    return (entry, 0) if len(content) >= len(str(entry.content)) else (replace(entry, content=content), 1)
+    """Each result stays the answer to its call, and says of which it is a part."""
+    about = entry.about or tuple(name for name, _, _ in entry.results)
+    cut = tuple(
+        (name, _cut(text, size, call or name or "the tool", COMMANDS_TAIL if _COMMANDS.search(name) else TAIL), call_id)
+        for (name, text, call_id), call in zip(entry.results, about, strict=True)
+    )
+    content = "\n".join(encode(*result) for result in cut)
+    return (entry, 0) if len(content) >= len(str(entry.content)) else (replace(entry, content=content, results=cut), 1)
 
 
-def _cut(content: str, size: int) -> str:
-    note = f"\n[shortened: this was {len(content)} characters; call the tool again to see what you need of it]\n"
-    if len(content) <= size + len(note):
-        return content
-    tail = size // 3
-    return content[: size - tail] + note + content[len(content) - tail :]
+def _cut(content: str, size: int, call: str, tail_share: float) -> str:
+    """The first and the last lines, or characters where a line is longer than that."""
+    tail = int(size * tail_share)
+    first, last = content[: size - tail], content[len(content) - tail :]
+    first, last = first[: first.rfind("\n") if "\n" in first else None], last[last.find("\n") + 1 :]
+    lines = content.count("\n") + 1
+    note = (
+        f"\n[shortened: {call} gave {len(content)} characters in {counted(lines, 'line')}; call it again to see all]\n"
+    )
+    return content if len(content) <= size + len(note) else first + note + last
 
 
 def _parts(content: Content) -> list[Json]:

@@ -8,8 +8,8 @@
     session.send(message)        -> Query        after Done: the user goes on
 
 Whoever drives it (`adapter.agent.agent`, a replay, a test) performs the steps. All
-decisions are here: what the model is shown, when a call is a repetition, and
-when to stop. What tools and the user say is neutralised before the model is
+decisions are here: what the model is shown, which answers are asked again (by
+`adapter.conversation.guardrails`), and when to stop. What tools and the user say is neutralised before the model is
 shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
 """
 
@@ -24,6 +24,10 @@ from typing import Literal, TypeAlias
 
 from adapter.conversation.budget import Entry, fit, usable
 from adapter.conversation.contents import Content, image, joined
+from adapter.conversation.guardrails.answers import Said
+from adapter.conversation.guardrails.catalogue import BROKEN_CALLS
+from adapter.conversation.guardrails.guardrails import AskAgain, Fault, Guardrails, Stop
+from adapter.conversation.guardrails.past import Made, Past
 from adapter.conversation.history import as_written
 from adapter.prompting.neutral import in_strings, neutralise, restore
 from adapter.reading.format import Format
@@ -39,7 +43,16 @@ Message: TypeAlias = Mapping[str, Json]
 With images the content is a list of parts, as OpenAI's interface has them."""
 
 Reason: TypeAlias = Literal[
-    "answered", "exited", "turns", "repetition", "unreadable", "finished", "unsuccessful", "interrupted", "failed"
+    "answered",
+    "exited",
+    "turns",
+    "repetition",
+    "unreadable",
+    "stuck",
+    "finished",
+    "unsuccessful",
+    "interrupted",
+    "failed",
 ]
 """Why a conversation ended; see `REASONS`."""
 
@@ -49,6 +62,7 @@ REASONS: dict[str, str] = {
     "turns": "the limit of turns was reached",
     "repetition": "the model kept repeating the same call",
     "unreadable": "the model's calls could not be read, several times in a row",
+    "stuck": "the model's answers did not bring the task to its end",
     "finished": "the call was made; this model gets one per request",
     "unsuccessful": "the call could not be done; this model gets one per request",
     "interrupted": "stopped by the user",
@@ -82,11 +96,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Ask the model. ``number`` counts from 1; ``note`` tells the user what was done to make the messages fit."""
+    """Ask the model. ``number`` counts from 1; ``note`` tells the user what was done to make the messages fit.
+    ``again``: the guardrail for which the answer before is asked again; ``held_to``: of `AskAgain`."""
 
     messages: tuple[Message, ...]
     number: int
     note: str = ""
+    again: str = ""
+    held_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +126,15 @@ Step: TypeAlias = Query | Run | Done
 @dataclass(slots=True)
 class Session:
     """See the module. ``system`` is the system prompt; ``format`` is how history is written for the model.
-    ``shows_calls``: calls and results stand in the messages as such, for the model's own template to write."""
+    ``shows_calls``: calls and results stand in the messages as such, for the model's own template to write.
+    ``guardrails``: by which answers are judged; None takes those that are on by default."""
 
     system: str
     format: Format
     tools: ToolSet
     limits: Limits = field(default_factory=Limits)
     shows_calls: bool = False
+    guardrails: Guardrails | None = None
     _entries: list[Entry] = field(default_factory=list)
     _dropped: int = 0  # turns
     _tokens: int = 0  # of the last query, by estimate
@@ -125,16 +144,16 @@ class Session:
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # of them, those not run, by id
     _complaints: tuple[InvalidToolCall, ...] = ()
     _task: str = ""
+    _past: Past = field(default_factory=Past)
     # Since the user spoke last:
     _turns: int = 0
     _content: str = ""
-    _seen: dict[str, int] = field(default_factory=dict)  # calls since the last change, how often
     _unreadable_turns: int = 0
     _refused_turns: int = 0
     _call_turns: int = 0
 
     def start(self, task: str) -> Query:
-        self._task = task
+        self._task, self._past = task, Past(task)
         self._entries = [Entry("system", self.system), Entry("user", self._neutral(task))]
         return self._query()
 
@@ -145,7 +164,9 @@ class Session:
         self._show_results([])
         said = Entry("user", self._neutral(message), is_kept=True)
         self._entries = [*(replace(entry, is_kept=False) for entry in self._entries), said]
-        self._turns, self._content, self._seen = 0, "", {}
+        self._past = replace(self._past, request=message, since=len(self._past.made))
+        self._rails.begin()
+        self._turns, self._content = 0, ""
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
         return self._query()
 
@@ -154,21 +175,28 @@ class Session:
         self._show_results(results)
         return Done("interrupted", "")
 
-    def answered(self, turn: Turn, prompt_tokens: int | None = None) -> Step:
+    def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
         turn = self._bounded(turn)
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
-        self._entries.append(Entry("assistant", encodable(self._as_history(turn)), parts=self._parts(turn)))
-        if not turn.calls and not turn.invalid:
-            return Done("answered", turn.content)
+        answer = Entry("assistant", encodable(self._as_history(turn)), parts=self._parts(turn))
+        self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
+        is_unreadable = self._unreadable_turns >= self.limits.unreadable
+        judged = not turn.calls and not is_unreadable and self._turns < self.limits.turns
+        verdict = self._rails.judge(self._past, Said.of(turn), finish_reason) if judged else None
+        if isinstance(verdict, AskAgain):
+            return self._asked_again(answer, verdict)
+        self._entries = [*(entry for entry in self._entries if not entry.is_passing), answer]
+        self._rails.begin()
         self._complaints = turn.invalid
-        self._unreadable_turns = 0 if turn.calls else self._unreadable_turns + 1
-        if self._unreadable_turns >= self.limits.unreadable:
+        if is_unreadable:
             return Done("unreadable", self._content)
+        if not turn.calls and not turn.invalid:
+            return Done("stuck" if isinstance(verdict, Stop) else "answered", turn.content)
         self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
-        self._refused = {call.id: result for call in self._waiting if (result := self._refusal(call)) is not None}
+        self._refused = self._refusals()
         to_run = tuple(call for call in self._waiting if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
@@ -188,17 +216,40 @@ class Session:
 
     def ran(self, results: Sequence[ToolResult]) -> Step:
         """The results of the calls of the last `Run`, in their order."""
-        done = {result.call_id for result in results if result.ok}
-        for call in self._waiting:
-            if call.id in done and call.name in self.tools and self.tools[call.name].effect != "read":
-                self._seen = {_key(call): self._seen.get(_key(call), 1)}  # the world has changed: look again freely
+        self._remember(results)
         self._show_results(results)
-        if any(result.ends for result in results):
+        if any(result.ends for result in results) or self._rails.steps.has_ended(self._past):
             return Done("exited", self._content)
         self._call_turns += bool(results)
         if self._call_turns == self.limits.call_turns:
             return Done("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
         return self._query() if self._turns < self.limits.turns else Done("turns", self._content)
+
+    @property
+    def _rails(self) -> Guardrails:
+        if self.guardrails is None:
+            self.guardrails = Guardrails(self.tools, encode=self.format.encode_calls)
+        return self.guardrails
+
+    def _asked_again(self, answer: Entry, ask: AskAgain) -> Query:
+        """A query for a better answer than ``answer``, which the model sees no more once that has come."""
+        is_broken = ask.guardrail in BROKEN_CALLS
+        message = self.format.encode_result("", f"tool_error: {ask.message}", "") if is_broken else ask.message
+        tried = [replace(answer, parts=None, is_passing=True)] if answer.content else []
+        self._entries += [*tried, Entry("user", message, is_passing=True)]
+        return replace(self._query(), again=ask.guardrail, held_to=ask.held_to)
+
+    def _remember(self, results: Sequence[ToolResult]) -> None:
+        by_id = {result.call_id: result for result in results}
+        made = [
+            Made(call.name, call.arguments, result.content, result.ok, self._changes(call))
+            for call in self._waiting
+            if (result := by_id.get(call.id)) is not None
+        ]
+        self._past = replace(self._past, made=(*self._past.made, *made))
+
+    def _changes(self, call: ToolCall) -> bool:
+        return call.name in self.tools and self.tools[call.name].effect != "read"
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -216,7 +267,8 @@ class Session:
         shown = [(call.name, self._neutral(by_id.get(call.id, STOPPED)), call.id) for call in self._waiting]
         shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
         content = "\n".join(self.format.encode_result(*each) for each in shown)
-        self._entries.append(Entry("user", content, tuple(shown)))
+        about = (*(self._neutral(_in_short(call)) for call in self._waiting), *("" for _ in self._complaints))
+        self._entries.append(Entry("user", content, tuple(shown), about))
         self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
         self._waiting, self._refused, self._complaints = [], {}, ()
 
@@ -307,19 +359,28 @@ class Session:
         if result.images:
             yield [image(url) for url in result.images]
 
-    def _refusal(self, call: ToolCall) -> ToolResult | None:
-        tool = self.tools.match(call.name)
-        if tool is not None and tool.polls:
-            return None  # the number of turns is its limit
-        key = _key(call)
-        self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] <= 1 + self.limits.repetitions:
-            return None
-        error = (
-            f"this very call was made {self._seen[key] - 1} times and nothing changed in between, so it was not run. "
-            "Use the result above, try something else, or, if the task is done, say so without a tool call."
-        )
+    def _refusals(self) -> dict[str, ToolResult]:
+        """What the model is told of calls that are not to be made now, by id."""
+        refused: dict[str, ToolResult] = {}
+        earlier: list[Made] = []
+        for call in self._waiting:
+            faults = self._rails.of_call(self._past, call, earlier, self.limits.repetitions)
+            fault = next((each for each in faults if each.guardrail in self._rails.on), None)
+            if fault is None:
+                earlier.append(Made(call.name, call.arguments, changes=self._changes(call)))
+            else:
+                refused[call.id] = self._refusal(call, fault)
+        return refused
+
+    def _refusal(self, call: ToolCall, fault: Fault) -> ToolResult:
+        error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
         return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error, call_id=call.id)
+
+
+def _in_short(call: ToolCall) -> str:
+    """A call in one line: ``read_file(path="a.py", line=3)``."""
+    pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in call.arguments.items())
+    return f"{call.name}({', '.join(f'{name}={text[:60]}' for name, text in pairs)})"
 
 
 def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
@@ -328,8 +389,3 @@ def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
         same = list(group)
         content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
         yield same[0] if len(same) == 1 else {"role": role, "content": content}
-
-
-def _key(call: ToolCall) -> str:
-    """Equal for calls that ask for the same thing."""
-    return json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=False)

@@ -19,6 +19,7 @@ from adapter.wire.own_prompt import Post, PromptFault
 from adapter.wire.request import needs_reading, needs_translation, read, translate
 from adapter.wire.sse import as_json
 from adapter.wire.translated import Request
+from adapter.wire.watching import asked_again_header
 
 _log = logging.getLogger("adapter")
 
@@ -64,13 +65,22 @@ class Passage:
         """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
         assert self.request is not None
         if self.request.as_text is None:
-            error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
-            self.refused = self._http.Response(error.status, json=refusal(error), request=self.sent)
+            self.refused = self.refusal(fault)
             return None
         _log.info("a prompt of the model's own was refused, so it went in words: %s", fault)
         self.request = self.request.as_text()
         self._completed = Completed(self.request)
         return self.request.body
+
+    def refusal(self, fault: PromptFault) -> Any:
+        """The client's response where the model's own prompt cannot be had."""
+        error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
+        return self._http.Response(error.status, json=refusal(error), request=self.sent)
+
+    def given_up(self, response: Any) -> Any:
+        """The client's response where the server took nothing more after ``response``; None where that was none."""
+        completion = self._completed.give_up()
+        return None if completion is None else self._shown(response, 200, completion)
 
     def streamed(self) -> Streamed:
         assert self.request is not None
@@ -102,10 +112,13 @@ class Passage:
         answer = self._completed.feed(body)
         if not isinstance(answer, tuple):
             return answer
-        status, completion = answer
+        return self._shown(response, *answer)
+
+    def _shown(self, response: Any, status: int, completion: JsonObject) -> Any:
+        headers = self._own_headers(response) | asked_again_header(completion)
         if self._response is not None and status == 200:
             completion = self._response.answer(completion)
-        return self._http.Response(status, headers=self._own_headers(response), json=completion, request=self.sent)
+        return self._http.Response(status, headers=headers, json=completion, request=self.sent)
 
     def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
         return self._http.Response(

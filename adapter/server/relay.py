@@ -23,6 +23,7 @@ from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.own_prompt import PromptFault
 from adapter.wire.sse import as_json
 from adapter.wire.translated import Request
+from adapter.wire.watching import asked_again_header
 
 HOP_BY_HOP = frozenset(
     {
@@ -193,6 +194,9 @@ class StreamedAnswer(_Live):
                 try:
                     response = await self._upstream.ask(self._path, body, is_watched=True)
                 except PromptFault as fault:
+                    if (before := self._streamed.give_up()) is not None:
+                        await self.write(send, before)
+                        break
                     body = await self._in_words(send, self._streamed.as_text(), body, fault)
                     if body is None:
                         return
@@ -205,6 +209,9 @@ class StreamedAnswer(_Live):
                     said = await self._upstream.body_of(response)
                 finally:
                     response.close()
+                if (before := self._streamed.give_up()) is not None:
+                    await self.write(send, before)
+                    break
                 is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
                 body = self._streamed.as_text() if is_refused else None
                 if body is None:
@@ -260,12 +267,18 @@ class WholeAnswer(Answering):
             try:
                 response = await self._upstream.ask(self._path, body)
             except PromptFault as fault:
+                if (before := self._completed.give_up()) is not None:
+                    await self._answer(send, 200, before)
+                    return
                 body = await self._in_words(send, self._completed.as_text(), body, fault)
                 continue
             try:
                 said = await self._upstream.body_of(response)
             finally:
                 response.close()
+            if response.status != 200 and (before := self._completed.give_up()) is not None:
+                await self._answer(send, 200, before)
+                return
             if response.status != 200:
                 is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
                 body = self._completed.as_text() if is_refused else None
@@ -275,11 +288,13 @@ class WholeAnswer(Answering):
                 continue
             answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
             if isinstance(answer, tuple):
-                status, completion = answer
-                shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
-                await send_json(send, status, shown)
+                await self._answer(send, *answer)
                 return
             body = answer
+
+    async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
+        shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
+        await send_json(send, status, shown, asked_again_header(completion))
 
 
 class PassedThrough(_Live):

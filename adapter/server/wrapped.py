@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import sys
+import time
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint
+from adapter.conversation.guardrails.catalogue import chosen
+from adapter.conversation.guardrails.guardrails import RETRIES
 from adapter.probing.profiles import check, setups
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.passage import Passage, is_chat
@@ -38,6 +41,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import relayed
 from adapter.wire.options import Options, checked
 from adapter.wire.own_prompt import PromptFault, Render, sending
+from adapter.wire.watching import Asking
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -67,6 +71,9 @@ def wrap(
     prompt: str = "auto",
     template: str | Path | None = None,
     guide: str = "auto",
+    max_tools: int | None = None,
+    guardrails: str = "on",
+    retries: int = RETRIES,
 ) -> Client:
     """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
     server can.
@@ -84,6 +91,9 @@ def wrap(
     ``ground``: values that you know (see `adapter.constraints.grounding`).
     ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
     it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
+    ``max_tools``: of a request with more tools only so many are described, those most like it, and one that finds the
+    others. ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"``
+    or names (see docs/guardrails.md); ``retries``: at most how often for one request.
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.wire.recorded`), without credentials.
@@ -105,6 +115,8 @@ def wrap(
         constraint=constraint,
         grounded=grounded,
         ground=ground,
+        max_tools=max_tools,
+        asking=Asking(chosen(guardrails), retries, clock=time.monotonic),
         observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
     )
     options = checked(options)
@@ -216,9 +228,10 @@ class _Transport:
             body = passage.whole(response, response.read())
             if not isinstance(body, dict):
                 return body
-            response = self._asked(passage, body)
-            if response.status_code != 200:
-                return passage.untouched(response, response.iter_raw())
+            again = self._again(passage, body)
+            if again.status_code != 200:
+                return passage.given_up(response) or passage.untouched(again, again.iter_raw())
+            response = again
 
     def _sent(self, passage: Passage) -> Any:
         """The answer to the first request; to one in words where the model's own prompt cannot be had."""
@@ -229,6 +242,13 @@ class _Transport:
         except PromptFault as fault:
             body = passage.in_words(fault)
             return None if body is None else self._asked(passage, body)
+
+    def _again(self, passage: Passage, body: JsonObject) -> Any:
+        """The answer to a further request; a refusal where the model's own prompt cannot be had for that."""
+        try:
+            return self._asked(passage, body)
+        except PromptFault as fault:
+            return passage.refusal(fault)
 
     def _asked(self, passage: Passage, body: JsonObject) -> Any:
         steps = sending(V1_CHAT, body)
@@ -256,10 +276,14 @@ class _Transport:
             if body is None:
                 break
             response.close()
-            response = self._asked(passage, body)
+            response = self._again(passage, body)
             if response.status_code != 200:
-                yield streamed.fail(relayed(response.status_code, response.read()))
-                return
+                before = streamed.give_up()
+                if before is None:
+                    yield streamed.fail(relayed(response.status_code, response.read()))
+                    return
+                yield before
+                break
         yield streamed.close()
 
     def __enter__(self) -> _Transport:
@@ -293,9 +317,10 @@ class _AsyncTransport:
             body = passage.whole(response, await response.aread())
             if not isinstance(body, dict):
                 return body
-            response = await self._asked(passage, body)
-            if response.status_code != 200:
-                return passage.untouched(response, response.aiter_raw())
+            again = await self._again(passage, body)
+            if again.status_code != 200:
+                return passage.given_up(response) or passage.untouched(again, again.aiter_raw())
+            response = again
 
     async def _sent(self, passage: Passage) -> Any:
         if passage.request is None:
@@ -305,6 +330,12 @@ class _AsyncTransport:
         except PromptFault as fault:
             body = passage.in_words(fault)
             return None if body is None else await self._asked(passage, body)
+
+    async def _again(self, passage: Passage, body: JsonObject) -> Any:
+        try:
+            return await self._asked(passage, body)
+        except PromptFault as fault:
+            return passage.refusal(fault)
 
     async def _asked(self, passage: Passage, body: JsonObject) -> Any:
         steps = sending(V1_CHAT, body)
@@ -332,10 +363,14 @@ class _AsyncTransport:
             if body is None:
                 break
             await response.aclose()
-            response = await self._asked(passage, body)
+            response = await self._again(passage, body)
             if response.status_code != 200:
-                yield streamed.fail(relayed(response.status_code, await response.aread()))
-                return
+                before = streamed.give_up()
+                if before is None:
+                    yield streamed.fail(relayed(response.status_code, await response.aread()))
+                    return
+                yield before
+                break
         yield streamed.close()
 
     async def __aenter__(self) -> _AsyncTransport:

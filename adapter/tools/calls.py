@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from adapter.tools import customary
 from adapter.tools.customary import others
 from adapter.tools.definition import Arguments, Tool, ToolSet
+from adapter.tools.samples import sample_of
 from adapter.tools.schema import fitted, types_of
 from adapter.tools.shapes import as_object
 from adapter.values.errors import FormatError, ToolError
@@ -101,7 +102,7 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
     tool = tools.match(call.name)
     if tool is None:
         return False
-    validator = _validator(json.dumps(tool.parameters))
+    validator = validator_of(tool)
     try:
         if validator is not None:
             validator.validate(call.arguments)
@@ -110,6 +111,11 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
     except (Unresolvable, re.error):
         pass  # a schema that is none says nothing
     return True
+
+
+def validator_of(tool: Tool) -> Draft202012Validator | None:
+    """Of its parameters; None where they are no schema."""
+    return _validator(json.dumps(tool.parameters))
 
 
 @lru_cache(maxsize=256)
@@ -286,10 +292,10 @@ def _type(tool: Tool, key: str) -> str:
 
 
 def _example(tool: Tool) -> str:
-    if tool.example is None:
-        names = ", ".join(tool.properties) or "none"
-        return f"Its arguments are: {names}."
-    return f"Example: {json.dumps(tool.example, ensure_ascii=False)}"
+    example = f"Example: {json.dumps(sample_of(tool), ensure_ascii=False)}"
+    return (
+        example if tool.example is not None else f"Its arguments are: {', '.join(tool.properties) or 'none'}. {example}"
+    )
 
 
 def _short(value: Json) -> str:

@@ -139,6 +139,9 @@ def _effect_by(hints: Mapping[str, Json]) -> Effect:
     return "delete" if hints.get("destructiveHint") else "write"
 
 
+MAX_LISTED = 40
+"""Tools whose names a message lists; the nearest come first where there are more."""
+
 ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]]"
 
 
@@ -191,7 +194,10 @@ class ToolSet(Mapping[str, Tool]):
         """Why ``name`` cannot be called, for the model: what there is, and what is nearest."""
         near = self.nearest(name)
         hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-        return f"unknown tool {name!r}; this session has: {', '.join(self) or 'none'}{hint}. Nothing was run."
+        listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]
+        more = f" and {len(self) - MAX_LISTED} more" if len(self) > MAX_LISTED else ""
+        names = ", ".join(listed[:MAX_LISTED]) or "none"
+        return f"unknown tool {name!r}; this session has: {names}{more}{hint}. Nothing was run."
 
 
 _SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` glued to a name

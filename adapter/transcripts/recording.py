@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 from adapter.agent.agent import Agent, Observed
+from adapter.conversation.guardrails.steps import as_json
 from adapter.conversation.session import Done, Query, Run
 from adapter.dialects import get_dialect
 from adapter.operations.approval import Approval, Approver, Decision, decided
@@ -173,6 +174,9 @@ class Recording:
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
                 context_tokens=agent.limits.context_tokens,
+                guardrails=tuple(sorted(agent.guardrails.on)),
+                retries=agent.guardrails.retries,
+                steps=as_json(agent.guardrails.steps),
                 files=self._files,
                 workspace=workspace_hash(self._root, self._cleaned, self._file),
             )

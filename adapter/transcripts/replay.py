@@ -119,6 +119,9 @@ def run_again(transcript: Transcript, commands: Commands | None = None) -> Trans
             system=header.system,
             limits=Limits(turns=header.max_turns, call_turns=header.call_turns, context_tokens=header.context_tokens),
             observe=recording,
+            guardrails=",".join(["off", *header.guardrails]),
+            retries=header.retries,
+            steps=header.steps,
         )
         recording.begin(agent, header.task, approve=header.approve)
         with suppress(TransportError):  # recorded as the end

@@ -24,6 +24,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from adapter.conversation.guardrails.guardrails import RETRIES
 from adapter.conversation.session import Done, Limits, Query
 from adapter.operations import Edits, Effect, MediaKind
 from adapter.operations.approval import Decision
@@ -72,6 +73,10 @@ class Header(_Line):
     max_turns: int = Limits().turns
     call_turns: int | None = None
     context_tokens: int | None = None
+    guardrails: tuple[str, ...] = ("repeated_call",)
+    """Those that were on; before there were others it was this one."""
+    retries: int = RETRIES
+    steps: JsonObject = Field(default_factory=dict)
     approve: str = "yolo"
     edits: Edits | None = None
     encoding: str | None = None

@@ -97,6 +97,15 @@ class Answer:
         """Whether the rest of the server's answer is of no use."""
         return any(choice.again for choice in self._choices.values())
 
+    def give_up(self) -> list[JsonObject] | None:
+        """The client's chunks where the server did not take what was asked again: the answer before counts then."""
+        chunks: list[JsonObject] = []
+        for choice in self._choices.values():
+            if (deltas := choice.give_up()) is None:
+                return None
+            chunks += [self._chunk(choice, delta, {}) for delta in deltas]
+        return chunks or None
+
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
         """An error where the server stopped in the middle: a client must not take that for an end.
 
@@ -104,7 +113,7 @@ class Answer:
         """
         if self.is_done:
             return []
-        chunks: list[JsonObject] = []
+        chunks = self.give_up() or []  # nobody asked again
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
         for choice in unfinished:
             deltas = choice.feed({}, "stop") if has_ended else choice.abandon()
@@ -146,7 +155,7 @@ class Answer:
     def _chunk(self, choice: Choice, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""
         if isinstance(delta, str):
-            further = {key: value for key, value in rest.items() if key != "usage"}
+            further = {key: value for key, value in rest.items() if key != "usage"} | choice.told
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
         made: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
@@ -160,9 +169,11 @@ class Whole:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._choices: dict[int, tuple[Choice, list[JsonObject | str]]] = {}
+        self._last: JsonObject = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
+        self._last = completion
         given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given) > self._request.answers:
             return _too_many(len(given) - 1, self._request.answers)
@@ -172,7 +183,18 @@ class Whole:
         for choice, _ in self._choices.values():
             if again := choice.take_next():
                 return again
-        return {**completion, "choices": choices}
+        told = {key: value for choice, _ in self._choices.values() for key, value in choice.told.items()}
+        return {**completion, **told, "choices": choices}
+
+    def give_up(self) -> JsonObject | None:
+        """The completion for the client where the server did not take what was asked again; None: nothing was."""
+        choices = []
+        for (choice, deltas), given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
+            if (more := choice.give_up()) is None:
+                return None
+            deltas += more
+            choices.append(self._shown(given, choice, deltas))
+        return {**self._last, "choices": choices} if choices else None
 
     def _choice(self, given: JsonObject) -> JsonObject:
         message = _object(given.get("message"))
@@ -181,6 +203,11 @@ class Whole:
         choice, deltas = self._choices.setdefault(index, (Choice(self._request, index, is_whole=True), []))
         # A server that does not say why it ended has answered all the same.
         deltas += choice.feed(message, given.get("finish_reason") or "stop", given.get("logprobs"))
+        return self._shown(given, choice, deltas)
+
+    @staticmethod
+    def _shown(given: JsonObject, choice: Choice, deltas: list[JsonObject | str]) -> JsonObject:
+        message = _object(given.get("message"))
         kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
             **given,

@@ -13,6 +13,7 @@ from adapter.wire.anthropic_tools import client_tool
 from adapter.wire.documents import decoded, document, not_here
 from adapter.wire.errors import RequestError, checked_as, objects_in
 from adapter.wire.left_out import Fate, left_fields
+from adapter.wire.watching import EXTENSION
 
 FIELDS: Mapping[str, Fate] = {
     "model": "passed",
@@ -45,6 +46,7 @@ FIELDS: Mapping[str, Fate] = {
     "fallbacks": "left out",
     "user_profile_id": "left out",
     "workspace_id": "left out",
+    EXTENSION: "taken",
 }
 """What is not named here is left out as well."""
 
@@ -59,7 +61,7 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
     left_out = [] if left_out is None else left_out
     left_out += left_fields(body, [name for name in body if FIELDS.get(name, "left out") == "left out"])
     messages = checked_as(list, body.get("messages"), "messages")
-    request: JsonObject = {name: body[name] for name in (*_PASSED, "stream") if name in body}
+    request: JsonObject = {name: body[name] for name in (*_PASSED, "stream", EXTENSION) if name in body}
     reader = _Reader(left_out)
     request["messages"] = [made for index, each in enumerate(messages) for made in reader.messages(each, index)]
     if body.get("system"):

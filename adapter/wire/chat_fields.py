@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from adapter.values.events import JsonObject
 from adapter.wire.left_out import Fate
 from adapter.wire.own_prompt import MARKS
+from adapter.wire.watching import EXTENSION
 
 FIELDS: Mapping[str, Fate] = {
     "model": "passed",
@@ -49,6 +50,7 @@ FIELDS: Mapping[str, Fate] = {
     "store": "passed",
     "verbosity": "passed",
     "web_search_options": "passed",
+    EXTENSION: "taken",
 }
 """What is not named here goes on untouched."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adapter.constraints.replies import ReplyParser
+from adapter.conversation.guardrails.past import key_of
 from adapter.conversation.history import Written, is_tame
 from adapter.formats import get_format, told_format
 from adapter.formats.parser import Parser
 from adapter.prompting.neutral import Restoring, in_strings, restore
-from adapter.tools.calls import is_valid
+from adapter.prompting.shortlist import LOOKUPS
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
@@ -25,11 +27,13 @@ from adapter.values.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
 from adapter.wire.memory import Call
 from adapter.wire.positions import Positions
 from adapter.wire.recorded import Exchange, RecordedCall
-from adapter.wire.translated import Request, key_of
+from adapter.wire.translated import Request
+from adapter.wire.watching import EXTENSION
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """Finish reasons of our own: the server broke off, the client did not wait."""
@@ -62,6 +66,8 @@ class Choice:
         self._native_calls: dict[int, int] = {}  # the server's index -> ours
         self._open: str | None = None  # the id of the call whose arguments are streaming
         self._restoring = Restoring()  # of those
+        self._withheld: tuple[str, list[Event], str | None] | None = None  # of an answer that was asked again
+        self._guardrail = ""  # for which that was
         self._size = 0
         self._space = ("", -1)  # white space that came last, and where
         self._called_at = -1  # where what looked like a call ended
@@ -77,21 +83,42 @@ class Choice:
         self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
         self._calls_before = len(self._calls)
         self._is_observed = False
+        self._is_again = bool(self._content)  # text of this answer follows text that the client has
+        watch = request.watch
+        self._attempt = Attempt(holds_text=watch is not None and (self._is_again or watch.holds_text))
 
     def take_next(self) -> Request | None:
         """The request whose answer goes on where this one ended."""
         again, self.again = self.again, None
         if again is not None:
             self._observed(None, asked_again=True)
+            self._guardrail = ""
             self._begin(again)
             self._may_remember = False
         return again
+
+    @property
+    def told(self) -> JsonObject:
+        """What the client is told of what was asked again: nothing where nothing was."""
+        watch = self._request.watch
+        return {EXTENSION: {"asked_again": list(watch.asked_again)}} if watch and watch.asked_again else {}
+
+    def give_up(self) -> list[JsonObject | str] | None:
+        """The rest of the answer that was asked again, as it came; None where there is none."""
+        if self._withheld is None:
+            return None
+        (held, events, finish_reason), self._withheld, self.again = self._withheld, None, None
+        self._request = replace(self._request, watch=None)
+        self._attempt = Attempt()
+        deltas = [*(self._text(held) if held else ()), *self._deltas(events, finish_reason)]
+        return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
         """The client's deltas and, where this is the end, the finish reason. ``logprobs``: of the text; those that are
         left stand in the deltas."""
         if self.finish_reason or self.again:
             return []
+        self._withheld = None  # the server took what was asked again
         deltas: list[JsonObject | str] = []
         if not self._has_role:
             self._has_role = True
@@ -102,6 +129,7 @@ class Choice:
             self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
             deltas.append({"reasoning_content": reasoning})
             self._hear("", reasoning)
+            self._attempt.reasoned()
         if isinstance(text := delta.get("content"), str) and text:
             if logprobs and (self._positions or not self._size):
                 self._positions = self._positions or Positions()
@@ -113,9 +141,12 @@ class Choice:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
             if self._has_repeated and not self._calls and not self.again:
                 self.again = self._request.replying()
+            elif not (self.error or self.finish_reason or self.again):
+                self.again = self._asked_again(None, (), finish_reason)
             if self.error:
                 self._observed(finish_reason)
             elif not self.finish_reason and not self.again:
+                deltas += self._released(finish_reason)
                 deltas.append(self._finish(finish_reason))
         return deltas
 
@@ -123,10 +154,12 @@ class Choice:
         """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
         if self.finish_reason or self.again:
             return []
+        self._withheld = None  # the server took what was asked again
         events = self._events(text)
-        if len(events) != 1 or not isinstance(events[0], TextDelta):
+        if len(events) != 1 or not isinstance(events[0], TextDelta) or self._attempt.holds_text:
             return self._deltas(events)
         self._written.take(events)
+        self._attempt.take(events)
         self._content.append(events[0].text)
         return events[0].text
 
@@ -136,11 +169,12 @@ class Choice:
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
             return ()
         self._hear(text, "")
+        self._attempt.hear(text)
         return self._reading().feed(text)
 
     def abandon(self) -> list[JsonObject | str]:
         """What is left when the server has gone without a word."""
-        deltas = self._deltas(self._reading().close(INCOMPLETE), "length")
+        deltas = [*self._deltas(self._reading().close(INCOMPLETE), "length"), *self._released("length")]
         self._observed(INCOMPLETE)
         return deltas
 
@@ -172,8 +206,9 @@ class Choice:
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
         self._written.take(events)
-        for event in events:
-            made = self._made_of(event, finish_reason)
+        self._attempt.take(events)
+        for position, event in enumerate(events):
+            made = self._made_of(event, events[position:], finish_reason)
             if self._positions is not None:
                 _place(self._positions, event, made)
             deltas += made
@@ -181,7 +216,8 @@ class Choice:
                 break
         return deltas
 
-    def _made_of(self, event: Event, finish_reason: str | None) -> list[JsonObject | str]:
+    def _made_of(self, event: Event, rest: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
+        """``rest``: the events from this one on."""
         match event:
             case TextDelta(text=text):
                 return self._text(text)
@@ -195,12 +231,14 @@ class Choice:
                 return self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
             case ToolCallDelta():
                 return self._fragment(event)
-            case ToolCall() | InvalidToolCall() if again := self._mended(event):
+            case ToolCall() | InvalidToolCall() if again := self._asked_again(event, rest, finish_reason):
                 self.again = again
+            case ToolCall() if self._request.few is not None and event.name == self._request.few.finder:
+                self.again = self._looked_up(event)
             case ToolCall() if self._is_repeated(event):
                 self._has_repeated = True
             case ToolCall() if self._is_allowed(event.name):
-                called: list[JsonObject | str] = list(self._call(event))
+                called = self._call(event)
                 return called if self._request.parallel else [*called, self._finish("stop")]
             case ToolCall(raw=raw):
                 return self._text(self._shown(raw))
@@ -232,13 +270,31 @@ class Choice:
         self._called_at = self._place() + 1
         return space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
 
-    def _mended(self, event: ToolCall | InvalidToolCall) -> Request | None:
-        """The request for a valid call in place of a broken one, unless a piece of that has been sent."""
-        if self._open is not None or self._request.constraint != "arguments":
+    def _asked_again(
+        self, event: ToolCall | InvalidToolCall | None, rest: Sequence[Event], finish_reason: str | None
+    ) -> Request | None:
+        """The request for a better answer where ``event``, or all of it at its end, is of no use; not where the client
+        has a call of it. ``rest``: the events from ``event`` on."""
+        watch, attempt = self._request.watch, self._attempt
+        has_call = self._open is not None or (bool(self._ids) and self._request.constraint != "arguments")
+        if watch is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
-        if isinstance(event, ToolCall) and is_valid(event, self._request.tools):
+        if event is None and self._ids:
             return None
-        return self._request.mended(event.name)
+        ask = watch.judge(attempt.said(event), finish_reason, lambda: attempt.wrote(event))
+        if ask is None:
+            return None
+        self._guardrail = ask.guardrail
+        self._withheld = (attempt.released(), list(rest), finish_reason)
+        return self._request.again(ask, attempt.wrote(event))
+
+    def _looked_up(self, call: ToolCall) -> Request | None:
+        """The request that goes on after a search among the tools; None where the client has calls to answer, or after
+        too many: then it goes unsaid."""
+        if self._ids or self._request.lookups >= LOOKUPS:
+            return None
+        self._withheld = (self._attempt.released(), [], None)
+        return self._request.looked_up(call, self._attempt.wrote(call))
 
     def _is_repeated(self, call: ToolCall) -> bool:
         """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
@@ -250,8 +306,23 @@ class Choice:
         return is_repeated
 
     def _text(self, text: str) -> list[JsonObject | str]:
+        if self._attempt.holds_text:
+            self._attempt.hold(text)
+            return []
         self._content.append(text)
         return [{"content": text}] if text else []
+
+    def _released(self, finish_reason: str | None = None) -> list[JsonObject | str]:
+        """The text that waited. Before a call it goes unsaid where the client has text already: it would come twice."""
+        if not self._attempt.holds_text:
+            return []
+        text = self._attempt.released()
+        if not self._is_again:
+            return self._text(text)
+        said = "".join(self._content).strip()
+        if finish_reason is None or not text.strip() or said.endswith(text.strip()):
+            return []
+        return self._text("\n\n" + text.lstrip().removeprefix(said).lstrip())
 
     def _is_allowed(self, name: str) -> bool:
         """Without tools nothing is a call; an unknown name is told to the client, which can answer it."""
@@ -259,9 +330,11 @@ class Choice:
         return name in tools if self._request.is_restricted else bool(tools)
 
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
-        if not self._is_allowed(event.name):
+        watch, few = self._request.watch, self._request.few
+        is_held = (watch is not None and watch.holds_call(event.name)) or (few is not None and event.name == few.finder)
+        if is_held or not self._is_allowed(event.name):
             return []
-        deltas: list[JsonObject | str] = []
+        deltas = self._released()
         if event.id != self._open:
             self._open, self._restoring = event.id, Restoring()
             deltas.append(self._header(event.id, event.name, ""))
@@ -269,15 +342,16 @@ class Choice:
         arguments = self._restoring.feed(event.arguments)
         return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
 
-    def _call(self, call: ToolCall) -> list[JsonObject]:
+    def _call(self, call: ToolCall) -> list[JsonObject | str]:
+        before = self._released()
         arguments = in_strings(restore, call.arguments)
         self._calls.append((call.id, call.name, arguments))
         format, tools = get_format(self._request.format), self._request.tools
         self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
         if call.id == self._open:
             self._open = None
-            return []
-        return [self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
+            return before
+        return [*before, self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
 
     def _native(self, calls: Json) -> list[JsonObject]:
         """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
@@ -354,6 +428,7 @@ class Choice:
             finish_reason=finish_reason,
             calls=tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
             asked_again=asked_again,
+            guardrail=self._guardrail,
         )
         request.observe(exchange)
 

@@ -116,6 +116,14 @@ class Streamed:
         rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))
         return rest if self._has_failed else rest + self.writer.end()
 
+    def give_up(self) -> bytes | None:
+        """The server did not take what was asked again: the answer before counts. None where nothing was."""
+        chunks = self._answer.give_up()
+        if chunks is None:
+            return None
+        self._is_over = True
+        return self._written(chunks)
+
     def leave(self) -> None:
         """Nobody reads on: the client has gone, or all is said."""
         self._answer.leave()
@@ -181,6 +189,10 @@ class Completed:
         self._request = self._request.as_text()
         self._whole = Whole(self._request)
         return self._as_body(self._request.body)
+
+    def give_up(self) -> JsonObject | None:
+        """As `Streamed.give_up`: the completion for the client."""
+        return self._whole.give_up()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """The status and the completion for a client, or the body of one more request to the server."""

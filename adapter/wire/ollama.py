@@ -17,6 +17,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import RequestError, checked_as, error_object, is_error, objects_in
 from adapter.wire.left_out import Fate, left_fields
 from adapter.wire.sse import as_json
+from adapter.wire.watching import EXTENSION
 
 OPTIONS = {
     "temperature": "temperature",
@@ -51,11 +52,12 @@ FIELDS: Mapping[str, Fate] = {
     "top_logprobs": "left out",
     "truncate": "left out",
     "shift": "left out",
+    EXTENSION: "taken",
 }
 """Of ``/api/chat``, for servers that are no Ollama; what is not named here is left out as well."""
 
 GENERATE_FIELDS: Mapping[str, Fate] = {
-    **{name: fate for name, fate in FIELDS.items() if name not in ("messages", "tools")},
+    **{name: fate for name, fate in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
     "prompt": "mapped",
     "system": "mapped",
     "images": "mapped",
@@ -109,7 +111,8 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
     elif isinstance(body.get("format"), dict):
         schema = {"name": "answer", "schema": body["format"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return request | _thinking(body.get("think"))
+    extension = {EXTENSION: body[EXTENSION]} if EXTENSION in body else {}
+    return request | extension | _thinking(body.get("think"))
 
 
 def unnamed(body: JsonObject, fields: Mapping[str, Fate]) -> list[str]:

@@ -21,6 +21,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
 from adapter.wire.recorded import Exchange
+from adapter.wire.watching import Asking
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
@@ -103,6 +104,10 @@ class Options:
     """The only values of parameters, where they were found already."""
     each: tuple[ToolSet, ...] = ()
     """The tools of each call, where an enforced answer has several."""
+    asking: Asking = field(default_factory=Asking)
+    """Which answers are asked again."""
+    max_tools: int | None = None
+    """Of a request with more only so many are described; see `adapter.prompting.shortlist`. None: all."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""

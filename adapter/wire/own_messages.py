@@ -77,7 +77,8 @@ def own_messages(
 def own_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
     """The tools as the client has them, but that nothing in them acts on the model; and those of ``shown`` that are
     ours."""
-    definitions = {each["function"]["name"]: each for each in map(_as_function, given or ())}
+    functions = ((each["function"]["name"], each) for each in map(_as_function, given or ()))
+    definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
 
     def neutral(text: str) -> str:

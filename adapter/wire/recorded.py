@@ -37,7 +37,7 @@ class Exchange(BaseModel):
 
     ``text``: what the model wrote, and ``reasoning`` what the server had taken out of that. ``finish_reason``: the
     server's, or ``incomplete`` where it broke off, or ``abandoned`` where the client did. ``asked_again``: a next
-    request was to bring something better.
+    request was to bring something better, because of ``guardrail`` where one found a fault.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -62,6 +62,7 @@ class Exchange(BaseModel):
     finish_reason: str | None = None
     calls: tuple[RecordedCall, ...] = ()
     asked_again: bool = False
+    guardrail: str = ""
 
     def turn(self) -> Turn:
         """The text as the parser reads it, with each piece and why it was taken for what."""

@@ -12,9 +12,12 @@ from adapter.constraints.grounding import conversational
 from adapter.constraints.modes import Constraint
 from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
+from adapter.conversation.guardrails.past import key_of, past_of
 from adapter.formats import get_format, guess
+from adapter.formats.hermes import encode_calls
 from adapter.prompting.choosing import Parts, choose
 from adapter.prompting.prompt import new_session, system_prompt
+from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
@@ -31,7 +34,8 @@ from adapter.wire.options import CLIENTS_TOOLS, CONSTRAINTS, DEFAULT_FORMAT, Opt
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import NOT_OWN, OwnPrompt, marked, own_prompt_for
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds, as_functions
-from adapter.wire.translated import Request, key_of
+from adapter.wire.translated import Request
+from adapter.wire.watching import EXTENSION, Watch
 
 SESSION = new_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
@@ -114,6 +118,8 @@ class _Asked:
     allowed: ToolSet
     must_call: bool
     format: Format
+    few: Shortlist | None = None
+    """Of many tools, those that are described."""
 
     @property
     def messages(self) -> Json:
@@ -127,6 +133,11 @@ class _Asked:
     def is_one(self) -> bool:
         """Whether one answer is wanted. Of several none is asked for again."""
         return self.body.get("n") in (None, 1)
+
+    @property
+    def offered(self) -> ToolSet:
+        """Those of the allowed ones that the model is told of."""
+        return self.allowed if self.few is None else self.few.shown
 
     @property
     def is_restricted(self) -> bool:
@@ -167,6 +178,8 @@ def _translate(asked: _Asked, options: Options) -> Request:
         return _native(asked, options)
     if options.small is not None and asked.allowed and options.helps_with(asked.body):
         return _chosen(asked, options, options.small)
+    as_text = partial(_translate, asked, replace(options, own=None))
+    asked = _shortened(asked, options)
     held = _held(asked, options)
     told = _told(asked, options, held)
     body = told.body | held.fields
@@ -175,7 +188,6 @@ def _translate(asked: _Asked, options: Options) -> Request:
         body |= _waiting_fields(asked, options, held)
     prompted = told.own.traits.generation_prompt if told.own is not None and told.own.way != "vllm" else None
     before = prompted if options.generation_prompt is None else options.generation_prompt
-    as_text = partial(_translate, asked, replace(options, own=None))
     return replace(
         _as_request(asked, options),
         body=body,
@@ -190,7 +202,38 @@ def _translate(asked: _Asked, options: Options) -> Request:
         enforce=options.enforce,
         choices=held.choices,
         made=frozenset(key_of(*call) for call in last_calls(asked.messages)) if asked.is_one else frozenset(),
+        watch=_watch(asked, options, held),
+        few=asked.few,
         as_text=as_text if told.own and options.prompt == "auto" else None,
+    )
+
+
+def _shortened(asked: _Asked, options: Options) -> _Asked:
+    """With few of many tools, where so many are described only."""
+    if not asked.allowed or asked.is_restricted:
+        return asked
+    few = shortlist_of(asked.body, asked.described, options.max_tools)
+    return asked if few is None else replace(asked, described=few.shown, allowed=few.all, few=few)
+
+
+def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> Shortlist | None:
+    """By what the user said last, and which tools the conversation has used."""
+    if most is None or len(tools) <= most:
+        return None
+    past = past_of(body.get("messages"))
+    return shortlist(tools, past.request, most, {made.name for made in past.made})
+
+
+def _watch(asked: _Asked, options: Options, held: _Held) -> Watch | None:
+    enforces = options.enforce is not None
+    return options.asking.watch(
+        asked.body,
+        asked.allowed,
+        asked.described,
+        asked.format.encode_calls,
+        is_held=enforces and held.constraint in ("prefer", "required"),
+        may_hold=enforces and options.constraint != "off" and not asked.body.keys() & CONSTRAINTS,
+        must_mend=enforces and held.constraint == "arguments",
     )
 
 
@@ -198,7 +241,7 @@ def _as_request(asked: _Asked, options: Options) -> Request:
     """The request as it came, and what a client says of the answer."""
     stream_options = asked.body.get("stream_options")
     return Request(
-        body=asked.body,
+        body={key: value for key, value in asked.body.items() if key != EXTENSION},
         tools=asked.allowed,
         parallel=asked.is_parallel,
         stream=asked.body.get("stream") is True,
@@ -213,10 +256,14 @@ def _as_request(asked: _Asked, options: Options) -> Request:
 
 def _native(asked: _Asked, options: Options) -> Request:
     """The request as it came: the server describes the tools and reads the calls."""
+    watch = options.asking.watch(
+        asked.body, asked.allowed, asked.described, encode_calls, is_held=False, may_hold=False, must_mend=False
+    )
     return replace(
         _as_request(asked, options),
         turn=_turn(asked.messages),
         is_native=True,
+        watch=watch,
         as_text=partial(_translate, asked, replace(options, native=False)),
     )
 
@@ -262,7 +309,7 @@ def _held(asked: _Asked, options: Options) -> _Held:
         each = options.each if asked.is_parallel else ()
         may_say, format = reply if may_reply else None, asked.format.name
         try:
-            fields = options.enforce(allowed, choices, format=format, reply=may_say, several=several, each=each)
+            fields = options.enforce(asked.offered, choices, format=format, reply=may_say, several=several, each=each)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     return _Held(constraint, choices, fields, reply, may_reply)
@@ -272,7 +319,7 @@ def _waiting_fields(asked: _Asked, options: Options, held: _Held) -> JsonObject:
     """What holds the model to valid calls once it has begun one."""
     if options.enforce is not None:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            return options.enforce(asked.allowed, held.choices, format=asked.format.name, waits=True)
+            return options.enforce(asked.offered, held.choices, format=asked.format.name, waits=True)
     return {}
 
 

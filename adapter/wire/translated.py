@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from adapter.constraints.modes import Constraint
 from adapter.constraints.shapes import Choices
+from adapter.conversation.guardrails.guardrails import AskAgain
+from adapter.formats import get_format
+from adapter.prompting.shortlist import Shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
-from adapter.values.events import JsonObject
+from adapter.values.events import JsonObject, ToolCall
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.options import DEFAULT_FORMAT, Enforce
 from adapter.wire.recorded import Exchange
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds
+from adapter.wire.watching import Watch, said_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,30 @@ class Request:
     made: frozenset[str] = frozenset()
     """The calls, as `key_of` puts them, whose results end the conversation."""
 
-    def mended(self, name: str | None) -> Request | None:
-        """What to ask when a call was broken: the same, held to a call of the tool it named, or of any.
+    watch: Watch | None = None
+    """What of the answer is asked again; None: nothing."""
+    few: Shortlist | None = None
+    """Of many tools, those that are described."""
+    lookups: int = 0
+    """How often the model has searched among the others."""
 
-        None where that cannot be enforced.
+    def looked_up(self, call: ToolCall, wrote: str) -> Request:
+        """What to ask after a search among tools that are not described, whose result goes with it."""
+        assert self.few is not None
+        said = self.few.found(call.arguments.get("query"))
+        result = get_format(self.format).encode_result(call.name, said, call.id)
+        body = self.body | {"messages": said_after(self.body["messages"], wrote, result)}
+        return replace(self, body=body, turn=f"{self.turn}+", lookups=self.lookups + 1)
+
+    def again(self, ask: AskAgain, wrote: str) -> Request:
+        """What to ask after an answer that was of no use, which read ``wrote``: the same, and what is said about it.
+
+        Held to a call where one is to be made again and the server takes that. Not all that take it obey.
         """
-        tools = ToolSet([self.tools[name]]) if name and name in self.tools else self.tools
-        return self._held(tools) if self.constraint == "arguments" else None
+        tools = ToolSet([self.tools[name] for name in ask.held_to if name in self.tools])
+        held = self._held(tools) if tools and self.watch and self.watch.may_hold else None
+        base = held or replace(self, turn=f"{self.turn}+")
+        return replace(base, body=base.body | {"messages": said_after(base.body["messages"], wrote, ask.message)})
 
     def replying(self) -> Request | None:
         """What to ask when the model only repeated the calls whose results it has: the same, held to a reply."""
@@ -78,8 +98,3 @@ class Request:
         body = without_grammar(self.body) | fields
         turn = f"{self.turn}+"  # its calls need ids of their own
         return replace(self, body=body, turn=turn, policy=APPROVED.name, constraint="required", generation_prompt="")
-
-
-def key_of(name: str, arguments: JsonObject) -> str:
-    """Equal for calls that ask for the same thing."""
-    return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)

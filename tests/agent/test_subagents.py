@@ -196,7 +196,7 @@ def test_several_at_once_and_no_more_than_that(root):
 def test_failures_are_results(task):
     """A model server that fails, silence, and a limit of turns are told to the parent."""
     assert "model failed: no server" in task(Script(TransportError("no server"))).content
-    assert task(Script("")).data["output"] == "(no response)"
+    assert "(no response)" in task(Script("", "", "", "")).data["output"]
     look = call("read_file", path="a.txt")
     output = task(Script(look, look), settings={"limits": Limits(turns=2)}).data["output"]
     assert "the limit of turns was reached" in output
@@ -231,7 +231,7 @@ def test_what_happens_in_it_is_observed(task):
     """By whoever asks, with the task it belongs to."""
     seen = []
     task(
-        Script("Done."),
+        Script("It says one."),
         settings={"observe": lambda task, happening: seen.append((task.prompt, type(happening).__name__))},
     )
     assert ("Look", "Done") in seen

@@ -81,7 +81,7 @@ def test_every_key_is_read(home, workspace):
         ("[skills]\nfolders = 'x'", "'skills.folders': input should be a valid list"),
         ("[models.strong]\nmodle = 'x'", "unknown key 'models.strong.modle'; did you mean 'model'?"),
         ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; there are: model, base_url, format"),
-        ("colour = 1", "unknown key 'colour'; there are: search, docs, skills, models"),
+        ("colour = 1", "unknown key 'colour'; there are: search, docs, skills, guardrails, steps, models"),
         ("[models]\nstrong = 'big'", "'models.strong': input should be a valid dictionary"),
         ("= 1", "is no TOML"),
         ("\xff", "is no TOML"),

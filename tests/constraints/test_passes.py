@@ -11,6 +11,7 @@ import openai
 import pytest
 
 from adapter import wrap
+from adapter.conversation.guardrails.guardrails import AskAgain
 from adapter.formats.hermes import encode_call
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.embedded import EmbeddedServer
@@ -19,6 +20,7 @@ from adapter.wire.answer import Answer, Whole
 from adapter.wire.options import Options
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
+from adapter.wire.watching import Asking
 from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving
@@ -47,8 +49,10 @@ def enforce(tools: ToolSet, choices: Any = None, **options: Any) -> dict[str, An
 
 
 def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> Request:
+    """Without guardrails, so that the constraint alone counts, whose broken calls are asked for once more."""
     body = {"model": "m", "messages": messages, "tools": TOOLS, **fields}
-    return translate(body, Options(constraint=constraint, enforce=enforce))
+    asking = Asking(frozenset(), retries=1)
+    return translate(body, Options(constraint=constraint, enforce=enforce, asking=asking))
 
 
 def whole(answered: Request, *texts: str) -> tuple[dict[str, Any], int]:
@@ -261,7 +265,8 @@ def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
     options = Options(constraint="arguments", enforce=enforce, waits_for_calls=True)
     made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, options)
     assert "grammar" not in made.body
-    assert made.mended("count") is None
+    again = made.again(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
+    assert "grammar" not in again.body
 
 
 OPENINGS = {

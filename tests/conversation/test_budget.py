@@ -62,10 +62,52 @@ def test_what_was_cut_is_told():
     queries = conversation(40, 4_000)
     first = next(query for query in queries if query.note)
     assert "older results were shortened" in first.note
-    assert f"[shortened: this was {len(LINES)} characters; call the tool again" in first.messages[3]["content"]
+    told = f'[shortened: read_file(path="0.py") gave {len(LINES)} characters in 60 lines; call it again'
+    assert told in first.messages[3]["content"]
     assert "turns after this message were left out" in queries[-1].messages[1]["content"]
     assert queries[-1].messages[1]["content"].startswith("Read everything.")
     assert str(queries[-1].messages[1]["content"]).count("left out") == 1
+
+
+def test_a_shortened_result_is_of_whole_lines_and_of_a_command_mostly_the_end():
+    """What a file says first and what a command says last tell most."""
+
+    def shown(name: str) -> list[str]:
+        result = (name, LINES, "c")
+        entries = [
+            Entry("system", "s"),
+            Entry("user", "t"),
+            Entry("assistant", "call"),
+            Entry("user", LINES, (result,)),
+        ]
+        fitted = fit([*entries, Entry("assistant", "last")], 300, ENCODE)
+        return str(fitted.entries[3].content).splitlines()
+
+    for name in ("read_file", "run_command"):
+        lines = [line for line in shown(name) if line[0] not in "[<"]
+        assert set(lines) <= set(LINES.splitlines())
+        assert (lines.index("59: some line of a file") > len(lines) / 2) is True
+    first = [
+        sum(line.startswith(tuple("0123456789")) and int(line.split(":")[0]) < 30 for line in shown(name))
+        for name in ("read_file", "run_command")
+    ]
+    assert first[0] > first[1] > 0
+
+
+def test_what_a_template_is_given_is_shortened_as_well():
+    """Calls and results that stand in the messages as such: each call keeps its result."""
+    limits = Limits(turns=41, context_tokens=4_000)
+    session = Session("system", get_format("hermes"), TOOLS, limits, shows_calls=True)
+    query = session.start("Read everything.")
+    for number in range(40):
+        step = session.answered(parse(call(number)))
+        assert isinstance(step, Run)
+        then = session.ran([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
+        assert isinstance(then, Query)
+        query = then
+        assert tokens(query) <= usable(4_000)
+        called = [each["id"] for message in query.messages for each in message.get("tool_calls") or ()]
+        assert called == [message["tool_call_id"] for message in query.messages if message["role"] == "tool"]
 
 
 def test_the_servers_count_corrects_the_estimate():

@@ -23,7 +23,7 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 
 LOADING = as_error(503, "Loading model", "unavailable_error")
 BUSY = replace(as_error(429, "Too many requests"), headers=(("Retry-After", "0.1"),))
-DONE = as_json(200, completion("Done."))
+DONE = as_json(200, completion("It is empty."))
 WITH_TOOLS: dict[str, Any] = {"model": "m", "messages": ASK, "tools": TOOLS}
 
 
@@ -62,7 +62,7 @@ def post(url: str, body: Any) -> tuple[int, str | None, str]:
 def test_it_is_asked_again_until_it_answers(upstream, url, busy, body):
     upstream.on(CHAT, busy, busy, DONE)
     status, _, said = post(url, body)
-    assert (status, json.loads(said)["choices"][0]["message"]["content"]) == (200, "Done.")
+    assert (status, json.loads(said)["choices"][0]["message"]["content"]) == (200, "It is empty.")
     assert len(upstream.bodies()) == 3
 
 

@@ -25,6 +25,7 @@ from adapter.wire.options import Options, checked
 from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from adapter.wire.translated import Request
+from adapter.wire.watching import Asking
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
@@ -32,7 +33,8 @@ PIECES = ["I look.\n", CALL, "<think>", "Hm. ", "</think>", CALL[:30], "\n\n", "
 
 
 def request(**fields: Any) -> Request:
-    return translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, Options())
+    options = Options(asking=Asking(retries=0))
+    return translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, options)
 
 
 def stream_of(text: str, finish_reason: str = "stop") -> bytes:

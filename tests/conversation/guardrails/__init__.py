@@ -1,0 +1,1 @@
+"""Tests of `adapter.conversation.guardrails`."""

@@ -1,0 +1,308 @@
+"""Each guardrail finds its fault, says it in words a model can act on, and leaves clean answers alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.conversation.guardrails.answers import Said
+from adapter.conversation.guardrails.catalogue import BY_STEPS, DEFAULT, GUARDRAILS, chosen
+from adapter.conversation.guardrails.guardrails import NO_STEPS, Accept, AskAgain, Guardrails, Stop
+from adapter.conversation.guardrails.past import Made, Past, has_failed, past_of
+from adapter.conversation.guardrails.steps import steps_of
+from adapter.formats.parser import parse
+from adapter.tools.definition import ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.turn import Turn
+
+ANSWERS = Path(__file__).parent / "answers"
+
+
+def definition(name: str, **properties: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {key: {"type": kind} for key, kind in properties.items()}}
+    return {"name": name, "parameters": {**parameters, "required": list(properties)[:1]}}
+
+
+TOOLS = ToolSet(
+    [
+        definition("read_file", path="string", line="integer"),
+        definition("delete_file", path="string"),
+        definition("web_search", query="string"),
+        definition("run_command", command="string"),
+        definition("get_weather", city="string"),
+        definition("check_status", job="string"),
+        definition("submit", text="string"),
+    ]
+)
+SEARCH = Made("web_search", {"query": "x"}, "1 hit", changes=True)
+READ = Made("read_file", {"path": "a"}, "text")
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def turn(text: str) -> Turn:
+    return parse(text, TOOLS, finish_reason="stop")
+
+
+def judged(text: str, *made: Made, on: str = "on", steps: Any = NO_STEPS, request: str = "") -> Any:
+    guardrails = Guardrails(TOOLS, on=chosen(on), steps=steps)
+    return guardrails.judge(Past(request, made), Said.of(turn(text)))
+
+
+def lines(name: str) -> list[tuple[str, str]]:
+    """(request, answer) of a file with one answer a line, ``request => answer`` where the request matters."""
+    found = (line.rpartition(" => ") for line in (ANSWERS / name).read_text(encoding="utf-8").splitlines())
+    return [(request, answer.replace("\\n", "\n")) for request, _, answer in found]
+
+
+@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt"])
+@pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
+def test_a_clean_answer_is_accepted(name, made):
+    """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
+    asked for. None is asked again."""
+    answers = lines(name)
+    assert len(answers) > 100
+    on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
+    alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
+    assert alarms == []
+
+
+@pytest.mark.parametrize(("name", "least"), [("announced.txt", 1.0), ("held_out_announced.txt", 0.95)])
+def test_an_announcement_without_its_call_is_asked_again(name, least):
+    """In the languages that models are asked in."""
+    answers = [answer for _, answer in lines(name)]
+    found = [answer for answer in answers if getattr(judged(answer), "guardrail", "") == "announced_call"]
+    assert len(found) >= least * len(answers), set(answers) - set(found)
+
+
+FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
+    (
+        "unreadable_call",
+        '<tool_call>\n{"name": "read_file", "arguments": {"path": \n</tool_call>',
+        (),
+        "could not be read",
+    ),
+    ("unknown_tool", call("reed_file", path="a"), (), "'read_file'"),
+    ("wrong_arguments", call("read_file", line="soon"), (), "'path' is missing (string)"),
+    ("repeated_call", call("read_file", path="a"), (READ,) * 3, "3 times"),
+    (
+        "cycle",
+        call("read_file", path="a"),
+        (READ, SEARCH) * 2,
+        "read_file -> web_search",
+    ),
+    ("empty_answer", "", (), "Your answer is empty"),
+    ("empty_answer", "<think>Hm.</think>", (), "You only thought"),
+    ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool gives results"),
+    ("wrong_markup", '```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```\nI wait.', (), "read_file"),
+    ("announced_call", "Let me read the file:", (), "did not do it"),
+    ("refusal", "I'm sorry, but I don't have access to your files.", (), "read_file is yours to call"),
+    ("refusal", "I cannot browse the internet.", (), "web_search"),
+    (
+        "refusal",
+        "I'm sorry, but as a language model I have no access to this.",
+        (READ,),
+        "use the results that you have",
+    ),
+    ("unfounded_success", "Everything is done as you asked.", (), "Nothing was done yet"),
+    (
+        "ignored_result",
+        "All files are deleted.",
+        (Made("delete_file", {}, "error: denied", ok=False),),
+        "error: denied",
+    ),
+    ("other_speaker", "Hello!\nUser: hi\nAssistant: Hello!", (), "your own answer"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "made", "told"), FAULTS, ids=[each[0] for each in FAULTS])
+def test_each_fault_has_its_name_and_its_message(name, text, made, told):
+    """Found where all are on; not where this one is off."""
+    verdict = judged(text, *made, on="all")
+    assert isinstance(verdict, AskAgain)
+    assert verdict.guardrail == name
+    assert told in verdict.message
+    assert len(verdict.message) < 400
+    assert getattr(judged(text, *made, on=f"all,-{name}"), "guardrail", "") != name
+
+
+def test_the_table_of_faults_is_whole():
+    """Every guardrail has a case here or among the steps."""
+    assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
+
+
+def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
+    """The nearest valid call, not just any."""
+    verdict = judged(call("read_file", path="a.py", line="soon"))
+    assert '{"name": "read_file", "arguments": {"path": "a.py"}}' in verdict.message
+    assert "'line' is \"soon\": expected integer" in verdict.message or "line is" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (call("read_file", path="b"), (READ,) * 3),
+        (call("read_file", path="a"), (READ, READ, Made("read_file", {"path": "a"}, "changed"))),
+        (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH, READ)),
+        (call("check_status", job="7"), (Made("check_status", {"job": "7"}, "pending"),) * 9),
+        ("I don't have access to your files.", (READ,)),
+        ("I don't have access to your mailbox.", ()),
+        ("<tool_response>\ntext\n</tool_response>\nThat is the file.", (READ,)),
+        ("To call it, write `<tool_call>` and `read_file`.", ()),
+        ("It failed: denied.", (Made("delete_file", {}, "error: denied", ok=False),)),
+    ],
+)
+def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[Made, ...]) -> None:
+    """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
+
+    assert judged(text, *made, on="all,-cycle") == Accept()
+
+
+def test_the_same_words_are_never_said_a_third_time():
+    """A few wordings, then the answer counts, or the loop is told to stop."""
+    guardrails = Guardrails(TOOLS, retries=9)
+    *said, last = [guardrails.check([], turn("Let me read the file:")) for _ in range(4)]
+    assert len({each.message for each in said if isinstance(each, AskAgain)}) == 3
+    assert last == Accept()
+    endings = [guardrails.check([], turn("")) for _ in range(4)]
+    assert isinstance(endings[-1], Stop)
+    assert "nothing" in endings[-1].reason
+
+
+def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
+    """``retries`` answers in a row, whatever the faults."""
+    guardrails = Guardrails(TOOLS, retries=2)
+    assert isinstance(guardrails.check([], turn("")), AskAgain)
+    assert isinstance(guardrails.check([], turn("Let me check the file.")), AskAgain)
+    assert guardrails.asked_again == ("empty_answer", "announced_call")
+    assert guardrails.check([], turn(call("reed_file"))) == Accept()
+    assert isinstance(guardrails.check([], turn("")), AskAgain)
+
+
+def test_what_was_cut_off_is_not_asked_again():
+    """A longer answer would be cut again."""
+    assert Guardrails(TOOLS).check([], turn("Let me read the file:"), "length") == Accept()
+
+
+def test_a_call_that_is_asked_again_may_be_held_to_its_tool():
+    """The server can then enforce a right one; an announcement stays free."""
+    assert judged(call("read_file")).held_to == ("read_file",)
+    assert judged("Let me read the file:").held_to == ()
+
+
+def message_of(name: str) -> str:
+    """What is said first of the fault ``name``, in one line."""
+    cases = [*((each, text, made) for each, text, made, _ in FAULTS), *FAULTS_BY_STEPS]
+    _, text, made = next(case for case in reversed(cases) if case[0] == name)
+    steps = STEPS if name in BY_STEPS else NO_STEPS
+    verdict = judged(text, *made, on=f"off,{name}", steps=steps)
+    assert isinstance(verdict, AskAgain), name
+    return " ".join(verdict.message.replace("|", "").replace("<", "&lt;").split())
+
+
+STEPS = {"required": ["web_search"], "before": {"delete_file": ["read_file(path)"]}, "ends_with": ["submit"]}
+
+
+FAULTS_BY_STEPS: list[tuple[str, str, tuple[Made, ...]]] = [
+    ("missing_prerequisite", call("delete_file", path="a"), (SEARCH,)),
+    ("missing_steps", "It is done.", ()),
+    ("after_the_end", call("web_search", query="z"), (SEARCH, Made("submit", {"text": "x"}, "ok"))),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "made", "guardrail"),
+    [
+        ("It is done.", (), "missing_steps"),
+        ("It is done.", (SEARCH,), "missing_steps"),  # not without what ends it
+        (call("submit", text="x"), (), "missing_steps"),
+        (call("submit", text="x"), (SEARCH,), ""),
+        (call("web_search", query="y") + call("submit", text="x"), (), ""),
+        (call("delete_file", path="a"), (SEARCH,), "missing_prerequisite"),
+        (call("delete_file", path="b"), (READ,), "missing_prerequisite"),
+        (call("delete_file", path="a"), (READ,), ""),
+        ("It is done.", (SEARCH, Made("submit", {"text": "x"}, "ok")), ""),
+        (call("web_search", query="z"), (SEARCH, Made("submit", {"text": "x"}, "ok")), "after_the_end"),
+        (call("submit", text="x"), (SEARCH, Made("submit", {"text": "x"}, "error: no", ok=False)), ""),
+    ],
+)
+def test_steps_are_kept(text, made, guardrail):
+    """What is required comes before the end, what is needed before what needs it, and nothing after the end."""
+    assert getattr(judged(text, *made, steps=STEPS), "guardrail", "") == guardrail
+
+
+def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
+    """``required`` is of the task, ``before`` of the conversation."""
+    steps, past = steps_of(STEPS), Past("", (SEARCH, READ), since=2)
+    assert steps.pending(past) == ("web_search",)
+    assert steps.missing_before(past, Made("delete_file", {"path": "a"})) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"require": ["a"]}, "the key 'require'"),
+        ({"required": 5}, "steps.required must be a list"),
+        ({"before": ["a"]}, "steps.before must be"),
+        ("read", "got 'read'"),
+        ({"required": ["a b"]}, "steps.required"),
+    ],
+)
+def test_wrong_steps_are_told(given, told):
+    with pytest.raises(UsageError, match=told):
+        steps_of(given)
+
+
+def test_a_conversation_is_read_from_openais_messages():
+    """Calls with their results, by id; whatever is no message is passed over."""
+    function = {"name": "read_file", "arguments": '{"path": "a"}'}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Read a"}]},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c1", "function": function}, {"id": "c2", "function": function}, 5],
+        },
+        {"role": "tool", "tool_call_id": "c2", "content": "error: no such file"},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "text"}]},
+        None,
+        "nonsense",
+    ]
+    past = past_of(messages)
+    assert past.request == "Read a"
+    assert [(made.name, made.result, made.ok) for made in past.made] == [
+        ("read_file", "text", True),
+        ("read_file", "error: no such file", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "failed"),
+    [
+        ("error: no such file", True),
+        ("Error: 404", True),
+        ("tool_error: x", True),
+        ('{"error": "not found"}', True),
+        ('{"success": false}', True),
+        ("Traceback (most recent call last):", True),
+        ('{"error": null, "value": 3}', False),
+        ("errors.py: 12 lines", False),
+        ("No errors found", False),
+        ("", False),
+    ],
+)
+def test_a_result_says_whether_it_failed(result, failed):
+    assert has_failed(result) is failed
+
+
+def test_guardrails_are_chosen_by_name():
+    assert chosen("on") == DEFAULT
+    assert chosen("off") == frozenset()
+    assert chosen("on,-refusal,other_speaker") == DEFAULT - {"refusal"} | {"other_speaker"}
+    assert chosen("off,refusal") == {"refusal"}
+    with pytest.raises(UsageError, match="unknown guardrail 'refusals'; expected on, off, all"):
+        chosen("refusals")
