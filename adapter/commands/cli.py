@@ -18,7 +18,7 @@ import typer
 from adapter.commands import tool
 from adapter.commands.doctor import doctor
 from adapter.commands.edit import edit, undo
-from adapter.commands.eval import eval
+from adapter.commands.eval import evaluate
 from adapter.commands.mcp import mcp
 from adapter.commands.output import print_visible
 from adapter.commands.parse import parse
@@ -38,8 +38,8 @@ app = typer.Typer(
     add_completion=True,
 )
 app.add_typer(tool.app)
-for command in (parse, prompt, edit, undo, run, mcp, serve, probe, eval, demo, setup, doctor, replay):
-    app.command()(command)
+for command in (parse, prompt, edit, undo, run, mcp, serve, probe, evaluate, demo, setup, doctor, replay):
+    app.command("eval" if command is evaluate else None)(command)
 
 
 def main() -> None:
