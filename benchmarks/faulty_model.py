@@ -158,8 +158,8 @@ def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> lis
             waiting = {}
             for call in message.get("tool_calls") or ():
                 waiting[call["id"]] = (call["function"]["name"], _object(call["function"]["arguments"]))
-            if not waiting and "<tool_call>" in text:
-                calls = parse(text, list(scenario.tools), "hermes", generation_prompt="").calls
+            if not waiting:  # as it stands in the history: in whatever markup it was read
+                calls = parse(text, list(scenario.tools), None, policy="lenient", generation_prompt="").calls
                 waiting = {str(n): (call.name, dict(call.arguments)) for n, call in enumerate(calls)}
         elif role == "tool" and message.get("tool_call_id") in waiting:
             made.append(Made(*waiting.pop(str(message["tool_call_id"])), text))

@@ -28,7 +28,10 @@ from adapter.commands.cli import COMMANDS
 _PRELOADED = [
     "__main__",
     "adapter.agent",
-    *sorted(f"adapter.commands.{module}" for module in {"cli", "runner", *COMMANDS.values()}),
+    *sorted(
+        f"adapter.commands.{module}"
+        for module in {"cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
+    ),
     "adapter.dialects",
     "adapter.mcp.server",
     "adapter.server.app",

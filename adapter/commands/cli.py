@@ -22,23 +22,23 @@ from adapter.values.errors import AdapterError, TransportError, UsageError
 from adapter.values.version import __version__
 
 COMMANDS = {
-    "parse": "parse",
-    "derive": "derive",
-    "prompt": "prompt",
-    "edit": "edit",
-    "undo": "edit",
-    "run": "run",
-    "mcp": "mcp",
-    "serve": "serve",
-    "probe": "probe",
-    "eval": "eval",
-    "demo": "run",
-    "setup": "run",
-    "doctor": "doctor",
-    "replay": "replay",
-    "tool": "tool",
+    "parse": "parse.parse",
+    "derive": "derive.derive",
+    "prompt": "prompt.prompt",
+    "edit": "edit.edit",
+    "undo": "edit.undo",
+    "run": "run.run",
+    "mcp": "mcp.mcp",
+    "serve": "serve.serve",
+    "probe": "probe.probe",
+    "eval": "eval.evaluate",
+    "demo": "run.demo",
+    "setup": "run.setup",
+    "doctor": "doctor.doctor",
+    "replay": "replay.replay",
+    "tool": "tool.app",
 }
-"""Each command's module in this folder, which has a function of its name, or ``app`` where it is several."""
+"""Where each command is in this folder: a function, or a Typer app of several."""
 
 
 def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
@@ -52,11 +52,12 @@ def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_options)
     for name in commands:
-        module = import_module(f"adapter.commands.{COMMANDS[name]}")
-        if hasattr(module, name):
-            app.command()(getattr(module, name))
+        module, _, attribute = COMMANDS[name].partition(".")
+        command = getattr(import_module(f"adapter.commands.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command)
         else:
-            app.add_typer(module.app)
+            app.command(name)(command)
     return app
 
 

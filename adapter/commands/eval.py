@@ -13,7 +13,7 @@ WHAT, HOW, RESULTS = "What is asked", "How the model writes", "Results"
 """The groups of `adapter eval --help`."""
 
 
-def eval(
+def evaluate(
     base_url: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
     model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
     way: Annotated[

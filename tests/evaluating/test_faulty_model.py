@@ -23,6 +23,7 @@ from benchmarks.mistakes import MISTAKES, NAMED, Situation
 
 SCENARIOS = built_in()
 (ORDER,) = chosen(SCENARIOS, [], ["when a parcel comes"], easy=False)
+RESULT = "<tool_response>\na\n</tool_response>"
 ASKED = {"messages": ORDER.messages, "tools": list(ORDER.tools)}
 
 
@@ -106,6 +107,10 @@ def test_a_conversation_is_read_however_it_is_written():
     ]
     assert read_conversation(native, ORDER) == made[::-1]
     assert read_conversation(text, ORDER) == made
+    for seed in range(20):
+        at = situation(seed=seed)
+        other = [{"role": "assistant", "content": MISTAKES["wrong_markup"](at)}, {"role": "user", "content": RESULT}]
+        assert read_conversation(other, ORDER) == [Made(at.calls[0].name, at.calls[0].arguments, "a")]
 
 
 def test_every_way_does_what_a_right_model_asks():
