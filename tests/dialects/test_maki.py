@@ -838,10 +838,10 @@ def task(directory):
 
 def test_a_sub_agent_works_on_the_prompt(task):
     """C207, C208, C209, X23: its last words are the result."""
-    script = Script("It is done.")
+    script = Script("There are three.")
     result = task(script, description="Do it", prompt="Do all of it")
-    assert result.content == "It is done."
-    assert result.data["output"] == "It is done."
+    assert result.content == "There are three."
+    assert result.data["output"] == "There are three."
     assert script.seen[0][1]["content"] == "Do all of it"
 
 
