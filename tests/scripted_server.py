@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -63,6 +62,7 @@ class ScriptedServer:
         self.requests: list[tuple[str, dict[str, str], Any]] = []
         self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._http.daemon_threads = False
+        self.is_closing = threading.Event()
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
@@ -87,6 +87,7 @@ class ScriptedServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.is_closing.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -112,7 +113,7 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(reply.body)
-            time.sleep(reply.linger_s)
+            script.is_closing.wait(reply.linger_s)
             self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:

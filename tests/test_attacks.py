@@ -65,8 +65,8 @@ def test_the_table_is_about_these_cases():
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the attacks run in a bubblewrap sandbox alone")
 def test_no_attack_succeeds_and_no_work_is_refused():
-    """Of thirty cases one, with one dialect that has the tools; the naive tools lose more attacks than they hold."""
-    command = [sys.executable, "-m", "benchmarks.attacks", "--quick", "--every", "30", "--json"]
+    """Of sixty cases one, with one dialect that has the tools; the naive tools lose more attacks than they hold."""
+    command = [sys.executable, "-m", "benchmarks.attacks", "--quick", "--every", "60", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False, cwd=FOLDER.parents[1])
     if "bwrap:" in done.stderr:
         pytest.skip(f"bubblewrap does not work here: {done.stderr.strip()}")

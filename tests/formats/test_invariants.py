@@ -122,7 +122,7 @@ def test_a_cut_call_is_never_run(name, told, given_arguments):
     """No beginning of a call is a call when the server says length, and never one with other arguments."""
     text = single_call(name, given_arguments)
     format = name if told else None
-    for end in range(len(text) % 4, len(text), 4):
+    for end in range(len(text) % 6, len(text), 6):
         cut = parse(text[:end], [EVERYTHING], format, "length", generation_prompt="")
         is_closed = SECTIONED.get(name, text) in text[:end]
         assert is_closed or cut.calls == ()
@@ -218,11 +218,13 @@ HOSTILE = {
 
 @pytest.mark.parametrize("format", FORMAT_NAMES)
 def test_nothing_makes_it_raise(format):
-    """Hostile texts are read to the end, whole and in pieces, and nothing of them is lost."""
-    for name, text in HOSTILE.items():
+    """Hostile texts are read to the end, whole and, a third of them, in pieces, and nothing of them is lost."""
+    for number, (name, text) in enumerate(HOSTILE.items(), len(format or "")):
         whole = read_pieces([text], format=format, tools=ALL_TOOLS)
         assert "".join(event.raw for event in whole) == text, name
         check_calls(whole)
+        if number % 3:
+            continue
         pieces = [text[at : at + 997] for at in range(0, len(text), 997)]
         assert read_pieces(pieces, format=format, tools=ALL_TOOLS) == whole, name
 
