@@ -37,7 +37,8 @@ from random import Random
 from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
-from adapter.agent.agent import Agent, Observed
+from adapter.agent.agent import Agent
+from adapter.agent.answer import Observed
 from adapter.agent.subagents import SubAgents
 from adapter.commands.allocator import share_one_arena
 from adapter.conversation.session import Limits, Message

@@ -9,8 +9,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
+from adapter.agent.answer import Answer, Chat, Observed
+from adapter.agent.prompts import check_prompt, derived_for, own_chat, style_for
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import ReplyParser, with_reply
 from adapter.conversation.guardrails.catalogue import BY_STEPS, chosen
@@ -23,7 +25,7 @@ from adapter.formats import get_format, guess, told_format
 from adapter.formats.parser import Parser
 from adapter.operations.approval import Approver
 from adapter.prompting.choosing import Parts, check_guide
-from adapter.prompting.prompt import Style, new_session, system_prompt
+from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
@@ -32,62 +34,18 @@ from adapter.upstream.guides import Guides
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.transport import ChatClient, constraint_fields, find_endpoint
 from adapter.values.errors import TransportError, UsageError
-from adapter.values.events import Event, JsonObject, ReasoningDelta, ToolCall, ToolResult
+from adapter.values.events import JsonObject, ToolCall, ToolResult
 from adapter.values.turn import Turn
 from adapter.wire.options import Options
-from adapter.wire.own_prompt import PROMPT_MODES
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from adapter.upstream.transport import Chunk, Usage
+    from adapter.upstream.transport import Chunk
 
 AGENT_RETRIES = 3
 """Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
-
-Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
-"""What an observer is told, in the order in which it happens."""
-
-
-class Chat(Protocol):
-    """A model that answers in pieces: `adapter.upstream.transport.ChatClient`, a recording, a guided model."""
-
-    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
-
-
-class Answer:
-    """One answer of the model, read as it comes. ``observe`` is told of each piece and event."""
-
-    def __init__(self, parser: Parser | ReplyParser, observe: Callable[[Observed], None]) -> None:
-        self._parser, self._observe = parser, observe
-        self._events: list[Event] = []
-        self._finish_reason = "incomplete"
-        self._usage: Usage | None = None
-
-    def take(self, chunk: Chunk) -> None:
-        self._observe(chunk)
-        if chunk.reasoning:
-            self._add([ReasoningDelta(chunk.reasoning, "")])
-        self._add(self._parser.feed(chunk.text))
-        self._finish_reason = chunk.finish_reason or self._finish_reason
-        self._usage = chunk.usage or self._usage
-
-    @property
-    def finish_reason(self) -> str:
-        """Why it ended, as the server says; ``incomplete`` where it does not."""
-        return self._finish_reason
-
-    def end(self) -> tuple[Turn, Usage | None]:
-        """The whole answer, and what the server counted."""
-        self._add(self._parser.close(self._finish_reason))
-        return Turn.from_events(self._events), self._usage
-
-    def _add(self, events: list[Event]) -> None:
-        for event in events:
-            self._observe(event)
-        self._events += events
-
 
 ChatT = TypeVar("ChatT")
 
@@ -177,7 +135,7 @@ class Settled(Generic[ChatT]):
     def _connect(self) -> None:
         """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
         if self._given is not None:
-            self._settle(self._given, _derived_for(self._given, self._prompt))
+            self._settle(self._given, derived_for(self._given, self._prompt))
             return
         base_url, model = self._address
         chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
@@ -423,32 +381,3 @@ class Agent(Settled[Chat]):
         if fields and isinstance(self._chat, ChatClient):
             return self._chat.stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)
-
-
-def style_for(constraint: Constraint | None) -> Style:
-    """How tools are described: where calls are enforced without an example, whose values small models copy."""
-    return "bare" if constraint in ("prefer", "required") else "compact"
-
-
-def check_prompt(prompt: str) -> None:
-    """Raises UsageError for none of `PROMPT_MODES`."""
-    if prompt not in PROMPT_MODES:
-        raise UsageError(f"unknown prompt {prompt!r}; expected {', '.join(PROMPT_MODES)}")
-
-
-def _derived_for(chat: object, prompt: str) -> str | None:
-    """The format derived from the template of the model behind ``chat``, where no table reads what that writes."""
-    told = chat.own_prompt().recognised if isinstance(chat, ChatClient) and prompt != "words" else None
-    return told.format if told is not None and told.by == "template" else None
-
-
-def own_chat(chat: object, tools: ToolSet, format: str, prompt: str) -> OwnChat | None:
-    """How ``chat`` gets the prompts of the model's own template; None for words. ``prompt``: one of `PROMPT_MODES`.
-
-    Raises UsageError for ``own`` where that cannot be had.
-    """
-    check_prompt(prompt)
-    found = chat.own_prompt() if isinstance(chat, ChatClient) and prompt != "words" else None
-    if prompt == "own" and (found is None or found.own is None):
-        raise UsageError(f"the model's own prompt cannot be had: {found.told if found else 'this is no ChatClient'}")
-    return OwnChat(tools, format, found.own) if found is not None and found.own is not None else None

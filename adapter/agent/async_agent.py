@@ -8,7 +8,8 @@ from contextlib import aclosing
 from functools import partial
 from typing import Protocol, Self
 
-from adapter.agent.agent import Answer, Settled
+from adapter.agent.agent import Settled
+from adapter.agent.answer import Answer
 from adapter.conversation.session import Done, Message, Query, Run
 from adapter.upstream.async_transport import AsyncChatClient
 from adapter.upstream.transport import ChatClient, Chunk

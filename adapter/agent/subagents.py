@@ -15,7 +15,9 @@ from typing import Protocol
 
 from rapidfuzz import fuzz, process
 
-from adapter.agent.agent import Agent, Chat, Observed, own_chat
+from adapter.agent.agent import Agent
+from adapter.agent.answer import Chat, Observed
+from adapter.agent.prompts import own_chat
 from adapter.conversation.session import REASONS, Done, Limits
 from adapter.operations import AgentReport, RunAgent
 from adapter.operations.approval import Approver

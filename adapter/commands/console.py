@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from rich.console import Console as Rich
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from adapter.agent.agent import Observed
+from adapter.agent.answer import Observed
 from adapter.commands.own_editor import edit_text
 from adapter.commands.screen import ANSWER, OUTPUT, REASONING, Screen
 from adapter.conversation.session import Done, Query, Run

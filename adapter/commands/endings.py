@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapter.agent.agent import Observed
+from adapter.agent.answer import Observed
 from adapter.conversation.session import REASONS, Done, Reason
 from adapter.tools.definition import ToolSet
 from adapter.values.events import InvalidToolCall, ToolResult

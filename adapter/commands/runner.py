@@ -12,13 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from adapter.agent.agent import Agent, Chat, Observed, check_prompt, style_for
+from adapter.agent.agent import Agent
+from adapter.agent.answer import Chat
+from adapter.agent.prompts import check_prompt, style_for
 from adapter.commands.config import Config
 from adapter.commands.console import Console, ConsoleQuestions
 from adapter.commands.endings import Tally, ending
 from adapter.commands.models import Served, serve
 from adapter.commands.output import read_text
 from adapter.commands.provided import host_of, keys_of, sub_agents
+from adapter.commands.witnesses import Witnesses
 from adapter.constraints.grounding import Evidence
 from adapter.constraints.mentions import mentioned
 from adapter.constraints.modes import Constraint, get_constraint
@@ -47,7 +50,7 @@ from adapter.upstream.own_prompts import Found
 from adapter.upstream.template_files import TemplateProcess, read_template
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, HostEvent, InnerCall
+from adapter.workspace.hosted.host import Host
 from adapter.workspace.processes.sandbox import Sandbox
 
 MAX_KNOWN_FILES = 2_000
@@ -113,7 +116,7 @@ def run_task(task: str, settings: Settings) -> int:
         plain = replace(host_of(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
         own = _mcp_tools(stack, settings, console)
         whole = stack.enter_context(_workspace(settings, own, plain))
-        witnesses = _Witnesses(console, Tally(whole.known_tools), _recording(stack, settings, whole))
+        witnesses = Witnesses(console, Tally(whole.known_tools), _recording(stack, settings, whole))
         template = stack.enter_context(TemplateProcess(read_template(settings.template))) if settings.template else None
         served = stack.enter_context(serve(settings.base_url, settings.model, console, template))
         help = _help_for(task, settings, served, whole, console)
@@ -187,31 +190,6 @@ def _recording(stack: ExitStack, settings: Settings, workspace: Workspace) -> Re
     file = stack.enter_context(_opened(settings.record))
     secrets = Secrets(os.environ, keys_of(workspace.host))
     return Recording(Recorder(file.write, secrets), Path(workspace.root), settings.record)
-
-
-@dataclass(frozen=True, slots=True)
-class _Witnesses:
-    """Who is told what happens: the console, the tally, and the recording where there is one."""
-
-    console: Console
-    tally: Tally
-    recording: Recording | None
-
-    @property
-    def ask(self) -> Approver:
-        return self.console.ask if self.recording is None else self.recording.asking(self.console.ask)
-
-    def observe(self, happening: Observed) -> None:
-        self.console(happening)
-        self.tally(happening)
-        if self.recording is not None:
-            self.recording(happening)
-
-    def observe_inner(self, event: HostEvent) -> None:
-        if isinstance(event, InnerCall):
-            self.tally(event.result)
-        if self.recording is not None:
-            self.recording.inner(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +296,7 @@ def _host(
     help: _Help,
     served: Served,
     limits: Limits,
-    witnesses: _Witnesses,
+    witnesses: Witnesses,
     plain: Host,
 ) -> Host:
     """``plain``, and what the model and the terminal give besides."""
@@ -333,7 +311,7 @@ def _host(
 
 
 def _agent(
-    settings: Settings, help: _Help, served: Served, workspace: Workspace, limits: Limits, witnesses: _Witnesses
+    settings: Settings, help: _Help, served: Served, workspace: Workspace, limits: Limits, witnesses: Witnesses
 ) -> Agent:
     chat: Chat = served.chat
     if help.few is not None:

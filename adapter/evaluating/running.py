@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.agent.agent import Agent, Observed
+from adapter.agent.agent import Agent
+from adapter.agent.answer import Observed
 from adapter.conversation.session import REASONS, Done, Limits, Query
 from adapter.dialects.base import Dialect
 from adapter.evaluating.scenario import Made, Scenario, perform

@@ -29,9 +29,10 @@ from adapter.server.connection import SILENCE_S
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.passing import check_passing, without_keys
+from adapter.server.passthrough import PassedThrough
 from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
-from adapter.server.relay import PassedThrough, StreamedAnswer, WholeAnswer, as_it_is
+from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.store import Store
 from adapter.server.upstream import Upstream
 from adapter.server.work import COLLECTED, SWITCH_S

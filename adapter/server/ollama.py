@@ -15,8 +15,9 @@ from starlette.types import ASGIApp
 
 from adapter.server.connection import UpstreamError
 from adapter.server.intake import content_of, json_of, roomy
+from adapter.server.passthrough import PassedThrough
 from adapter.server.places import RETRY_AFTER_S, Busy
-from adapter.server.relay import Answering, PassedThrough, StreamedAnswer, WholeAnswer
+from adapter.server.relay import Answering, StreamedAnswer, WholeAnswer
 from adapter.server.upstream import Upstream
 from adapter.values.events import Json, JsonObject
 from adapter.wire import ollama

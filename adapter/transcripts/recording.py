@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
-from adapter.agent.agent import Agent, Observed
+from adapter.agent.agent import Agent
+from adapter.agent.answer import Observed
 from adapter.conversation.guardrails.steps import as_json
 from adapter.conversation.session import Done, Query, Run
 from adapter.dialects import get_dialect

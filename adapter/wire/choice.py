@@ -29,9 +29,9 @@ from adapter.values.events import (
 )
 from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
+from adapter.wire.heard import Heard
 from adapter.wire.memory import Call
 from adapter.wire.positions import Positions
-from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.translated import Request
 from adapter.wire.watching import EXTENSION
 
@@ -80,9 +80,8 @@ class Choice:
         self._reasoned = []
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
-        self._heard: tuple[list[str], list[str]] = ([], [])  # text and reasoning of this answer, if somebody asks
+        self._heard = Heard(request)
         self._calls_before = len(self._calls)
-        self._is_observed = False
         self._is_again = bool(self._content)  # text of this answer follows text that the client has
         watch = request.watch
         self._attempt = Attempt(holds_text=watch is not None and (self._is_again or watch.holds_text))
@@ -91,7 +90,7 @@ class Choice:
         """The request whose answer goes on where this one ended."""
         again, self.again = self.again, None
         if again is not None:
-            self._observed(None, asked_again=True)
+            self._observed(None)
             self._guardrail = ""
             self._begin(again)
             self._may_remember = False
@@ -128,7 +127,7 @@ class Choice:
         if isinstance(reasoning, str) and reasoning:
             self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
             deltas.append({"reasoning_content": reasoning})
-            self._hear("", reasoning)
+            self._heard.hear(reasoning=reasoning)
             self._attempt.reasoned()
         if isinstance(text := delta.get("content"), str) and text:
             if logprobs and (self._positions or not self._size):
@@ -168,7 +167,7 @@ class Choice:
         if self._size > MAX_CHARACTERS:
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
             return ()
-        self._hear(text, "")
+        self._heard.hear(text)
         self._attempt.hear(text)
         return self._reading().feed(text)
 
@@ -180,7 +179,7 @@ class Choice:
 
     def leave(self) -> None:
         """Nobody reads on."""
-        if not self._is_observed:
+        if not self._heard.is_told:
             self._observed(ABANDONED)
 
     def _reading(self) -> Parser | ReplyParser:
@@ -210,7 +209,7 @@ class Choice:
         for position, event in enumerate(events):
             made = self._made_of(event, events[position:], finish_reason)
             if self._positions is not None:
-                _place(self._positions, event, made)
+                self._positions.place(event, made)
             deltas += made
             if self.again or self.finish_reason:
                 break
@@ -394,6 +393,10 @@ class Choice:
         self._observed(finish_reason)
         return self.finish_reason
 
+    def _observed(self, finish_reason: str | None) -> None:
+        """This answer is over; ``finish_reason`` is None where another is asked for."""
+        self._heard.tell(self._calls[self._calls_before :], finish_reason, self._guardrail)
+
     def _remember(self) -> None:
         content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
         is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
@@ -401,41 +404,3 @@ class Choice:
             return
         if written != content and (content or self._calls):
             self._request.memory.remember(self._request.format, content, self._calls, written)
-
-    def _hear(self, text: str, reasoning: str) -> None:
-        if self._request.observe:
-            self._heard[0].append(text)
-            self._heard[1].append(reasoning)
-
-    def _observed(self, finish_reason: str | None, *, asked_again: bool = False) -> None:
-        request, self._is_observed = self._request, True
-        if not request.observe:
-            return
-        text, reasoning = map("".join, self._heard)
-        calls = self._calls[self._calls_before :]
-        exchange = Exchange(
-            model=str(request.body.get("model") or ""),
-            format=request.format,
-            policy=request.policy,
-            generation_prompt=request.generation_prompt,
-            sent=request.body,
-            tools=tuple(tool.to_openai() for tool in request.tools.values()),
-            is_restricted=request.is_restricted,
-            is_parallel=request.parallel,
-            has_reply=request.reply is not None,
-            text=text,
-            reasoning=reasoning,
-            finish_reason=finish_reason,
-            calls=tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
-            asked_again=asked_again,
-            guardrail=self._guardrail,
-        )
-        request.observe(exchange)
-
-
-def _place(positions: Positions, event: Event, made: list[JsonObject | str]) -> None:
-    """Put the probabilities of an event's tokens into what the client gets of it, where that is its text as it was."""
-    shown = made[0] if len(made) == 1 and isinstance(made[0], dict) else {}
-    is_shown = shown.get("content") == event.raw and bool(event.raw)
-    if tokens := positions.take(len(event.raw), is_shown=is_shown):
-        shown["logprobs"] = tokens

@@ -7,8 +7,9 @@ still has its tokens, those aside that lie across a border.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Event, Json, JsonObject
 
 
 class Positions:
@@ -31,6 +32,13 @@ class Positions:
             if self._added <= start and end <= self._added + len(text):
                 self._tokens.append((start, end, each))
         self._added += len(text)
+
+    def place(self, event: Event, made: Sequence[JsonObject | str]) -> None:
+        """Put the tokens of ``event`` into ``made``, what the client gets of it, where that is its text as it was."""
+        shown = made[0] if len(made) == 1 and isinstance(made[0], dict) else {}
+        is_shown = shown.get("content") == event.raw and bool(event.raw)
+        if tokens := self.take(len(event.raw), is_shown=is_shown):
+            shown["logprobs"] = tokens
 
     def take(self, size: int, *, is_shown: bool) -> list[JsonObject]:
         """The tokens that end in these characters, where all of each is shown."""

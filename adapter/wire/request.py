@@ -6,34 +6,33 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 
 from adapter.constraints.grounding import conversational
 from adapter.constraints.modes import Constraint
 from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
-from adapter.conversation.guardrails.past import key_of, past_of
-from adapter.formats import get_format, guess
+from adapter.conversation.guardrails.past import key_of
+from adapter.formats import get_format
 from adapter.formats.hermes import encode_calls
 from adapter.prompting.choosing import Parts, choose
 from adapter.prompting.prompt import new_session, system_prompt
-from adapter.prompting.shortlist import Shortlist, shortlist
-from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.kept import Kept
+from adapter.wire.asked import Asked, asked_of, format_of, shortened
 from adapter.wire.bodies import check_size
 from adapter.wire.chat_fields import not_ours
-from adapter.wire.definitions import MAX_KEPT, tool_set
+from adapter.wire.definitions import MAX_KEPT
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy
 from adapter.wire.messages import has_strays, last_calls, last_request, plain_messages
 from adapter.wire.options import CLIENTS_TOOLS, CONSTRAINTS, DEFAULT_FORMAT, Options
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import NOT_OWN, OwnPrompt, marked, own_prompt_for
-from adapter.wire.tool_kinds import FUNCTIONS, Kinds, as_functions
+from adapter.wire.tool_kinds import FUNCTIONS, as_functions
 from adapter.wire.translated import Request
 from adapter.wire.watching import EXTENSION, Watch
 
@@ -41,9 +40,6 @@ SESSION = new_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
 
 _PROMPTS: Kept[str] = Kept(MAX_KEPT)
-
-MAX_MODEL = 200
-"""Characters of a model's name by which its format is known."""
 
 MAX_ANSWERS = 128
 """That one request may ask for (``n``), as at OpenAI."""
@@ -73,25 +69,13 @@ def needs_reading(body: JsonObject, options: Options, *, splits: bool) -> bool:
     """Whether the answer to a request that goes on as it is may hold what is not for the client: reasoning of a model
     whose family is known by its name, unless its server ``splits`` that off; gpt-oss' channels in any case, for some
     servers leave them in."""
-    format = _format_of(body, options)
+    format = format_of(body, options)
     return format == "harmony" or (format is not None and not splits)
-
-
-def _format_of(body: JsonObject, options: Options) -> str | None:
-    """What is known of it by the user, the template or the model's name."""
-    model = str(body.get("model") or "")[:MAX_MODEL]
-    guessed = _guessed(options.model or model, options.template) or _guessed(model, None)
-    return options.format or options.recognised or guessed
-
-
-_guessed = lru_cache(maxsize=256)(guess)
 
 
 def read(body: JsonObject, options: Options) -> Request:
     """The request as it came, of which the answer is read. Raises RequestError as `translate` does."""
-    asked = _Asked(
-        body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(_format_of(body, options) or DEFAULT_FORMAT)
-    )
+    asked = Asked(body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(format_of(body, options) or DEFAULT_FORMAT))
     request = _as_request(asked, options)
     before = options.generation_prompt
     return replace(request, format=asked.format.name, turn=_turn(asked.messages), generation_prompt=before)
@@ -104,44 +88,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     options = options.for_model(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:
         options = replace(options, native=False, stream_arguments=False)
-    return _translate(_asked(functions, kinds, options), options)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a client wants. ``described``: all its tools; ``allowed``: those that may be called, of which one must be
-    where ``must_call`` says so."""
-
-    body: JsonObject
-    kinds: Kinds
-    described: ToolSet
-    allowed: ToolSet
-    must_call: bool
-    format: Format
-    few: Shortlist | None = None
-    """Of many tools, those that are described."""
-
-    @property
-    def messages(self) -> Json:
-        return self.body.get("messages")
-
-    @property
-    def is_parallel(self) -> bool:
-        return self.body.get("parallel_tool_calls") is not False
-
-    @property
-    def is_one(self) -> bool:
-        """Whether one answer is wanted. Of several none is asked for again."""
-        return self.body.get("n") in (None, 1)
-
-    @property
-    def offered(self) -> ToolSet:
-        """Those of the allowed ones that the model is told of."""
-        return self.allowed if self.few is None else self.few.shown
-
-    @property
-    def is_restricted(self) -> bool:
-        return len(self.allowed) < len(self.described)
+    return _translate(asked_of(functions, kinds, options), options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +113,13 @@ class _Told:
     own: OwnPrompt | None
 
 
-def _asked(body: JsonObject, kinds: Kinds, options: Options) -> _Asked:
-    described = tool_set(body.get("tools"))
-    allowed, must_call = _choice(body.get("tool_choice"), described)
-    format = get_format(_format_of(body, options) or DEFAULT_FORMAT)
-    return _Asked(body, kinds, described, allowed, must_call, format)
-
-
-def _translate(asked: _Asked, options: Options) -> Request:
+def _translate(asked: Asked, options: Options) -> Request:
     if options.native:
         return _native(asked, options)
     if options.small is not None and asked.allowed and options.helps_with(asked.body):
         return _chosen(asked, options, options.small)
     as_text = partial(_translate, asked, replace(options, own=None))
-    asked = _shortened(asked, options)
+    asked = shortened(asked, options)
     held = _held(asked, options)
     told = _told(asked, options, held)
     body = told.body | held.fields
@@ -208,23 +148,7 @@ def _translate(asked: _Asked, options: Options) -> Request:
     )
 
 
-def _shortened(asked: _Asked, options: Options) -> _Asked:
-    """With few of many tools, where so many are described only."""
-    if not asked.allowed or asked.is_restricted:
-        return asked
-    few = shortlist_of(asked.body, asked.described, options.max_tools)
-    return asked if few is None else replace(asked, described=few.shown, allowed=few.all, few=few)
-
-
-def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> Shortlist | None:
-    """By what the user said last, and which tools the conversation has used."""
-    if most is None or len(tools) <= most:
-        return None
-    past = past_of(body.get("messages"))
-    return shortlist(tools, past.request, most, {made.name for made in past.made})
-
-
-def _watch(asked: _Asked, options: Options, held: _Held) -> Watch | None:
+def _watch(asked: Asked, options: Options, held: _Held) -> Watch | None:
     enforces = options.enforce is not None
     return options.asking.watch(
         asked.body,
@@ -237,7 +161,7 @@ def _watch(asked: _Asked, options: Options, held: _Held) -> Watch | None:
     )
 
 
-def _as_request(asked: _Asked, options: Options) -> Request:
+def _as_request(asked: Asked, options: Options) -> Request:
     """The request as it came, and what a client says of the answer."""
     stream_options = asked.body.get("stream_options")
     return Request(
@@ -254,7 +178,7 @@ def _as_request(asked: _Asked, options: Options) -> Request:
     )
 
 
-def _native(asked: _Asked, options: Options) -> Request:
+def _native(asked: Asked, options: Options) -> Request:
     """The request as it came: the server describes the tools and reads the calls."""
     watch = options.asking.watch(
         asked.body, asked.allowed, asked.described, encode_calls, is_held=False, may_hold=False, must_mend=False
@@ -268,7 +192,7 @@ def _native(asked: _Asked, options: Options) -> Request:
     )
 
 
-def _chosen(asked: _Asked, options: Options, parts: Parts) -> Request:
+def _chosen(asked: Asked, options: Options, parts: Parts) -> Request:
     """The request for a model that does not choose by itself: an answer in words, or a call of what was chosen."""
     options = replace(options, small=None)
     request, has_result = last_request(asked.messages)
@@ -288,12 +212,12 @@ def _chosen(asked: _Asked, options: Options, parts: Parts) -> Request:
     tools = [tool.to_openai() for tool in chosen.tools.values()]
     only = {**asked.body, "tools": tools, "tool_choice": "required"}
     try:
-        return _translate(_asked(only, asked.kinds, held), held)
+        return _translate(asked_of(only, asked.kinds, held), held)
     except RequestError:  # no grammar for these tools
         return _translate(asked, options)
 
 
-def _held(asked: _Asked, options: Options) -> _Held:
+def _held(asked: Asked, options: Options) -> _Held:
     allowed = asked.allowed
     constraint = _constraint(asked.body, options, asked.must_call) if allowed else "off"
     reply = with_reply(asked.described)[1] if options.constraint == "prefer" and options.enforce else None
@@ -315,7 +239,7 @@ def _held(asked: _Asked, options: Options) -> _Held:
     return _Held(constraint, choices, fields, reply, may_reply)
 
 
-def _waiting_fields(asked: _Asked, options: Options, held: _Held) -> JsonObject:
+def _waiting_fields(asked: Asked, options: Options, held: _Held) -> JsonObject:
     """What holds the model to valid calls once it has begun one."""
     if options.enforce is not None:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
@@ -323,7 +247,7 @@ def _waiting_fields(asked: _Asked, options: Options, held: _Held) -> JsonObject:
     return {}
 
 
-def _told(asked: _Asked, options: Options, held: _Held) -> _Told:
+def _told(asked: Asked, options: Options, held: _Held) -> _Told:
     """The tools and the conversation: by the model's own template, or in words."""
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*asked.described.values(), held.reply]) if held.reply else asked.described
@@ -342,9 +266,7 @@ def _told(asked: _Asked, options: Options, held: _Held) -> _Told:
     return told
 
 
-def _told_by_template(
-    asked: _Asked, options: Options, held: _Held, own: OwnPrompt, shown: ToolSet, order: str
-) -> _Told:
+def _told_by_template(asked: Asked, options: Options, held: _Held, own: OwnPrompt, shown: ToolSet, order: str) -> _Told:
     # Words that are none of the template's only where nothing else holds the model to what was asked for.
     is_free = not asked.must_call and not asked.is_restricted
     closing = "" if is_free or (held.fields and held.constraint == "required") else order
@@ -380,37 +302,7 @@ def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constrai
     return "required" if must_call else options.constraint or "off"
 
 
-def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
-    """The tools that may be called, and whether one must be."""
-    match choice:
-        case None | "auto":
-            return tools, False
-        case "none":
-            return ToolSet(), False
-        case "required":
-            return _some(tools, list(tools)), True
-        case {"type": "function", "function": {"name": str(name)}} | {"type": "function", "name": str(name)}:
-            return _some(tools, [name]), True
-        case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(listed)}}:
-            return _some(tools, list(tool_set(listed))), mode == "required"
-        case _:
-            raise RequestError(
-                f"tool_choice must be 'auto', 'none', 'required' or "
-                f'{{"type": "function", "function": {{"name": ...}}}}, got {choice!r}',
-                "tool_choice",
-            )
-
-
-def _some(tools: ToolSet, names: list[str]) -> ToolSet:
-    if not names:
-        raise RequestError("tool_choice asks for a call, but 'tools' is empty", "tool_choice")
-    for name in names:
-        if name not in tools:
-            raise RequestError(f"tool_choice: {tools.explain_unknown(name)}", "tool_choice")
-    return ToolSet([tools[name] for name in names])
-
-
-def _order(asked: _Asked) -> str:
+def _order(asked: Asked) -> str:
     """What the request demands beyond the usual. At the end, where it leaves the prompt's beginning as it was."""
     which = " or ".join(asked.allowed) if asked.is_restricted else "one of the tools"
     one = "" if asked.is_parallel else " Make one call only."

@@ -1,0 +1,57 @@
+"""One answer of a model, read while it comes, and what whoever watches the loop is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from adapter.constraints.replies import ReplyParser
+from adapter.conversation.session import Done, Message, Query, Run
+from adapter.formats.parser import Parser
+from adapter.values.events import Event, ReasoningDelta, ToolResult
+from adapter.values.turn import Turn
+
+if TYPE_CHECKING:
+    from adapter.upstream.transport import Chunk, Usage
+
+Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
+"""What an observer is told, in the order in which it happens."""
+
+
+class Chat(Protocol):
+    """A model that answers in pieces: `adapter.upstream.transport.ChatClient`, a recording, a guided model."""
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
+
+
+class Answer:
+    """One answer of the model, read as it comes. ``observe`` is told of each piece and event."""
+
+    def __init__(self, parser: Parser | ReplyParser, observe: Callable[[Observed], None]) -> None:
+        self._parser, self._observe = parser, observe
+        self._events: list[Event] = []
+        self._finish_reason = "incomplete"
+        self._usage: Usage | None = None
+
+    def take(self, chunk: Chunk) -> None:
+        self._observe(chunk)
+        if chunk.reasoning:
+            self._add([ReasoningDelta(chunk.reasoning, "")])
+        self._add(self._parser.feed(chunk.text))
+        self._finish_reason = chunk.finish_reason or self._finish_reason
+        self._usage = chunk.usage or self._usage
+
+    @property
+    def finish_reason(self) -> str:
+        """Why it ended, as the server says; ``incomplete`` where it does not."""
+        return self._finish_reason
+
+    def end(self) -> tuple[Turn, Usage | None]:
+        """The whole answer, and what the server counted."""
+        self._add(self._parser.close(self._finish_reason))
+        return Turn.from_events(self._events), self._usage
+
+    def _add(self, events: list[Event]) -> None:
+        for event in events:
+            self._observe(event)
+        self._events += events

@@ -1,0 +1,109 @@
+"""Answers of the model server that go to a client as they are, byte by byte."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+import aiohttp
+from starlette.types import Send
+
+from adapter.server.passing import is_private
+from adapter.server.relay import Answering, AsError, Live, begin
+from adapter.server.upstream import Upstream
+from adapter.wire.errors import relayed
+from adapter.wire.exchange import Writer
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+        "upgrade", "content-length", "host",
+    }
+)  # fmt: skip
+"""RFC 9110, 7.6.1, and what each side of a proxy says for itself."""
+
+WORK = (
+    "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
+)  # fmt: skip
+"""How the paths end on which the model works. Others (lists of models, tokenizers) need no place in the queue."""
+
+
+class PassedThrough(Live):
+    """The model server's own answer, byte by byte, but for our key. ``writer``: for signs of life until that begins.
+    ``instead``: from the status and body of an error to the answer that takes its place, None to hand it on."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        method: str,
+        path: str,
+        content: bytes,
+        headers: Mapping[str, str],
+        as_error: AsError,
+        keep_alive_s: float = math.inf,
+        writer: Writer | None = None,
+        instead: Callable[[int, bytes], Answering | None] | None = None,
+    ) -> None:
+        super().__init__(upstream, as_error, keep_alive_s, writer)
+        self._method, self._path, self._content = method, path, content
+        passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
+        self._headers = {name: value for name, value in passed.items() if not is_private(name)}
+        self._is_work = method == "POST" and path.partition("?")[0].endswith(WORK)
+        if upstream.has_key:
+            self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
+        self._find_instead = instead
+        self._instead: Answering | None = None
+
+    async def run(self, send: Send) -> None:
+        await super().run(send)
+        if self._instead is not None:
+            if isinstance(self._instead, Live):
+                self._instead._has_begun = self._has_begun
+            await self._instead.run(send)
+
+    def place(self) -> AbstractAsyncContextManager[None]:
+        return super().place() if self._is_work else nullcontext()
+
+    async def relay(self, send: Send) -> None:
+        response = await self._upstream.send(
+            self._method, self._path, self._content, self._headers, is_watched=True, is_patient=self._is_work
+        )
+        try:
+            if response.status >= 400:
+                await self._pass_error(send, response.status, response)
+                return
+            await self._begin_as(send, response)
+            remover = self._upstream.key_remover()
+            while piece := await response.content.readany():
+                await self.write(send, remover.feed(piece))
+            await self.write(send, remover.close(), more=False)
+        except aiohttp.ClientError:
+            pass  # an answer without its end is broken off: that is how the client learns of it
+        finally:
+            response.close()
+
+    async def _pass_error(self, send: Send, status: int, response: aiohttp.ClientResponse) -> None:
+        content = await self._upstream.body_of(response)
+        self._instead = self._find_instead(status, content) if self._find_instead else None
+        if self._instead is not None:
+            return
+        if self._has_begun:
+            await self.fail(send, status, relayed(status, content))
+        else:
+            await self._begin_as(send, response)
+            await self.write(send, content, more=False)
+
+    async def _begin_as(self, send: Send, response: aiohttp.ClientResponse) -> None:
+        """From here on it is the model server's own answer."""
+        async with self._beginning:
+            self._writer = None
+            if not self._has_begun:
+                # Whom this server talks to in a browser is not for the model server to say (llama.cpp: everybody).
+                headers = {
+                    name.lower(): value
+                    for name, value in response.headers.items()
+                    if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
+                }
+                await begin(send, response.status, headers)
+                self._has_begun = True
