@@ -67,6 +67,11 @@ class Markers:
         return any(literal in self._prefixes for literal in self.literals)
 
     @cached_property
+    def nests(self) -> bool:
+        """Whether one may hold another, before its own end: with this False none waits for what began before it."""
+        return any(Markers.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
+
+    @cached_property
     def matters(self) -> re.Pattern[str]:
         """Matches at the beginning of every text that holds a marker, or a part of one."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
@@ -148,7 +153,7 @@ class Either:
     def __init__(self, first: Markers, second: Markers | Either, *, first_wins: bool = False) -> None:
         self._first, self._second, self._first_wins = first, second, first_wins
         self.longest: int = max(first.longest, second.longest)
-        self.overlap = True
+        self.overlap = self.nests = True
 
     @property
     def literals(self) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ class Source:
         """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
-        if found is not None and not self.may_go_on(found, markers):
+        if found is not None and not self.may_go_on(found, markers) and not self.is_within(found, markers):
             self.position = found.end()
             return self.text[start : found.start()], found.group()
         self.position = len(self.text) if self.final else markers.held(self.text, start)
@@ -116,6 +116,12 @@ class Source:
         if self.final or not markers.overlap or len(self.text) - found.start() >= markers.longest:
             return False
         return markers.may_begin(self.text[found.start() :])
+
+    def is_within(self, found: re.Match[str], markers: Markers | Either) -> bool:
+        """Whether a marker that began before this one, and holds it, may still be arriving."""
+        if self.final or len(self.text) - found.start() >= markers.longest:
+            return False
+        return markers.nests and markers.held(self.text, self.position) < found.start()
 
     @property
     def is_empty(self) -> bool:

@@ -21,7 +21,6 @@ REFUSED = {
     "MiroThinker": "refuses every conversation",
     "fireworks-ai-llama-3-firefunction-v2": "cannot be filled",
     "meetkai-functionary-medium-v3.2": "no reader explains",
-    "CohereForAI-c4ai-command-r-plus-tool_use": "does not read back",
 }
 """Why there is none; FireFunction's wants variables, which only `adapter.upstream.deriving` finds out."""
 
