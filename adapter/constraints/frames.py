@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapter.formats import get_format
+from adapter.text.around import split_around
 from adapter.values.events import Json, JsonObject
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
@@ -114,7 +115,7 @@ def pairs_of(format: str) -> Pairs | None:
     def written(arguments: JsonObject) -> str:
         return encode([(_NAME, arguments)])
 
-    pieces = _split(written(dict([_PAIR, _SECOND])), _NAME, *_PAIR, *_SECOND)
+    pieces = split_around(written(dict([_PAIR, _SECOND])), _NAME, *_PAIR, *_SECOND)
     if pieces is None:
         return None
     head, first, opening, following, second_opening, last = pieces
@@ -148,14 +149,3 @@ def _openings(
             return None
         found[kind] = text[len(before) : -len(end)]
     return found
-
-
-def _split(text: str, *words: str) -> list[str] | None:
-    """What stands around the words, of which each must come once and in this order."""
-    pieces = []
-    for word in words:
-        piece, found, text = text.partition(word)
-        if not found or word in text:
-            return None
-        pieces.append(piece)
-    return [*pieces, text]

@@ -28,6 +28,7 @@ from adapter.deriving.trials import (
 )
 from adapter.reading.bodies.described import NoReaderError, json_around
 from adapter.reading.bodies.description import ID, NUMBER, Body, Description, PairText
+from adapter.text.around import split_around
 from adapter.values.events import Json, JsonObject
 
 MAX_STARTS = 200
@@ -165,7 +166,7 @@ _KINDS = dict(zip(_OTHERS, ("integer", "number", "boolean", "array", "object"), 
 
 def _pairs(frame: Frame, two: str) -> Description:
     """Keys and values one by one. Raises CannotDeriveError where none such are to be seen."""
-    pieces = split(two, NAME, KEY, VALUE, SECOND, FURTHER)
+    pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
     if pieces is None:
         raise CannotDeriveError(f"no name, keys and values in their order stand in {two!r}")
     head, first, opening, following, other_opening, last = pieces
@@ -204,17 +205,6 @@ def _openings(frame: Frame, head: str, first: str, last: str) -> dict[str, str]:
                 found[_KINDS[key]] = inner[: len(inner) - len(written)]
                 break
     return found
-
-
-def split(text: str, *words: str) -> list[str] | None:
-    """What stands around the words, of which each must come once and in this order."""
-    pieces = []
-    for word in words:
-        piece, found, text = text.partition(word)
-        if not found or word in text:
-            return None
-        pieces.append(piece)
-    return [*pieces, text]
 
 
 # ------------------------------------------------------------------- several calls
