@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,12 +32,24 @@ def view(
     from adapter.transcripts.page import page
 
     text = page(_view(file, format, policy).data)
-    if html is not None:
-        try:
-            html.touch(mode=0o600)
-            html.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {str(html)!r}: {error.strerror}. Choose another --html.") from error
+    if html is None:
+        _serve(text)
+        return
+    try:
+        html.touch(mode=0o600)
+        html.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {str(html)!r}: {error.strerror}. Choose another --html.") from error
+
+
+def _serve(text: str) -> None:
+    """On this machine alone, until Ctrl-C."""
+    from adapter.transcripts.page_server import PageServer
+
+    with PageServer(text) as server, suppress(KeyboardInterrupt):
+        print(server.address, flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr)
+        server.serve_forever()
 
 
 def _view(file: str, format: str | None, policy: str | None) -> View:

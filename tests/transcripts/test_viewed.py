@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import signal
 from base64 import b64encode
 from html import unescape
 from html.parser import HTMLParser
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from adapter.transcripts.transcript import StoredFile, Transcript
 from adapter.transcripts.viewed import Again, view_exchanges, view_transcript
 from adapter.values.errors import UsageError
 from adapter.wire.recorded import Exchange, RecordedCall
+from tests.command_line import started
 
 TRANSCRIPTS = resources.folder("fixtures") / "transcripts"
 TOOLS = tuple(
@@ -267,3 +271,29 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     file.write_text('{"eval": 1}\n')
     with pytest.raises(UsageError, match="leave out --format, --policy"):
         view(str(file), "--html", "x", "--policy", "safe")
+
+
+def test_it_is_served_to_this_machine_alone(tmp_path):
+    """At the address that is printed, and at no other; Ctrl-C ends it."""
+    file = tmp_path / "said.jsonl"
+    file.write_text(json.dumps(exchange().model_dump()) + "\n", encoding="utf-8")
+    with started("view", file) as run:
+        assert run.first_line() == "Ctrl-C ends it.\n"
+        address = run.stdout.read_text(encoding="utf-8").strip()
+        place = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{22}/)", address)
+        assert place is not None
+        found = {}
+        for path in (place[2], "/", "/favicon.ico", f"{place[2]}x", "/../etc/passwd", "/%E9"):
+            connection = HTTPConnection("127.0.0.1", int(place[1]), timeout=30)
+            connection.putrequest("GET", path)
+            connection.endheaders()
+            answer = connection.getresponse()
+            found[path] = (answer.status, answer.read().decode())
+            connection.close()
+        assert found.pop(place[2]) == (200, page(view_exchanges([exchange()], "said.jsonl").data))
+        assert {status for status, _ in found.values()} == {404}
+        assert run.process.pid is not None
+        os.kill(run.process.pid, signal.SIGINT)
+        run.process.join(60)
+        assert run.process.exitcode == 0
+        assert run.stderr.read_text(encoding="utf-8") == "Ctrl-C ends it.\n"
