@@ -10,7 +10,8 @@ const chooses = { mark: at("mark"), tool: at("tool"), model: at("model") };
 const every = DATA.exchanges.map((_, index) => index);
 let found = every;
 let chosen = -1; // a place in `found`
-let rowHeight = 74;
+let rowHeight = 74; // pixels, as the style sheet has it
+let naming = 0;
 
 function make(tag, kind, ...children) {
   const element = document.createElement(tag);
@@ -182,7 +183,8 @@ function show(exchange, index) {
     make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip)), ...exchange.notes.map((note) => make("p", "note", note)),
     ...prompt(exchange, DATA.exchanges[index - 1]), readings, ...results);
   shown.scrollTop = 0;
-  history.replaceState(null, "", `#${index + 1}`);
+  clearTimeout(naming); // browsers take only so many changes of the address in a while
+  naming = setTimeout(() => history.replaceState(null, "", `#${index + 1}`), 300);
 }
 
 // ---------------------------------------------------------------- keys
