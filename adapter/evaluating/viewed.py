@@ -16,7 +16,7 @@ def holds_runs(text: str) -> bool:
 
 def view_runs(text: str, name: str) -> View:
     """Raises UsageError naming the line that is no run."""
-    view, head = View(name, "eval results", "The conversation"), {}
+    view, head = View(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:
             row = json.loads(line) if line.strip() else {}

@@ -2,8 +2,8 @@
 
 ::
 
-    {"name": "said.jsonl", "kind": "recording", "prompt": "What the model was sent", "bad": ["invalid call", ...],
-     "parts": [{"role": "user", "text": ...}, ...],
+    {"name": "said.jsonl", "kind": "recording", "prompt": "What the model was sent", "goes_on": true,
+     "bad": ["invalid call", ...], "parts": [{"role": "user", "text": ...}, ...],
      "exchanges": [{"time", "model", "title", "cost", "marks": [...], "calls": [names], "about": [[name, value], ...],
                     "notes": [...], "prompt": [parts], "tools": [parts], "settings": [parts],
                     "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
@@ -79,10 +79,13 @@ class Again:
 
 
 class View:
-    """Gathers what a page shows; `data` is all of it. ``prompt``: what stands above an exchange's messages."""
+    """Gathers what a page shows; `data` is all of it. ``prompt``: what stands above an exchange's messages.
+    ``goes_on``: what an exchange has from the one before is of less interest."""
 
-    def __init__(self, name: str, kind: str, prompt: str = "What the model was sent") -> None:
-        self._head: JsonObject = {"name": visible(name), "kind": kind, "prompt": prompt, "bad": BAD}
+    def __init__(self, name: str, kind: str, prompt: str = "What the model was sent", *, goes_on: bool = True) -> None:
+        self._head: JsonObject = {
+            "name": visible(name), "kind": kind, "prompt": prompt, "goes_on": goes_on, "bad": BAD,
+        }  # fmt: skip
         self._parts: list[JsonObject] = []
         self._places: dict[tuple[str, str], int] = {}
         self._exchanges: list[JsonObject] = []
@@ -178,9 +181,10 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
         chunks = [line for line in lines if isinstance(line, ChunkLine)]
         text, reasoning = "".join(line.text for line in chunks), "".join(line.reasoning for line in chunks)
         finish_reason = next((line.finish_reason for line in reversed(chunks) if line.finish_reason), None)
-        then = [told_format(header.format), APPROVED.name]
-        ways = [then] if again is None else [then, [again.format or then[0], again.policy or then[1]]]
-        turns = [parse(text, tools, way, finish_reason, policy=policy) for way, policy in ways]
+        turns = [
+            parse(text, tools, way.format or told_format(header.format), finish_reason, policy=way.policy or APPROVED)
+            for way in ([Again()] if again is None else [Again(), again])
+        ]
         made = {line.id: line for line in lines if isinstance(line, CallLine)}
         note = _changed(made.values(), turns[0], lines)
         given = [line for line in lines if isinstance(line, ResultLine)]

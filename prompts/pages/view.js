@@ -122,10 +122,13 @@ function neutralised(element, text) { // every ¤ stands out
   text.split("¤").forEach((piece, number) => element.append(...(number ? [make("mark", "", "¤")] : []), piece));
 }
 
-function asDiff(element, text) {
+function asDiff(element, text) { // two lines name the file
   const kinds = { "+": "added", "-": "removed", "@": "place" };
-  for (const line of text.match(/[^\n]*\n|[^\n]+/g) || []) element.append(make("span", kinds[line[0]] || "", line));
+  (text.match(/[^\n]*\n|[^\n]+/g) || []).forEach((line, number) =>
+    element.append(make("span", number < 2 ? "place" : kinds[line[0]] || "", line)));
 }
+
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 function folded(summary, ...children) {
   return make("details", "", make("summary", "", summary), ...children);
@@ -139,14 +142,14 @@ function message(place) {
 }
 
 function prompt(exchange, before) { // what stood in the prompt before, too, is folded
-  const isNew = (place, number) => !before || before.prompt[number] !== place;
+  const isNew = (place, number) => before && before.prompt[number] !== place;
   const start = exchange.prompt.findIndex(isNew);
-  const old = exchange.prompt.slice(0, start < 0 ? exchange.prompt.length - 1 : start);
+  const old = before ? exchange.prompt.slice(0, start < 0 ? exchange.prompt.length - 1 : start) : [];
   const tools = exchange.tools.map((place) => DATA.parts[place]);
   const about = tools.map(({ role, text }) => folded(role, long(text, neutralised)));
   const settings = exchange.settings.map((place) => folded("other fields of the request", long(DATA.parts[place].text, plain)));
-  return [make("h3", "", DATA.prompt), ...(tools.length ? [folded(`${tools.length} tools`, ...about)] : []),
-    ...(old.length ? [folded(`${old.length} messages as in the exchange before`, ...old.map(message))] : []),
+  return [make("h3", "", DATA.prompt), ...(tools.length ? [folded(counted(tools.length, "tool"), ...about)] : []),
+    ...(old.length ? [folded(`${counted(old.length, "message")} as in the exchange before`, ...old.map(message))] : []),
     ...exchange.prompt.slice(old.length).map(message), ...settings];
 }
 
@@ -181,7 +184,7 @@ function show(exchange, index) {
   const results = exchange.results.length ? [make("h3", "", "Results"), ...exchange.results.map(result)] : [];
   shown.replaceChildren(make("h2", "", `${index + 1}. ${exchange.title || "(nothing said)"}`), about,
     make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip)), ...exchange.notes.map((note) => make("p", "note", note)),
-    ...prompt(exchange, DATA.exchanges[index - 1]), readings, ...results);
+    ...prompt(exchange, DATA.goes_on ? DATA.exchanges[index - 1] : undefined), readings, ...results);
   shown.scrollTop = 0;
   clearTimeout(naming); // browsers take only so many changes of the address in a while
   naming = setTimeout(() => history.replaceState(null, "", `#${index + 1}`), 300);
