@@ -60,7 +60,7 @@ def picture() -> bytes:
         assert done.returncode == 0, done.stderr
         with chromium(folder) as chrome:
             prefer(chrome, "light")
-            size = {"width": 1060, "height": 1000, "deviceScaleFactor": 0.75, "mobile": False}
+            size = {"width": 1060, "height": 960, "deviceScaleFactor": 0.75, "mobile": False}
             chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             chrome.get(f"{(folder / 'page.html').as_uri()}#2")
             png: bytes = chrome.get_screenshot_as_png()

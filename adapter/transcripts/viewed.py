@@ -39,7 +39,7 @@ from adapter.transcripts.transcript import (
     Transcript,
 )
 from adapter.values.errors import UsageError
-from adapter.values.events import Json, JsonObject, ToolCall
+from adapter.values.events import Json, JsonObject, RejectedCall, ToolCall
 from adapter.values.fixes import FIXES
 from adapter.values.rejections import REJECTIONS
 from adapter.values.turn import Turn
@@ -49,6 +49,8 @@ INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN = (
     "invalid call", "rejected", "failed", "read otherwise", "asked again"
 )  # fmt: skip
 BAD = [INVALID, FAILED, OTHERWISE]
+LOOKED_LIKE = 300
+"""Characters of a text that is no call which are shown beside the reason."""
 TITLE = 120
 """Characters of what an exchange is called in the list."""
 
@@ -101,7 +103,7 @@ class View:
         return [self.part(str(message.get("role")), message_text(message)) for message in messages]
 
     def definitions(self, tools: Iterable[JsonObject]) -> list[int]:
-        found = [tool.get("function", tool) for tool in tools]
+        found = [function if isinstance(function := tool.get("function"), dict) else tool for tool in tools]
         return [self.part(str(each.get("name")), _indented(each)) for each in found]
 
     def add(
@@ -248,10 +250,15 @@ def _spans(turn: Turn) -> list[JsonObject]:
     return [
         span(
             piece.kind, piece.text, piece.call, piece.error,
-            [[shown(text[each.start : each.end]), REJECTIONS[each.reason]] for each in piece.rejected],
+            [[_beginning(text, each), REJECTIONS[each.reason]] for each in piece.rejected],
         )
         for piece in pieces
     ]  # fmt: skip
+
+
+def _beginning(text: str, rejected: RejectedCall) -> str:
+    end = min(rejected.end, rejected.start + LOOKED_LIKE)
+    return shown(text[rejected.start : end]) + ("…" if end < rejected.end else "")
 
 
 def span(

@@ -3,6 +3,7 @@
 // What models, tools and people wrote is data: it becomes text nodes, and never markup.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const LONGEST = 20000; // characters of a text that are shown until all are asked for
+const MOST = 300; // pieces, messages, remarks likewise
 const MARGIN = 8; // rows beyond those in sight
 const at = (id) => document.getElementById(id);
 const [rows, space, shown, search] = ["rows", "space", "shown", "search"].map(at);
@@ -105,16 +106,26 @@ function offer(select, names) {
 
 function long(text, fill) { // `fill` puts a text into an element; of a very long one first only its beginning
   const element = make("pre");
-  if (text.length <= LONGEST) {
-    fill(element, text);
-    return element;
-  }
-  const more = make("button", "", `Show all ${text.length.toLocaleString("en")} characters`);
-  more.type = "button";
-  more.addEventListener("click", () => { element.replaceChildren(); fill(element, text); more.remove(); });
   fill(element, text.slice(0, LONGEST));
-  return make("div", "", element, more);
+  const rest = () => { element.replaceChildren(); fill(element, text); };
+  return text.length > LONGEST ? make("div", "", element, more(text.length, "character", rest)) : element;
 }
+
+function several(box, items, draw, what) { // of very many first only some
+  box.append(...items.slice(0, MOST).map(draw));
+  const rest = () => box.replaceChildren(...items.map(draw));
+  if (items.length > MOST) box.append(make(box.tagName === "UL" ? "li" : "div", "", more(items.length, what, rest)));
+  return box;
+}
+
+function more(count, what, rest) {
+  const button = make("button", "", `Show all ${counted(count, what)}`);
+  button.type = "button";
+  button.addEventListener("click", () => { button.remove(); rest(); });
+  return button;
+}
+
+const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 
 const plain = (element, text) => element.append(/^\s*$/.test(text) ? text.replaceAll("\n", "↵\n") : text);
 
@@ -128,16 +139,17 @@ function asDiff(element, text) { // two lines name the file
     element.append(make("span", number < 2 ? "place" : kinds[line[0]] || "", line)));
 }
 
-const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
-
-function folded(summary, ...children) {
-  return make("details", "", make("summary", "", summary), ...children);
+function folded(summary, inside) { // `inside` makes its element when it is opened
+  const element = make("details", "", make("summary", "", summary));
+  element.addEventListener("toggle", () => element.append(inside()), { once: true });
+  return element;
 }
 
 function message(place) {
   const { role, text } = DATA.parts[place];
-  const many = text.length.toLocaleString("en");
-  if (role === "system" || text.length > 2000) return folded(`${role}, ${many} characters`, long(text, neutralised));
+  if (role === "system" || text.length > 2000) {
+    return folded(`${role}, ${counted(text.length, "character")}`, () => long(text, neutralised));
+  }
   return make("div", "message", make("div", "soft", role), long(text, neutralised));
 }
 
@@ -145,30 +157,32 @@ function prompt(exchange, before) { // what stood in the prompt before, too, is 
   const isNew = (place, number) => before && before.prompt[number] !== place;
   const start = exchange.prompt.findIndex(isNew);
   const old = before ? exchange.prompt.slice(0, start < 0 ? exchange.prompt.length - 1 : start) : [];
-  const tools = exchange.tools.map((place) => DATA.parts[place]);
-  const about = tools.map(({ role, text }) => folded(role, long(text, neutralised)));
-  const settings = exchange.settings.map((place) => folded("other fields of the request", long(DATA.parts[place].text, plain)));
-  return [make("h3", "", DATA.prompt), ...(tools.length ? [folded(counted(tools.length, "tool"), ...about)] : []),
-    ...(old.length ? [folded(`${counted(old.length, "message")} as in the exchange before`, ...old.map(message))] : []),
-    ...exchange.prompt.slice(old.length).map(message), ...settings];
+  const news = exchange.prompt.slice(old.length);
+  const definition = (place) => folded(DATA.parts[place].role, () => long(DATA.parts[place].text, neutralised));
+  const setting = (place) => folded("other fields of the request", () => long(DATA.parts[place].text, plain));
+  const fold = (places, draw, what, why) => places.length
+    ? [folded(counted(places.length, what) + why, () => several(make("div"), places, draw, what))] : [];
+  return [make("h3", "", DATA.prompt), ...fold(exchange.tools, definition, "tool", ""),
+    ...fold(old, message, "message", " as in the exchange before"), several(make("div"), news, message, "message"),
+    ...exchange.settings.map(setting)];
 }
 
 function remarks(span) {
-  const list = make("ul");
-  for (const [name, why] of span.fixes) list.append(make("li", "", make("code", "", name), `: ${why}`));
-  for (const [text, why] of span.rejected) {
-    list.append(make("li", "wrong", "no call: ", make("code", "", text.length > 300 ? `${text.slice(0, 300)}…` : text), ` – ${why}`));
-  }
+  const fixes = span.fixes.map(([name, why]) => () => make("li", "", make("code", "", name), `: ${why}`));
+  const rejected = span.rejected.map(([text, why]) => () =>
+    make("li", "wrong", "no call: ", make("code", "", text), ` – ${why}`));
+  const list = several(make("ul"), [...fixes, ...rejected], (draw) => draw(), "remark");
   const made = span.call ? make("div", "made", long(span.call, plain)) : null;
-  const wrong = span.error ? make("div", "wrong", span.error) : null;
+  const wrong = span.error ? make("div", "wrong", long(span.error, plain)) : null;
   return made || wrong || list.childElementCount
     ? make("div", "remarks", made, wrong, list.childElementCount ? list : null) : null;
 }
 
 function reading({ name, spans }) {
-  const pieces = spans.map((span) =>
-    make("div", `span ${span.kind}`, make("div", "kind", span.kind), long(span.text, plain), remarks(span)));
-  return make("section", "", make("h3", "", name), ...(pieces.length ? pieces : [make("p", "soft", "No text came.")]));
+  const piece = (span) =>
+    make("div", `span ${span.kind}`, make("div", "kind", span.kind), long(span.text, plain), remarks(span));
+  return make("section", "", make("h3", "", name),
+    spans.length ? several(make("div"), spans, piece, "piece") : make("p", "soft", "No text came."));
 }
 
 function result({ name, ok, text, diffs }) {
@@ -181,9 +195,10 @@ function show(exchange, index) {
   const about = make("dl", "", ...exchange.about.map(([name, value]) =>
     make("div", "", make("dt", "", name), make("dd", "", value))));
   const readings = make("div", exchange.readings.length > 1 ? "readings" : "readings one", ...exchange.readings.map(reading));
-  const results = exchange.results.length ? [make("h3", "", "Results"), ...exchange.results.map(result)] : [];
+  const results = exchange.results.length
+    ? [make("h3", "", "Results"), several(make("div"), exchange.results, result, "result")] : [];
   shown.replaceChildren(make("h2", "", `${index + 1}. ${exchange.title || "(nothing said)"}`), about,
-    make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip)), ...exchange.notes.map((note) => make("p", "note", note)),
+    make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip)), ...exchange.notes.map((note) => make("div", "note", long(note, plain))),
     ...prompt(exchange, DATA.goes_on ? DATA.exchanges[index - 1] : undefined), readings, ...results);
   shown.scrollTop = 0;
   clearTimeout(naming); // browsers take only so many changes of the address in a while

@@ -56,7 +56,11 @@ def test_an_exchange_is_shown_with_what_it_was_taken_for(chrome, tmp_path):
     assert texts(chrome, ".call .made") == ['read_file {\n  "path": "a.py"\n}']
     assert texts(chrome, ".call li") == ["trailing-comma: a comma before a closing bracket was dropped"]
     assert texts(chrome, ".reasoning li") == ["no call: <tool_call>{}</tool_call>? – it was drafted in reasoning"]
-    assert not chrome.find_element("css selector", "details pre").is_displayed()
+    assert texts(chrome, "details pre") == []
+    chrome.find_element("css selector", "summary").click()
+    wait = pytest.importorskip("selenium.webdriver.support.wait")
+    opened_tools = "details details > summary"
+    wait.WebDriverWait(chrome, 30).until(lambda _: texts(chrome, opened_tools) == ["read_file", "delete_file"])
     assert chrome.get_log("browser") == []
 
 
@@ -129,18 +133,24 @@ def test_hostile_text_stays_text(chrome, tmp_path):
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     exchanges = hostile()
     opened(chrome, tmp_path, view_exchanges(exchanges, "</title><script>window.hurt = 1</script>"))
-    found = chrome.execute_script(
+    found = chrome.execute_async_script(
         """
-        const tags = new Set();
-        for (let count = 0; count < arguments[0]; count++) {
-          for (const fold of document.querySelectorAll("details")) fold.open = true;
-          for (const more of document.querySelectorAll("#shown button")) more.click();
-          for (const element of document.body.querySelectorAll("*")) tags.add(element.tagName.toLowerCase());
-          document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
-        }
-        const place = document.querySelector("#shown h2").textContent;
-        return { tags: [...tags], hurt: window.hurt === undefined ? null : window.hurt, place,
-          loaded: performance.getEntriesByType("resource").length, scripts: document.scripts.length };
+        const [count, done] = arguments, tags = new Set();
+        const pause = () => new Promise((then) => setTimeout(then, 1));
+        (async () => {
+          for (let number = 0; number < count; number++) {
+            for (const _ of [1, 2]) {  // what is folded within what is folded
+              for (const fold of document.querySelectorAll("details:not([open]) > summary")) fold.click();
+              for (const more of document.querySelectorAll("#shown button")) more.click();
+              await pause();
+            }
+            for (const element of document.body.querySelectorAll("*")) tags.add(element.tagName.toLowerCase());
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+          }
+          const place = document.querySelector("#shown h2").textContent;
+          return { tags: [...tags], hurt: window.hurt === undefined ? null : window.hurt, place,
+            loaded: performance.getEntriesByType("resource").length, scripts: document.scripts.length };
+        })().then(done);
         """,
         len(exchanges),
     )
@@ -164,3 +174,13 @@ def test_the_picture_in_the_docs_can_be_made_anew():
     made, kept = picture(), PICTURE.read_bytes()
     assert made[:24] == kept[:24]  # as PNG, its width and height
     assert len(kept) < 100_000
+
+
+def test_very_many_pieces_are_shown_when_asked_for(chrome, tmp_path):
+    """Calls of one answer, and what looked like one: first some hundreds."""
+    opened(chrome, tmp_path, view_exchanges([exchange(CALL * 2000), exchange(f"`{'<tool_call>' * 2000}`")], "f"))
+    assert len(texts(chrome, ".span")) == 300
+    chrome.find_element("css selector", "section > div > div > button").click()
+    assert len(texts(chrome, ".span")) == 2000
+    press(chrome, "j")
+    assert texts(chrome, "li button") == ["Show all 2,000 remarks"]
