@@ -36,6 +36,7 @@ COMMANDS = {
     "setup": "run.setup",
     "doctor": "doctor.doctor",
     "replay": "replay.replay",
+    "view": "view.view",
     "tool": "tool.app",
 }
 """Where each command is in this folder: a function, or a Typer app of several."""

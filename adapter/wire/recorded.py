@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapter.constraints.replies import with_reply
 from adapter.formats import told_format
 from adapter.formats.parser import parse
+from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
@@ -64,16 +65,17 @@ class Exchange(BaseModel):
     asked_again: bool = False
     guardrail: str = ""
 
-    def turn(self) -> Turn:
-        """The text as the parser reads it, with each piece and why it was taken for what."""
+    def turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
+        """The text as the parser reads it, with each piece and why it was taken for what; with ``format`` and
+        ``policy`` in the place of those that were recorded."""
         tools = ToolSet(self.tools)
         return parse(
             self.text,
             with_reply(tools)[0] if self.has_reply else tools,
-            told_format(self.format),
+            format or told_format(self.format),
             finish_reason=self.finish_reason,
             generation_prompt="" if self.reasoning else self.generation_prompt,
-            policy=APPROVED if self.has_reply else self.policy,
+            policy=policy or (APPROVED if self.has_reply else self.policy),
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient, Usage
 from adapter.wire.options import Options
 from adapter.wire.request import translate
+from tests.browser import chromium, prefer
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 
@@ -310,36 +310,15 @@ def test_a_real_engine_is_probed(random_engine):
 @pytest.mark.clients
 def test_the_page_in_a_browser(tmp_path):
     """It shows the best setup, its plot has a text for those who do not see it, and it is wide enough for a phone."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e '.[browser]'")
-    exceptions = pytest.importorskip("selenium.common.exceptions")
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not browser or not driver:
-        pytest.skip("needs chromium and chromedriver")
     found = tried(clever)
     file = tmp_path / "page.html"
     file.write_text(page(Model(name="m <b>", base_url="u"), None, found), encoding="utf-8")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    try:
-        chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    except exceptions.SessionNotCreatedException as error:
-        pytest.skip(f"the browser that is installed does not start: {str(error).splitlines()[0]}")
-    try:
+    with chromium(tmp_path) as chrome:
         chrome.get(file.as_uri())
         assert chrome.title == "How m <b> calls tools"
         assert chrome.find_element("css selector", "tr.best th").text == "hermes, compact, off (best)"
         plot = chrome.find_element("css selector", "svg[role=img]")
-        assert "hermes, compact, off: 16 right" in (
+        assert "hermes, compact, off: 24 right" in (
             plot.accessible_name + plot.find_element("tag name", "desc").get_attribute("textContent")
         )
         bar = chrome.find_element("css selector", "svg rect.right")
@@ -347,15 +326,11 @@ def test_the_page_in_a_browser(tmp_path):
         chrome.find_element("css selector", "details summary").click()
         assert chrome.find_element("css selector", "details pre").is_displayed()
         light = chrome.execute_script("return getComputedStyle(document.body).backgroundColor")
-        chrome.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-        )
+        prefer(chrome, "dark")
         assert chrome.execute_script("return getComputedStyle(document.body).backgroundColor") != light
         chrome.set_window_size(500, 800)
         assert chrome.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
         assert chrome.get_log("browser") == []
-    finally:
-        chrome.quit()
 
 
 def test_a_profile_is_plain_toml(config):

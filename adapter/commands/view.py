@@ -1,0 +1,69 @@
+"""`adapter view`: a recording, a transcript or the results of an evaluation as a page."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapter.commands.output import read_text
+from adapter.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapter.transcripts.viewed import View
+
+
+def view(
+    file: Annotated[
+        str, typer.Argument(help="What `serve --record`, `run --record` or `eval` wrote; - for standard input.")
+    ],
+    html: Annotated[Path | None, typer.Option(help="Write the page here, as one file, instead of serving it.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Read the answers again as this format, or auto, beside how they were read.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Read the answers again by this policy, beside how they were read.")
+    ] = None,
+) -> None:
+    """Show what a model was sent, what it wrote and what became of that, as a page for a browser."""
+    from adapter.transcripts.page import page
+
+    text = page(_view(file, format, policy).data)
+    if html is None:
+        _serve(text)
+        return
+    try:
+        html.touch(mode=0o600)
+        html.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {str(html)!r}: {error.strerror}. Choose another --html.") from error
+
+
+def _serve(text: str) -> None:
+    """On this machine alone, until Ctrl-C."""
+    from adapter.transcripts.page_server import PageServer
+
+    with PageServer(text) as server, suppress(KeyboardInterrupt):
+        print(server.address, flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr)
+        server.serve_forever()
+
+
+def _view(file: str, format: str | None, policy: str | None) -> View:
+    from adapter.evaluating.viewed import holds_runs, view_runs
+    from adapter.transcripts.transcript import Transcript
+    from adapter.transcripts.viewed import Again, view_exchanges, view_transcript
+    from adapter.wire.recorded import holds_exchanges, read_exchanges
+
+    text, name = read_text(file), Path(file).name
+    again = Again.named(format, policy)
+    if holds_exchanges(text):
+        return view_exchanges(read_exchanges(text, file), name, again)
+    if not holds_runs(text):
+        return view_transcript(Transcript.from_text(text, file), name, again)
+    if again is not None:
+        raise UsageError("results of an evaluation have no text of a model to read again: leave out --format, --policy")
+    return view_runs(text, name)

@@ -1,0 +1,71 @@
+"""The picture of docs/view.md: ``python -m tests.picture`` makes it, of what the program itself records and shows."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import openai
+
+from adapter import wrap
+from tests.browser import chromium, prefer
+from tests.command_line import adapter
+from tests.scripted_server import CHAT, ScriptedServer, as_json
+from tests.server.test_wrap import completion
+
+PICTURE = Path(__file__).parent.parent / "docs" / "view.png"
+CALL = "<tool_call>\n%s\n</tool_call>"
+SAID = [
+    CALL % '{"name": "search", "arguments": {"pattern": "port"}}',
+    "<think>Maybe <tool_call>{}</tool_call>? No.</think>\nTags like `<tool_call>` are mine to write:\n"
+    + CALL % """{"name": "ReadFile", "arguments": {'path': 'README.md',}}""",
+    'The model was asked for this:\n```json\n{"name": "write_file", "arguments": {}}\n```\nThat would write nothing.',
+    "The port is 8000.",
+]
+RESULT = "README.md:3: the port, and what ends a turn: <|im_end|>"
+
+
+def tool(name: str, argument: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
+    return {"type": "function", "function": {"name": name, "description": f"{name}.", "parameters": parameters}}
+
+
+TOOLS: Any = [tool("search", "pattern"), *(tool(name, "path") for name in ("read_file", "write_file", "delete_file"))]
+
+
+def record(file: Path) -> None:
+    """A conversation of a wrapped client, from a server that says `SAID`."""
+    messages: list[Any] = [{"role": "user", "content": "Which port does the server listen on?"}]
+    with ScriptedServer() as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
+        server.on(CHAT, *(as_json(200, completion(said)) for said in SAID))
+        for _ in SAID:
+            answer = wrap(client, record=file, guardrails="off").chat.completions.create(
+                model="qwen3-4b", messages=messages, tools=TOOLS
+            )
+            message = answer.choices[0].message
+            messages.append(message.model_dump(exclude_none=True))
+            for call in message.tool_calls or ():
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": RESULT})
+            if not message.tool_calls:
+                messages.append({"role": "user", "content": "And now?"})
+
+
+def picture() -> bytes:
+    """PNG, of the second exchange."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        record(folder / "said.jsonl")
+        done = adapter("view", "said.jsonl", "--html", "page.html", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        with chromium(folder) as chrome:
+            prefer(chrome, "light")
+            size = {"width": 1060, "height": 960, "deviceScaleFactor": 0.75, "mobile": False}
+            chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            chrome.get(f"{(folder / 'page.html').as_uri()}#2")
+            png: bytes = chrome.get_screenshot_as_png()
+            return png
+
+
+if __name__ == "__main__":
+    PICTURE.write_bytes(picture())
