@@ -16,6 +16,7 @@ from adapter.conversation.guardrails.past import key_of, past_of
 from adapter.formats import get_format, guess
 from adapter.formats.hermes import encode_calls
 from adapter.prompting.choosing import Parts, choose
+from adapter.prompting.neutral import knowing
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.format import Format
@@ -169,7 +170,7 @@ class _Told:
 def _asked(body: JsonObject, kinds: Kinds, options: Options) -> _Asked:
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
-    format = get_format(_format_of(body, options) or DEFAULT_FORMAT)
+    format = knowing(get_format(_format_of(body, options) or DEFAULT_FORMAT), options.control_tokens)
     return _Asked(body, kinds, described, allowed, must_call, format)
 
 
@@ -198,6 +199,7 @@ def _translate(asked: _Asked, options: Options) -> Request:
         reply=held.reply if held.may_reply else None,
         memory=options.memory,
         format=asked.format.name,
+        control_tokens=options.control_tokens,
         constraint=held.constraint if asked.is_one else "off",
         enforce=options.enforce,
         choices=held.choices,
@@ -334,7 +336,7 @@ def _told(asked: _Asked, options: Options, held: _Held) -> _Told:
     elif options.prompt == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(shown, asked.format.name, options) if asked.allowed else ""
+        system = _prompt(shown, asked.format, options) if asked.allowed else ""
         messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
         told = _Told({**options.fields, **not_ours(asked.body), "messages": messages}, messages, None)
     if asked.allowed and asked.format.stops:
@@ -426,7 +428,7 @@ def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
     return own + [each for each in formats if each not in own]
 
 
-def _prompt(tools: ToolSet, format: str, options: Options) -> str:
+def _prompt(tools: ToolSet, format: Format, options: Options) -> str:
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
     style, prompts = options.style_used, options.prompts
 
