@@ -23,8 +23,8 @@ MAX_ENTRIES = 5_000
 """Of a folder that is moved or copied; a larger one counts as holding a repository."""
 MAX_SEEN = 10_000
 """Entries of the workspace that are looked at for repositories, the nearest first: some 10 ms, with each command."""
-MAX_REPOSITORIES = 200
-"""That are told of, the nearest ones: each is a mount or two."""
+MAX_REPOSITORIES = 50
+"""That are told of, the nearest ones: each is a mount or more, of 2 ms."""
 MAX_CONFIG_BYTES = 64 << 10
 """At the beginning of a configuration of git's that are looked at."""
 
