@@ -52,7 +52,7 @@ def test_through_the_server(prompt):
     function = {**TOOL["function"], "description": HOSTILE}
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
         with serving(server.url, "--prompt", prompt) as url, openai.OpenAI(base_url=url, api_key="none") as client:
-            tools = [{**TOOL, "function": function}]
+            tools: Any = [{**TOOL, "function": function}]
             client.chat.completions.create(model="m", messages=TALK, tools=tools)
         assert_broken(server, 3)
 

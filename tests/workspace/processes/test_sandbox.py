@@ -20,7 +20,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.processes import landlock, sandbox
 from adapter.workspace.processes.background import BackgroundCommands
-from adapter.workspace.processes.bubblewrap import CHANGED
+from adapter.workspace.processes.bubblewrap import CHANGED, identity_below
 from adapter.workspace.processes.programs import prepare, run_program
 from adapter.workspace.processes.sandbox import Confinement, Sandbox, missing
 from adapter.workspace.processes.shell import run_command
@@ -428,7 +428,7 @@ def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, mo
         pytest.skip("only bubblewrap mounts")
     workspace = Path(root.path)
     (workspace / "sub" / ".git").mkdir(parents=True)
-    looked = sandbox.identity_below
+    looked = identity_below
 
     def then_swapped(folder, path):
         identity = looked(folder, path)
