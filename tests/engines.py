@@ -27,14 +27,21 @@ PACKED = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
 
 
 def write_random_gguf(
-    path: Path, context_length: int = 4096, template: str = TEMPLATE, own_tokens: Sequence[str] = ()
+    path: Path,
+    context_length: int = 4096,
+    template: str = TEMPLATE,
+    own_tokens: Sequence[str] = (),
+    control_tokens: Sequence[str] = (),
 ) -> Path:
     """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time. A token of the context is a byte.
 
-    ``own_tokens``: texts that are one token each, as Qwen's vocabulary has ``<tool_call>``.
+    ``own_tokens``: texts that are one token each, as Qwen's vocabulary has ``<tool_call>``; ``control_tokens`` are
+    so where special tokens are read.
     """
-    vocabulary = BYTES + len(own_tokens)
-    texts = ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256)), *own_tokens]
+    vocabulary = BYTES + len(own_tokens) + len(control_tokens)
+    texts = ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256)), *own_tokens, *control_tokens]
+    kinds = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256]
+    kinds += [USER_DEFINED] * len(own_tokens) + [CONTROL] * len(control_tokens)
     settings = [
         ("general.architecture", STRING, "llama"),
         ("llama.context_length", UINT32, context_length),
@@ -49,11 +56,7 @@ def write_random_gguf(
         ("tokenizer.ggml.model", STRING, "llama"),
         ("tokenizer.ggml.tokens", ARRAY, (STRING, texts)),
         ("tokenizer.ggml.scores", ARRAY, (FLOAT32, [0.0] * vocabulary)),
-        (
-            "tokenizer.ggml.token_type",
-            ARRAY,
-            (INT32, [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[USER_DEFINED] * len(own_tokens)]),
-        ),
+        ("tokenizer.ggml.token_type", ARRAY, (INT32, kinds)),
         ("tokenizer.ggml.unknown_token_id", UINT32, 0),
         ("tokenizer.ggml.bos_token_id", UINT32, 1),
         ("tokenizer.ggml.eos_token_id", UINT32, 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -42,12 +43,13 @@ TOOLLESS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}as
 
 class TemplateServer:
     """``says``: the answers, one after the other, the last one stays. ``hides``: it fills templates for nobody.
+    ``special``: a control token of its model.
 
     ``prompts`` are those that were answered, ``bodies`` the requests to each path.
     """
 
-    def __init__(self, kind: str, source: str, *says: str, hides: bool = False) -> None:
-        self.kind, self.hides = kind, hides
+    def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:
+        self.kind, self.hides, self.special = kind, hides, special
         self.template = Template(source, {"bos_token": "<s>", "eos_token": "</s>"})
         self.prompts: list[str] = []
         self.bodies: list[tuple[str, Any]] = []
@@ -136,6 +138,12 @@ def _tokenize(server: TemplateServer, body: Any) -> Any:
     return {"tokens": list(map(ord, _filled(server, body)))}
 
 
+def _pieces(server: TemplateServer, body: Any) -> Any:
+    is_whole = server.special and body["parse_special"]
+    texts = re.split(f"({re.escape(server.special)})", body["content"]) if is_whole else body["content"]
+    return {"tokens": [{"id": 1, "piece": text} for text in texts]}
+
+
 def _detokenize(_server: TemplateServer, body: Any) -> Any:
     return {"prompt": "".join(map(chr, body["tokens"]))}
 
@@ -147,7 +155,7 @@ def _sse(events: list[Any]) -> tuple[str, str]:
 _MODELS: dict[str, Callable[[TemplateServer, Any], Any]] = {"/v1/models": lambda *_: {"data": [{"id": "m"}]}}
 _PATHS: dict[str, dict[str, Callable[[TemplateServer, Any], Any]]] = {
     "llama.cpp": {"/props": _props, "/apply-template": _apply, "/completion": _completion,
-                  "/v1/chat/completions": _chat},
+                  "/v1/chat/completions": _chat, "/tokenize": _pieces},
     "ollama": {"/api/version": lambda *_: {"version": "0.33.2"}, "/api/chat": _ollama_chat, "/api/generate": _generate,
                "/v1/chat/completions": _chat},
     "vllm": {"/version": lambda *_: {"version": "0.12"}, "/v1/chat/completions": _chat, "/tokenize": _tokenize,

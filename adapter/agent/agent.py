@@ -32,6 +32,7 @@ from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_chat import OwnChat
+from adapter.upstream.told_tokens import format_for
 from adapter.upstream.transport import ChatClient, constraint_fields, find_endpoint
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject, ToolCall, ToolResult
@@ -146,18 +147,18 @@ class Settled(Generic[ChatT]):
     def _settle(self, chat: ChatT | ChatClient, guessed: str | None = None, context_tokens: int | None = None) -> None:
         format, style, system, limits = self._wished
         self._chat: ChatT | ChatClient = chat
-        self.format = get_format(format or guessed or "hermes")
+        self.format = format_for(chat, format or guessed or "hermes")
         tools, self._reply = self.workspace.tools, None
         if self._constraint == "prefer":
             tools, self._reply = with_reply(tools)
-        self._own = own_chat(chat, tools, self.format.name, self._prompt)
+        self._own = own_chat(chat, tools, self.format, self._prompt)
         if isinstance(chat, ChatClient) and not (self._own or style or system or self._constraint):
             self._parts = Guides(chat.endpoint, self._guide).of(chat.model if chat.endpoint.kind == "ollama" else "")
         # Of a result such a model can say nothing, nor whether that was all.
         self.limits = limits or Limits(context_tokens=context_tokens, call_turns=1 if self._parts else None)
         style = style or ("native" if self._own else style_for(self._constraint))
         self.system = system or system_prompt(
-            self.workspace.dialect, self.format.name, style, tools=tools, session=new_session()
+            self.workspace.dialect, self.format, style, tools=tools, session=new_session()
         )
         self._free, self._held = self._fields(chat)
         self._is_held = self._constraint in ("prefer", "required")
@@ -185,9 +186,9 @@ class Settled(Generic[ChatT]):
             return
         shown = with_reply(self._few.shown)[0] if self._reply else self._few.shown
         style = self._wished[1] or ("native" if self._own else style_for(self._constraint))
-        self.system = system_prompt(self.workspace.dialect, self.format.name, style, tools=shown, session=new_session())
+        self.system = system_prompt(self.workspace.dialect, self.format, style, tools=shown, session=new_session())
         if self._own is not None:
-            self._own = OwnChat(shown, self.format.name, self._own.own)
+            self._own = OwnChat(shown, self.format, self._own.own)
 
     @property
     def _tools(self) -> ToolSet:

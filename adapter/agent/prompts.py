@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adapter.constraints.modes import Constraint
 from adapter.prompting.prompt import Style
+from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.transport import ChatClient
@@ -28,7 +29,7 @@ def derived_for(chat: object, prompt: str) -> str | None:
     return told.format if told is not None and told.by == "template" else None
 
 
-def own_chat(chat: object, tools: ToolSet, format: str, prompt: str) -> OwnChat | None:
+def own_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) -> OwnChat | None:
     """How ``chat`` gets the prompts of the model's own template; None for words. ``prompt``: one of `PROMPT_MODES`.
 
     Raises UsageError for ``own`` where that cannot be had.

@@ -24,6 +24,7 @@ from adapter.operations.approval import Approver
 from adapter.prompting import resources
 from adapter.prompting.neutral import restore
 from adapter.prompting.prompt import Style, new_session, system_prompt
+from adapter.upstream.told_tokens import format_for
 from adapter.upstream.transport import Chunk
 from adapter.values.errors import ToolError, TransportError
 from adapter.workspace import Workspace
@@ -151,9 +152,10 @@ class SubAgents:
         return AgentReport(kind.name, task.description, task.prompt, _output(done), seconds, total, notes)
 
     def _agent(self, part: Workspace, chat: Chat, kind: AgentKind, format: str) -> Agent:
-        own = own_chat(chat, part.tools, format, "words" if self._style else self._prompt)
+        known = format_for(chat, format)
+        own = own_chat(chat, part.tools, known, "words" if self._style else self._prompt)
         style = self._style or ("native" if own else "compact")
-        system = system_prompt(part.dialect, format, style, tools=part.tools, session=new_session())
+        system = system_prompt(part.dialect, known, style, tools=part.tools, session=new_session())
         system = "\n".join(text for text in (system, kind.instructions) if text)
         prompt = "own" if own else "words"
         return Agent(part, chat, format=format, system=system, prompt=prompt, limits=self._limits)

@@ -48,6 +48,7 @@ from adapter.upstream.guides import Guides
 from adapter.upstream.native import NativeChat
 from adapter.upstream.own_prompts import Found
 from adapter.upstream.template_files import TemplateProcess, read_template
+from adapter.upstream.told_tokens import format_for
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
 from adapter.workspace.hosted.host import Host
@@ -319,12 +320,13 @@ def _agent(
     elif help.is_native:
         chat = NativeChat(served.chat, workspace.tools, help.format)
     offered = workspace.tools if help.few is None else help.few
+    format = format_for(chat, help.format)
     return Agent(
         workspace,
         chat,
         format=help.format,
         system=system_prompt(
-            settings.dialect, help.format, help.style, tools=offered, prompts=settings.prompts, session=new_session()
+            settings.dialect, format, help.style, tools=offered, prompts=settings.prompts, session=new_session()
         ),
         prompt="own" if help.is_own else "words",
         limits=limits,

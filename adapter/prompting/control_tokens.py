@@ -55,7 +55,32 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
     "InternLM: tokenizer_config.json of internlm/internlm-chat-7b": ("<eoh>", "<eoa>"),
     "results of tools, in templates of several families": ("<tool_output>", "</tool_output>", "</tool_response>"),
     "images of several families": ("<im_patch>",),
+    "the place of a picture: llama.cpp, tools/mtmd/mtmd.cpp, mtmd_default_marker": ("<__media__>",),
 }
 """By family and source."""
 
 CHAT_TOKENS: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(CONTROL_TOKENS.values())))
+
+MAX_TOLD = 250
+"""Control tokens of one model beside those of the tables: published vocabularies have some ten."""
+
+_LENGTHS = range(4, 101)
+"""Characters. ``<s>`` and the like are in the table."""
+
+_HTML = (
+    " a b i u s p q br hr em li ol ul dl dt dd th td tr h1 h2 h3 h4 h5 h6 sub sup div pre img code span html head body "
+    "table thead tbody tfoot title script style strong caption blockquote "
+)
+"""Elements that Gemma and others have as one token each, a blank around each."""
+
+
+def is_telling(token: str) -> bool:
+    """Whether a control token that a server tells, or a file, can be taken for nothing else: it begins and ends with a
+    sign, holds two letters and no white space, and is no tag of HTML."""
+    return (
+        len(token) in _LENGTHS
+        and not (token[0].isalnum() or token[-1].isalnum())
+        and not any(map(str.isspace, token))
+        and sum(map(str.isalpha, token)) > 1
+        and f" {token.strip('</>').lower()} " not in _HTML
+    )

@@ -16,13 +16,15 @@ of calls: there models repeat what they were shown, and mean what it stands for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from heapq import merge
 from io import StringIO
+from itertools import islice
 
 from adapter.formats import FORMATS
-from adapter.prompting.control_tokens import CHAT_TOKENS
+from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD, is_telling
 from adapter.reading.bodies.python_calls import read_list
 from adapter.reading.format import Context, Format
 from adapter.reading.json_values import MAX_ATTEMPTS, take_value
@@ -70,6 +72,7 @@ _ORDINARY = frozenset(
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = ("functools", "function call", "action", "observation")
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
+_BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")
 _MARKED = re.compile(
     f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
     re.IGNORECASE | re.ASCII,
@@ -113,6 +116,19 @@ def neutralise(text: str, format: Format | None = None, tools: ToolSet = NO_TOOL
             marked.write(text[last:place] + MARK)
             last = place
     return marked.getvalue() + text[last:] if last else text
+
+
+def own_tokens(told: Iterable[str]) -> tuple[str, ...]:
+    """Of control tokens that a server or a file tells, those for `knowing`: neither what may be ordinary text
+    (`is_telling`) nor what `neutralise` breaks anyway."""
+    own = (token for token in dict.fromkeys(told) if is_telling(token) and _BRACKET.search(token, 0, len(token) - 1))
+    return tuple(islice((token for token in own if neutralise(token) == token), MAX_TOLD))
+
+
+@lru_cache(maxsize=64)
+def knowing(format: Format, tokens: tuple[str, ...]) -> Format:
+    """The format of one model, whose own control tokens, as `own_tokens` gives them, `neutralise` breaks, too."""
+    return replace(format, control_tokens=tokens) if tokens else format
 
 
 def restore(text: str) -> str:
@@ -179,7 +195,20 @@ def _closing(format: Format) -> re.Pattern[str] | None:
     closers |= {marker for marker in _own_markers(format) if marker[0] in _BRACKETS} - _literals()[0] - _ORDINARY
     rules = [f"{re.escape(closer[0])}(?={alternatives([closer[1:]])})" for closer in sorted(closers)]
     rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
+    rules += _told(format.control_tokens)
     return re.compile("|".join(rules), re.ASCII) if rules else None
+
+
+def _told(tokens: tuple[str, ...]) -> Iterator[str]:
+    """Patterns for the first bracket of each token, by what stands before and behind it."""
+    rests: dict[str, list[str]] = {}
+    for token in tokens:
+        found = _BRACKET.search(token)
+        assert found is not None
+        rests.setdefault(token[: found.end()], []).append(token[found.end() :])
+    for start, ends in rests.items():
+        before = f"(?<={re.escape(start[:-1])})" if start[:-1] else ""
+        yield f"{before}{re.escape(start[-1])}(?={alternatives(ends, exact=True)})"
 
 
 def _own_markers(format: Format) -> set[str]:

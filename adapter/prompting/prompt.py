@@ -38,7 +38,7 @@ models copy, for calls that the server enforces; native: none, for servers that 
 
 def system_prompt(
     dialect: str | Dialect = "blade",
-    format: str = "hermes",
+    format: str | Format = "hermes",
     style: str = "compact",
     *,
     tools: ToolDefinitions | None = None,

@@ -42,10 +42,12 @@ class TemplateFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """``tokens``: what the template may call ``bos_token``, ``eos_token`` and the like."""
+    """``tokens``: what the template may call ``bos_token``, ``eos_token`` and the like. ``control_tokens``: what the
+    tokenizer beside it takes for such."""
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)
+    control_tokens: tuple[str, ...] = ()
 
 
 def render(

@@ -127,7 +127,8 @@ class Format:
 
     ``encode_calls`` and ``encode_result`` write history as the model was trained
     to see it. ``strays`` are closing markers that are never content on their own.
-    ``stops`` end a turn; ``special_tokens`` must reach the parser unstripped.
+    ``stops`` end a turn; ``special_tokens`` must reach the parser unstripped; ``control_tokens``, beside those of the
+    tables, are one model's, as its server or its files tell (`adapter.prompting.neutral.knowing`).
     ``reasoning`` maps the markers that open reasoning to those that close it, and
     ``starts_in_reasoning`` says that the template always opens it in the prompt. ``answers`` maps
     the markers around an answer that follows reasoning, which are plain words and so content elsewhere.
@@ -163,5 +164,6 @@ class Format:
     results: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     special_tokens: tuple[str, ...] = ()
+    control_tokens: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     template_marks: tuple[str, ...] = field(default=())

@@ -210,8 +210,8 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
-def alternatives(literals: Iterable[str]) -> str:
-    """A pattern for the longest literal that fits, in any letter case.
+def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
+    """A pattern for the longest literal that fits, in any letter case unless ``exact``.
 
     A tree, each branch of which begins with a literal or a set of characters: `re` decides
     between such branches by their first character alone.
@@ -220,12 +220,15 @@ def alternatives(literals: Iterable[str]) -> str:
     for literal in dict.fromkeys(literals):
         branches.setdefault(literal[:1], []).append(literal[1:])
     is_optional = branches.pop("", None) is not None
-    pattern = "|".join(_any_case(first) + _rest(rests) for first, rests in branches.items())
+    spelled = re.escape if exact else _any_case
+    pattern = "|".join(spelled(first) + _rest(rests, exact=exact) for first, rests in branches.items())
     return f"(?:{pattern})?" if is_optional else pattern
 
 
-def _rest(rests: list[str]) -> str:
-    return _any_case(rests[0]) if len(rests) == 1 else f"(?:{alternatives(rests)})"
+def _rest(rests: list[str], *, exact: bool = False) -> str:
+    if len(rests) > 1:
+        return f"(?:{alternatives(rests, exact=exact)})"
+    return re.escape(rests[0]) if exact else _any_case(rests[0])
 
 
 def _any_case(text: str) -> str:

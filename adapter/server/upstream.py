@@ -21,10 +21,11 @@ from adapter.server.telling import LeftOut
 from adapter.server.work import Work
 from adapter.upstream.context import context_of
 from adapter.upstream.deriving import recognise_format
-from adapter.upstream.endpoints import Answer, Endpoint, Kind, first_model, get, recognise
+from adapter.upstream.endpoints import Endpoint, Kind, first_model, get, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
 from adapter.upstream.template_files import TemplateProcess
+from adapter.upstream.told_tokens import told_tokens
 from adapter.upstream.transport import constraint_fields
 from adapter.values.errors import TransportError
 from adapter.values.events import Json, JsonObject
@@ -208,7 +209,7 @@ class Upstream(Connection):
 
     def _ask_about(self, before: Known | None) -> Known:
         kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
-        options = self.options
+        options, props = self.options, None
         if kind is not None:
             options = replace(options, enforce=partial(constraint_fields, kind))
         options = replace(options, waits_for_calls=kind == "llama.cpp")
@@ -216,7 +217,8 @@ class Upstream(Connection):
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
-            options = _with_props(options, answer)
+            props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
+            options = _with_props(options, props)
             if options.template is not None and options.format is None:
                 told = self._wished(recognise_format(options.template, options.model))
                 options = replace(options, recognised=told.certain if told is not None else None)
@@ -227,7 +229,7 @@ class Upstream(Connection):
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
             setup_of, notes = setups(self._profile, endpoint)
-            options = replace(options, setup_of=setup_of)
+            options = replace(options, setup_of=setup_of, control_tokens=told_tokens(endpoint, self._template, props))
             advice = context_of(endpoint).advice
             self._tell([*notes, advice] if advice else notes)
         return Known(kind, options)
@@ -248,9 +250,8 @@ class Upstream(Connection):
         return math.inf if known.kind else 0.0
 
 
-def _with_props(options: Options, answer: Answer | None) -> Options:
+def _with_props(options: Options, props: JsonObject) -> Options:
     """llama.cpp has one model, whatever requests call it: its template and file name tell."""
-    props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
     template, path = props.get("chat_template"), props.get("model_path")
     return replace(
         options,

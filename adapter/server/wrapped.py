@@ -35,6 +35,7 @@ from adapter.upstream.endpoints import Endpoint, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import OwnPrompts
 from adapter.upstream.template_files import TemplateProcess, read_template
+from adapter.upstream.told_tokens import told_tokens
 from adapter.upstream.transport import constraint_fields
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
@@ -167,7 +168,8 @@ class _Server:
                 if self._options.constraint != "off":
                     self._options = replace(self._options, enforce=partial(constraint_fields, kind))
                 setup_of, notes = setups(self._profile, endpoint)
-                self._options = replace(self._options, setup_of=setup_of)
+                tokens = told_tokens(endpoint, self.template)
+                self._options = replace(self._options, setup_of=setup_of, control_tokens=tokens)
                 self._own = OwnPrompts(endpoint, self.template) if self._options.may_be_own else None
                 self._guides = Guides(endpoint, self._options.guide)
                 for note in notes:

@@ -102,6 +102,9 @@ class GuidedChat:
             chat.endpoint.kind, tools, choices_for(tools, evidence), max_string=MAX_STRING, max_text=MAX_STRING
         )
 
+    def control_tokens(self) -> tuple[str, ...]:
+        return self._chat.control_tokens()
+
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
         return self._chat.stream(
             self._with_examples(messages),

@@ -25,6 +25,9 @@ class NativeChat:
         self._chat, self._format = chat, get_format(format)
         self._tools = [tool.to_openai() for tool in tools.values()]
 
+    def control_tokens(self) -> tuple[str, ...]:
+        return self._chat.control_tokens()
+
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
         names: dict[int, str] = {}
         arguments: dict[int, str] = {}

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from adapter.conversation.session import Message
 from adapter.formats import get_format
+from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
 from adapter.wire.own_messages import own_definitions, own_messages
@@ -19,7 +20,7 @@ from adapter.wire.own_prompt import OwnPrompt, marked
 class OwnChat:
     """``own``: how the model gets its prompt; ``format``: how it writes calls."""
 
-    def __init__(self, tools: ToolSet, format: str, own: OwnPrompt) -> None:
+    def __init__(self, tools: ToolSet, format: str | Format, own: OwnPrompt) -> None:
         self.own = own
         self._format, self._tools = get_format(format), tools
         self._definitions = own_definitions([], tools, self._format)

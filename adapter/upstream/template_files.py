@@ -60,8 +60,8 @@ _WHAT = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a GG
 def _of_folder(folder: Path) -> Template:
     settings = folder / SETTINGS
     if (folder / JINJA).is_file():
-        tokens = _tokens(json.loads(_text(settings))) if settings.is_file() else {}
-        return Template(_text(folder / JINJA), tokens)
+        known = json.loads(_text(settings)) if settings.is_file() else {}
+        return Template(_text(folder / JINJA), _tokens(known), _control_tokens(known))
     if not settings.is_file():
         raise UsageError(f"{folder} holds neither {JINJA} nor {SETTINGS}; name {_WHAT}")
     return _of_settings(settings)
@@ -75,7 +75,7 @@ def _of_settings(path: Path) -> Template:
         source = named.get("tool_use") or named.get("default")
     if not isinstance(source, str):
         raise ValueError("no text under chat_template")
-    return Template(source, _tokens(settings))
+    return Template(source, _tokens(settings), _control_tokens(settings))
 
 
 def _tokens(settings: JsonObject) -> dict[str, str]:
@@ -86,6 +86,15 @@ def _tokens(settings: JsonObject) -> dict[str, str]:
         if name.endswith("_token") and isinstance(text, str):
             found[name] = text
     return found
+
+
+def _control_tokens(settings: JsonObject) -> tuple[str, ...]:
+    """Of ``added_tokens_decoder`` those that are ``special``, by whose texts a prompt is split."""
+    added = settings.get("added_tokens_decoder")
+    entries = [each for each in added.values() if isinstance(each, dict)] if isinstance(added, dict) else []
+    return tuple(
+        each["content"] for each in entries if each.get("special") is True and isinstance(each.get("content"), str)
+    )
 
 
 def _text(path: Path) -> str:
@@ -100,6 +109,9 @@ def _text(path: Path) -> str:
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _KINDS = {"bos_token": "tokenizer.ggml.bos_token_id", "eos_token": "tokenizer.ggml.eos_token_id"}
+_WORDS, _TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
+_CONTROL, _USER_DEFINED = 3, 4
+"""Types of tokens that llama.cpp takes from the text before it splits that: ``llama_token_type`` in its llama.h."""
 _MAX_ITEMS = 2_000_000
 
 
@@ -111,13 +123,14 @@ def _of_gguf(path: Path) -> Template:
         found: dict[str, Any] = {}
         for _ in range(count):
             key = _string(file)
-            value = _value(file, _unpacked(file, "I"), is_kept=key == "tokenizer.ggml.tokens")
+            value = _value(file, _unpacked(file, "I"), is_kept=key in (_WORDS, _TYPES))
             if key.startswith("tokenizer."):
                 found[key] = value
-    words = found.get("tokenizer.ggml.tokens") or []
+    words, types = found.get(_WORDS) or [], found.get(_TYPES) or []
     ids = {name: found[key] for name, key in _KINDS.items() if key in found}
     tokens = {name: words[number] for name, number in ids.items() if number < len(words)}
-    return Template(found["tokenizer.chat_template"], tokens)
+    special = (word for word, kind in zip(words, types, strict=False) if kind in (_CONTROL, _USER_DEFINED))
+    return Template(found["tokenizer.chat_template"], tokens, tuple(special))
 
 
 def _value(file: IO[bytes], kind: int, *, is_kept: bool) -> Any:
@@ -129,7 +142,10 @@ def _value(file: IO[bytes], kind: int, *, is_kept: bool) -> Any:
     if count > _MAX_ITEMS:
         raise ValueError(f"a list of {count:,} values")
     if inner in _NUMBERS:
-        file.seek(struct.calcsize(_NUMBERS[inner]) * count, 1)
+        size = struct.calcsize(_NUMBERS[inner]) * count
+        if is_kept:
+            return struct.unpack(f"<{count}{_NUMBERS[inner]}", file.read(size))
+        file.seek(size, 1)
         return None
     values = [_value(file, inner, is_kept=is_kept) for _ in range(count)]
     return values if is_kept else None

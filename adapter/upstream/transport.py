@@ -28,6 +28,7 @@ from adapter.upstream.enforcing import constraint_fields
 from adapter.upstream.own_prompts import Found, OwnPrompts
 from adapter.upstream.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
 from adapter.upstream.template_files import TemplateProcess
+from adapter.upstream.told_tokens import told_tokens
 from adapter.values.errors import TransportError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.failures import UNKNOWN, Failure, failure_of
@@ -78,6 +79,7 @@ class ChatClient:
         self._timeout_s = timeout_s
         self._patience_s = patience_s
         self._opened: OpenAI | None = None
+        self._control_tokens: tuple[str, ...] | None = None
 
     @property
     def model(self) -> str:
@@ -103,6 +105,12 @@ class ChatClient:
     def own_prompt(self) -> Found:
         """How the model gets the prompt that its own template makes. Asks the server, the first time."""
         return self._own.of(self.model)
+
+    def control_tokens(self) -> tuple[str, ...]:
+        """What the server tells of the model's control tokens. Asks it, the first time."""
+        if self._control_tokens is None:
+            self._control_tokens = told_tokens(self.endpoint, self.template)
+        return self._control_tokens
 
     def sees_images(self) -> bool | None:
         """Whether the model takes images; None where the server does not tell."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from adapter.conversation.guardrails.past import past_of
 from adapter.formats import get_format, guess
+from adapter.prompting.neutral import knowing
 from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
@@ -60,7 +61,7 @@ class Asked:
 def asked_of(body: JsonObject, kinds: Kinds, options: Options) -> Asked:
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
-    format = get_format(format_of(body, options) or DEFAULT_FORMAT)
+    format = knowing(get_format(format_of(body, options) or DEFAULT_FORMAT), options.control_tokens)
     return Asked(body, kinds, described, allowed, must_call, format)
 
 

@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.past import key_of
 from adapter.conversation.history import Written, is_tame
 from adapter.formats import get_format, told_format
 from adapter.formats.parser import Parser
-from adapter.prompting.neutral import Restoring, in_strings, restore
+from adapter.prompting.neutral import Restoring, in_strings, knowing, restore
 from adapter.prompting.shortlist import LOOKUPS
 from adapter.values.events import (
     ContentWasReasoning,
@@ -345,7 +345,8 @@ class Choice:
         before = self._released()
         arguments = in_strings(restore, call.arguments)
         self._calls.append((call.id, call.name, arguments))
-        format, tools = get_format(self._request.format), self._request.tools
+        request = self._request
+        format, tools = knowing(get_format(request.format), request.control_tokens), request.tools
         self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
         if call.id == self._open:
             self._open = None

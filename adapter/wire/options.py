@@ -78,6 +78,8 @@ class Options:
     """The format derived from the template is wanted, also where a table knows it."""
     model: str | None = None
     """What the model is really called, where requests may name it as they like."""
+    control_tokens: tuple[str, ...] = ()
+    """What the model's server tells of its control tokens: they act in no result and no message."""
     style: str | None = None
     prompts: str | None = None
     prompt: str = "auto"

@@ -138,6 +138,7 @@ def _translate(asked: Asked, options: Options) -> Request:
         reply=held.reply if held.may_reply else None,
         memory=options.memory,
         format=asked.format.name,
+        control_tokens=options.control_tokens,
         constraint=held.constraint if asked.is_one else "off",
         enforce=options.enforce,
         choices=held.choices,
@@ -258,7 +259,7 @@ def _told(asked: Asked, options: Options, held: _Held) -> _Told:
     elif options.prompt == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(shown, asked.format.name, options) if asked.allowed else ""
+        system = _prompt(shown, asked.format, options) if asked.allowed else ""
         messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
         told = _Told({**options.fields, **not_ours(asked.body), "messages": messages}, messages, None)
     if asked.allowed and asked.format.stops:
@@ -318,7 +319,7 @@ def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
     return own + [each for each in formats if each not in own]
 
 
-def _prompt(tools: ToolSet, format: str, options: Options) -> str:
+def _prompt(tools: ToolSet, format: Format, options: Options) -> str:
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
     style, prompts = options.style_used, options.prompts
 

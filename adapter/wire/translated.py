@@ -53,6 +53,8 @@ class Request:
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     format: str = DEFAULT_FORMAT
+    control_tokens: tuple[str, ...] = ()
+    """As of `Options`."""
     constraint: Constraint = "off"
     enforce: Enforce | None = None
     choices: Choices = field(default_factory=dict)

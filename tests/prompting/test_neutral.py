@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adapter.formats import FORMATS, get_format
 from adapter.formats.parser import Parser, parse
-from adapter.prompting.control_tokens import CHAT_TOKENS
-from adapter.prompting.neutral import MARK, Restoring, in_strings, neutralise, restore
+from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD
+from adapter.prompting.neutral import MARK, Restoring, in_strings, knowing, neutralise, own_tokens, restore
 from adapter.reading.tables import tables_for
 from adapter.tools.definition import ToolSet
 from tests.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup
@@ -101,6 +101,57 @@ def test_the_inverse_is_exact(text, sizes):
         pieces.append(restoring.feed(shown[start : start + size]))
         start += size
     assert "".join(pieces) == text
+
+
+TOLD = ("<turn_of>", "[~ROLE~]", "<sec:x>", "!!<go>!!", "{{sys}}", "<turn_of_b>", "«<x|y>»")
+
+
+def test_tokens_that_a_server_tells_are_those_that_can_be_nothing_else():
+    """Not what stands in ordinary text, not what is broken anyway, and not without end."""
+    ordinary = (
+        "\n",
+        " ",
+        "a",
+        "<",
+        "the",
+        "function",
+        "word_word",
+        "<b>",
+        "</table>",
+        "<H1>",
+        "```",
+        "->",
+        "[0]",
+        "<a b>",
+    )
+    assert own_tokens((*TOLD, *ordinary, "<|im_end|>", "</s>", "<seed:bos>", f"<{'x' * 200}>", TOLD[0])) == TOLD
+    assert len(own_tokens(f"<turn{number}>" for number in range(10_000))) == MAX_TOLD
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_they_change_no_ordinary_text(text):
+    """As without them."""
+    assert neutralise(text, knowing(FORMATS["hermes"], TOLD), KNOWN) == neutralise(text, FORMATS["hermes"], KNOWN)
+
+
+@given(
+    st.lists(st.sampled_from([*JOINTS, *TOLD, *(token[1:] for token in TOLD)]), max_size=12).map("".join),
+    st.sampled_from(["hermes", "react", "mistral"]),
+)
+@settings(max_examples=300)
+def test_they_are_broken_and_restored(text, name):
+    """Wherever they stand, beside each other too; every text comes back."""
+    shown = neutralise(text, knowing(FORMATS[name], TOLD), KNOWN)
+    assert not any(token in shown for token in TOLD)
+    assert restore(shown) == text
+
+
+def test_they_are_one_models_alone():
+    """Nothing is kept of them but for the format that knows them."""
+    assert neutralise("<turn_of>", knowing(FORMATS["hermes"], TOLD)) == "<¤turn_of>"
+    assert neutralise("<turn_of>", FORMATS["hermes"]) == "<turn_of>"
+    assert knowing(FORMATS["hermes"], ()) is FORMATS["hermes"]
+    assert knowing(FORMATS["hermes"], TOLD) is knowing(FORMATS["hermes"], TOLD)
 
 
 def test_a_part_is_restored_as_a_part():

@@ -7,6 +7,7 @@ import pytest
 from adapter.prompting.rendering import Template
 from adapter.upstream.template_files import read_template
 from adapter.values.errors import UsageError
+from tests.engines import write_random_gguf
 
 SETTINGS = {"chat_template": "{{ x }}", "bos_token": "<s>", "eos_token": {"content": "</s>"}, "pad_token": None}
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -40,6 +41,17 @@ def test_a_gguf(random_gguf):
     template = read_template(random_gguf)
     assert template.source.startswith("{% for m in messages %}")
     assert template.tokens == TOKENS
+
+
+def test_the_control_tokens_beside_a_template(tmp_path):
+    """In a GGUF by their type; in a tokenizer's settings those that are special."""
+    gguf = write_random_gguf(tmp_path / "a.gguf", own_tokens=["<tool_x>"], control_tokens=["<turn_of>"])
+    assert read_template(gguf).control_tokens == ("<s>", "</s>", "<tool_x>", "<turn_of>")
+    added = {"1": {"content": "<turn_of>", "special": True}, "2": {"content": "<b>", "special": False}, "3": "bad"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({**SETTINGS, "added_tokens_decoder": added}))
+    assert read_template(tmp_path).control_tokens == ("<turn_of>",)
+    (tmp_path / "chat_template.jinja").write_text("own")
+    assert read_template(tmp_path).control_tokens == ("<turn_of>",)
 
 
 @pytest.mark.parametrize(

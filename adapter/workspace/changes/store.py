@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -27,7 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.values.errors import ToolError
 from adapter.workspace.paths import trees
@@ -48,6 +50,12 @@ ROOM_BYTES = 1024 * 1024
 """Where less is free, nothing is kept of what is deleted: deleting is how room is made."""
 MAX_AGE_S = 30 * 24 * 3600.0
 """Records of a workspace that nobody changed for so long are removed."""
+
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+"""Of a file in the records that is read whole; what is larger was not written here."""
+MAX_TIME = 253_402_300_799
+"""Seconds since the epoch: the last ones of the year 9999, which can be shown as a date."""
+_NUMBERED = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
 
 RECORD = "record.json"
 State: TypeAlias = Literal["staging", "moving", "closing"]
@@ -81,7 +89,7 @@ class Record(BaseModel):
 
     summary: str
     session: str
-    time: float
+    time: float = Field(ge=0, le=MAX_TIME)
     steps: tuple[Step, ...]
     undoes: int | None = None
     """The change that this one takes back."""
@@ -238,7 +246,10 @@ def write_record(store: int, state: str, record: Record, durable: bool) -> None:
 
 
 def read_record(store: int, name: str) -> Record | None:
-    """None when there is none that can be read: it was being written when the process died."""
+    """None when there is none that can be read: it was being written when the process died, or is none of ours."""
+    status = trees.status_of(name, store)
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        return None
     with inside(store, name) as descriptor:
         data = read_bytes(descriptor, RECORD)
     try:
@@ -259,10 +270,11 @@ def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> No
 
 
 def read_bytes(dirfd: int, name: str) -> bytes | None:
-    try:
-        return trees.read_file(name, dirfd)
-    except FileNotFoundError:
+    """What is in a file of ours; None where there is none."""
+    status = trees.status_of(name, dirfd)
+    if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RECORD_BYTES:
         return None
+    return trees.read_file(name, dirfd)
 
 
 @contextmanager
@@ -278,9 +290,8 @@ def numbered(store: int) -> dict[int, str]:
     """The directory of each change that was made, by number, oldest first."""
     found = {}
     for name in trees.names_in(store):
-        number, _, size = name.partition("-")
-        if number.isdigit() and size.isdigit():
-            found[int(number)] = name
+        if _NUMBERED.fullmatch(name):
+            found[int(name.partition("-")[0])] = name
     return found
 
 

@@ -14,15 +14,17 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import PurePosixPath
 
 MAX_ENTRIES = 5_000
 """Of a folder that is moved or copied; a larger one counts as holding a repository."""
-MAX_REPOSITORIES = 1_000
-"""Entries of the workspace that are looked at for a repository of their own."""
+MAX_SEEN = 10_000
+"""Entries of the workspace that are looked at for repositories, the nearest first: some 10 ms, with each command."""
+MAX_REPOSITORIES = 50
+"""That are told of, the nearest ones: each is a mount or more, of 2 ms."""
 MAX_CONFIG_BYTES = 64 << 10
 """At the beginning of a configuration of git's that are looked at."""
 
@@ -49,12 +51,12 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
     folder = top
     if parts and parts[-1].casefold() in SETTINGS:
         return True
-    for name in parts:
-        if is_repository(folder, name):
+    for place, name in enumerate(parts):
+        below = f"{'/'.join(parts[place:])}/"
+        if is_repository(folder, name) or any(below.startswith(f"{named}/") for named in named_by_git(folder)):
             return True
         folder = f"{folder}/{name}"
-    path = "/".join(parts)
-    return is_repository(folder) or any(path == named or path.startswith(f"{named}/") for named in named_by_git(top))
+    return is_repository(folder)
 
 
 def holds_repository(folder: str) -> bool:
@@ -68,15 +70,47 @@ def holds_repository(folder: str) -> bool:
 
 
 def repositories_in(top: str) -> list[str]:
-    """Git's own data in ``top`` and in the folders in it, also what is not called `.git`; as it is now."""
-    with os.scandir(top) as entries:
-        folders = [entry.path for entry in islice(entries, MAX_REPOSITORIES) if entry.is_dir(follow_symlinks=False)]
+    """Git's own data in ``top``, at any depth, also what is not called `.git`; as it is now.
+
+    The nearest ones of very many, or of a very large folder: see `MAX_REPOSITORIES` and `MAX_SEEN`.
+    """
     found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
-    for folder in (top, *folders):
-        data = [folder] if folder != top and is_repository(folder) else [f"{folder}/.git", git_folder(folder) or ""]
-        found += [path for path in data if PurePosixPath(path).is_relative_to(top) and path != top]
-    found += [f"{top}/{path}" for path in named_by_git(top)]
+    count = 0
+    for folder, names in _folders(top):
+        if folder != top and _is_repository_with(names):
+            found.append(folder)
+        elif ".git" in names:
+            named = (f"{folder}/{path}" for path in named_by_git(folder))
+            data = (f"{folder}/.git", git_folder(folder) or "", *named)
+            found += [path for path in data if path.startswith(f"{top}/")]
+        else:
+            continue
+        count += 1
+        if count == MAX_REPOSITORIES:
+            break
     return [path for path in dict.fromkeys(found) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
+
+
+def _folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The folders in ``top``, the nearest first, with the names in each; what is git's own is not entered."""
+    pending, left = deque([top]), MAX_SEEN
+    while pending and left > 0:
+        folder, names = pending.popleft(), list[str]()
+        inner: list[str] = []
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in islice(entries, left):
+                names.append(entry.name)
+                if entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                    inner.append(entry.path)
+        left -= len(names) + 1
+        known = frozenset(names)
+        if folder == top or not _is_repository_with(known):
+            pending += sorted(inner)
+        yield folder, known
+
+
+def _is_repository_with(names: frozenset[str]) -> bool:
+    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def named_by_git(top: str) -> Iterator[str]:

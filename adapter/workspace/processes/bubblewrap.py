@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from adapter.workspace.paths.place import OPEN_DIRECTORY
 from adapter.workspace.processes.toolchains import is_below, outermost
 
 BINARY = "/usr/bin/bwrap"
@@ -35,6 +37,8 @@ class View:
     write: tuple[str, ...] = ()
     frozen: tuple[tuple[str, str], ...] = ()
     """In the workspace: to be read, not changed. Each with its identity (``device:inode``)."""
+    held: tuple[tuple[str, str], ...] = ()
+    """Folders in the workspace that may be changed, but neither moved nor removed, outer ones first; as ``frozen``."""
     hidden: tuple[str, ...] = ()
     """Empty, in the workspace or elsewhere."""
     network: bool = False
@@ -56,6 +60,8 @@ def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
     words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var/tmp"]
     for path in below_devices:
         words += sources[path]
+    for path, _ in view.held:
+        words += ["--bind-try", path, path]
     for path, _ in view.frozen:
         words += ["--ro-bind-try", path, path]
     for path in filter(os.path.lexists, view.hidden):
@@ -63,19 +69,35 @@ def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
         words += ["--tmpfs", path, "--remount-ro", path] if is_directory else ["--ro-bind", "/dev/null", path]
     for path in view.write:
         words += ["--bind", path, path]
-    return [*words, "--chdir", directory, "--", *_checked(view.frozen), *argv]
+    return [*words, "--chdir", directory, "--", *_checked((*view.held, *view.frozen)), *argv]
 
 
-def _checked(frozen: Sequence[tuple[str, str]]) -> list[str]:
+def _checked(mounted: Sequence[tuple[str, str]]) -> list[str]:
     """What runs the program only when each mount is of what was there: another command may have put a link in
     its place meanwhile, which leads out of the workspace, and bubblewrap follows it."""
-    if not frozen:
+    if not mounted:
         return []
-    paths = shlex.join(path for path, _ in frozen)
-    wanted = shlex.quote("\n".join(identity for _, identity in frozen))
+    paths = shlex.join(path for path, _ in mounted)
+    wanted = shlex.quote("\n".join(identity for _, identity in mounted))
     refusal = shlex.quote(CHANGED)
     script = f'[ "$({STAT} -c %d:%i -- {paths} 2>&1)" = {wanted} ] || {{ echo {refusal} >&2; exit 126; }}; exec "$@"'
     return ["/bin/sh", "-c", script, "sh"]
+
+
+def identity_below(folder: str, path: str) -> str | None:
+    """``device:inode`` of ``path`` below ``folder``; None when it is gone, or a link is on the way."""
+    descriptor = os.open(folder, OPEN_DIRECTORY)
+    try:
+        for name in PurePosixPath(path).relative_to(folder).parts:
+            inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
 def _is_shown_by_another(path: str, view: View) -> bool:

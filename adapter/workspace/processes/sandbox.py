@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -29,7 +28,7 @@ from adapter.values.errors import ToolError, UsageError
 from adapter.workspace.paths.place import OPEN_DIRECTORY
 from adapter.workspace.paths.repositories import repositories_in
 from adapter.workspace.processes import bubblewrap, landlock
-from adapter.workspace.processes.bubblewrap import MAX_HIDDEN, View, wrapped
+from adapter.workspace.processes.bubblewrap import MAX_HIDDEN, View, identity_below, wrapped
 from adapter.workspace.processes.command import Command, Job
 from adapter.workspace.processes.syscalls import INTERNET, LOCAL, socket_filter
 from adapter.workspace.processes.toolchains import (
@@ -158,6 +157,10 @@ def _trial(level: Level) -> str | None:
     return said[-300:] or "a trial run failed"
 
 
+_Known: TypeAlias = tuple[tuple[str, str], ...]
+"""Paths, each with its identity."""
+
+
 class Confinement:
     """What confines the programs of one workspace. Close it; its private folders go with it."""
 
@@ -273,12 +276,13 @@ class Confinement:
 
     def _in_bubblewrap(self, argv: Sequence[str], cwd: Sequence[str]) -> Job:
         private = self._folders()
-        frozen, hidden = self._kept()
+        held, frozen, hidden = self._kept()
         view = View(
             self._workspace,
             (*system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
             write=self._outside("write"),
+            held=held,
             frozen=frozen,
             hidden=(*secret_paths(), *hidden),
             network=self.settings.network,
@@ -331,12 +335,15 @@ class Confinement:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
 
-    def _kept(self) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-        """The paths that commands may not change, with their identities, and those that they may not see.
+    def _kept(self) -> tuple[_Known, _Known, tuple[str, ...]]:
+        """The folders that commands may not move, the paths that they may not change, and those that they may not see.
 
-        Raises ToolError.
+        What holds git's own data stays where it is: else a command could put another folder in its place. Raises
+        ToolError.
         """
-        frozen = repositories_in(self._workspace)
+        frozen = [path for path in repositories_in(self._workspace) if not self._may_write(path)]
+        holding = {str(folder) for path in frozen for folder in PurePosixPath(path).parents}
+        held = sorted(folder for folder in holding if folder.startswith(f"{self._workspace}/"))
         hidden = [] if self._own is None else [f"{self._workspace}/{self._own}"]
         if self._has_rules:
             self._seek(frozen, hidden)
@@ -345,8 +352,11 @@ class Confinement:
                 f"{len(frozen) + len(hidden)} paths are denied by rules; at most {MAX_HIDDEN} can be kept from a "
                 "command. Nothing was run; the user can deny their folder instead: 'secrets/'"
             )
-        known = ((path, identity_below(self._workspace, path)) for path in frozen if not self._may_write(path))
-        return tuple((path, identity) for path, identity in known if identity), tuple(hidden)
+        return self._identified(held), self._identified(frozen), tuple(hidden)
+
+    def _identified(self, paths: Sequence[str]) -> _Known:
+        known = ((path, identity_below(self._workspace, path)) for path in paths if not self._may_write(path))
+        return tuple((path, identity) for path, identity in known if identity)
 
     def _may_write(self, path: str) -> bool:
         return any(is_below(path, given) for given in self._given["write"])
@@ -378,22 +388,6 @@ class Confinement:
                     f"the workspace has more than {MAX_SEARCHED:,} entries, too many to keep denied paths from "
                     "commands; nothing was run. The user can start in a smaller folder, or without such rules"
                 )
-
-
-def identity_below(folder: str, path: str) -> str | None:
-    """``device:inode`` of ``path`` below ``folder``; None when it is gone, or a link is on the way."""
-    descriptor = os.open(folder, OPEN_DIRECTORY)
-    try:
-        for name in PurePosixPath(path).relative_to(folder).parts:
-            inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        status = os.fstat(descriptor)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
 UNCONFINED = Confinement(Sandbox("none"), "")

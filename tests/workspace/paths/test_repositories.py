@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from adapter.workspace.paths.repositories import git_folder, holds_repository, is_git_data, is_repository, named_by_git
+from adapter.workspace.paths import repositories
+from adapter.workspace.paths.repositories import (
+    git_folder,
+    holds_repository,
+    is_git_data,
+    is_repository,
+    named_by_git,
+    repositories_in,
+)
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="asks git")
 
@@ -70,3 +78,30 @@ def test_what_the_configuration_names_is_known(top):
     assert not {"src", "etc/x", ".."} & named
     assert is_git_data(str(top), [".hooks", "pre-commit"])
     assert not is_git_data(str(top), ["src", "a.py"])
+
+
+def test_repositories_are_found_at_any_depth(top):
+    """The nearest first; with what their configuration names; not by a link, and not what lies outside."""
+    for folder in ("a/b/c/.git", "bare/refs", "bare/objects", "bare/.git", "far/tools"):
+        (top / folder).mkdir(parents=True)
+    (top / "bare" / "HEAD").touch()
+    (top / "far" / ".git").write_text("gitdir: ../../elsewhere")
+    (top / "a" / "b" / "c" / ".git" / "config").write_text("[core]\n\thooksPath = run\n\tfsmonitor = gone\n")
+    (top / "a" / "b" / "c" / "run").mkdir()
+    (top / "link").symlink_to("a")
+    (top.parent / "elsewhere").mkdir()
+    wanted = ["bare", "far/.git", "a/b/c/.git", "a/b/c/run"]
+    assert repositories_in(str(top)) == [f"{top}/{name}" for name in wanted]
+    assert is_git_data(str(top), ["a", "b", "c", "run", "pre-commit"])
+    assert not is_git_data(str(top), ["a", "b", "run", "pre-commit"])
+
+
+def test_a_large_workspace_is_looked_at_in_part(top, monkeypatch):
+    """The nearest folders, and not more of them than are bearable."""
+    for number in range(30):
+        (top / f"{number:02}" / "deep" / ".git").mkdir(parents=True)
+    assert len(repositories_in(str(top))) == 30
+    monkeypatch.setattr(repositories, "MAX_REPOSITORIES", 7)
+    assert repositories_in(str(top)) == [f"{top}/{number:02}/deep/.git" for number in range(7)]
+    monkeypatch.setattr(repositories, "MAX_SEEN", 50)
+    assert repositories_in(str(top)) == []

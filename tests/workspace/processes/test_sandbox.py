@@ -20,7 +20,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.processes import landlock, sandbox
 from adapter.workspace.processes.background import BackgroundCommands
-from adapter.workspace.processes.bubblewrap import CHANGED
+from adapter.workspace.processes.bubblewrap import CHANGED, identity_below
 from adapter.workspace.processes.programs import prepare, run_program
 from adapter.workspace.processes.sandbox import Confinement, Sandbox, missing
 from adapter.workspace.processes.shell import run_command
@@ -308,18 +308,32 @@ def test_a_repository_is_read_and_in_bubblewrap_not_changed(shell, level, direct
     """A hook or a setting planted in .git would be run by the user's own git."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    for repository in (directory, directory / "part"):
+    repositories = (directory, directory / "part", directory / "a" / "b" / "c")
+    for repository in repositories:
         subprocess.run(["git", "init", "-q", str(repository)], check=True)
         (repository / "f").write_text("1")
     run = shell("git status --short && git diff && cd part && git status --short")
     assert run.exit_code == 0, run.output
     assert "?? f" in run.output
-    harm = "for d in . part; do echo evil > $d/.git/hooks/pre-commit; mv $d/.git $d/moved; rm -rf $d/.git; done; true"
+    harm = "echo evil > $d/.git/hooks/pre-commit; mv $d/.git $d/moved; rm -rf $d/.git"
+    harm = f"for d in . part a/b/c; do {harm}; done; true"
     if level == "bwrap":
         shell(f"{harm}; git config core.fsmonitor evil")
-        for repository in (directory, directory / "part"):
+        for repository in repositories:
             assert not (repository / ".git/hooks/pre-commit").exists()
             assert "evil" not in (repository / ".git/config").read_text()
+
+
+def test_no_other_repository_takes_the_place_of_one(shell, level, directory):
+    """By moving what holds it; the rest of those folders is the command's to change."""
+    if level != "bwrap":
+        pytest.skip("only bubblewrap can")
+    (directory / "a" / "b" / ".git").mkdir(parents=True)
+    plant = "mkdir -p a/b/.git; echo evil > a/b/.git/config"
+    shell(f"mv a z; {plant}; mv a/b a/z; {plant}; rm -rf a; {plant}")
+    assert list((directory / "a" / "b" / ".git").iterdir()) == []
+    run = shell("echo 1 > f && mv f a/b/g && mkdir a/new && mv a/new a/newer && mv a/b/g a/newer/h && cat a/newer/h")
+    assert (run.exit_code, run.output) == (0, "1\n")
 
 
 def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path):
@@ -414,10 +428,12 @@ def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, mo
         pytest.skip("only bubblewrap mounts")
     workspace = Path(root.path)
     (workspace / "sub" / ".git").mkdir(parents=True)
-    looked = sandbox.identity_below
+    looked = identity_below
 
     def then_swapped(folder, path):
         identity = looked(folder, path)
+        if not path.endswith(".git"):
+            return identity
         (workspace / "sub" / ".git").rename(workspace / "sub" / "moved")
         (workspace / "sub" / ".git").symlink_to("../../home/.config")
         return identity
