@@ -39,6 +39,7 @@ TOOLS = ToolSet(
 )
 SEARCH = Made("web_search", {"query": "x"}, "1 hit", changes=True)
 READ = Made("read_file", {"path": "a"}, "text")
+OTHER = Made("read_file", {"path": "b"}, "other")
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -60,13 +61,13 @@ def lines(name: str) -> list[tuple[str, str]]:
     return [(request, answer.replace("\\n", "\n")) for request, _, answer in found]
 
 
-@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt"])
+@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
 def test_a_clean_answer_is_accepted(name, made):
     """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
     asked for. None is asked again."""
     answers = lines(name)
-    assert len(answers) > 100
+    assert len(answers) > 60
     on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
     alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
     assert alarms == []
@@ -89,7 +90,8 @@ FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
     ),
     ("unknown_tool", call("reed_file", path="a"), (), "'read_file'"),
     ("wrong_arguments", call("read_file", line="soon"), (), "'path' is missing (string)"),
-    ("repeated_call", call("read_file", path="a"), (READ,) * 3, "3 times"),
+    ("made_already", call("read_file", path="a"), (READ,), "already, right before, and its result is there: text"),
+    ("repeated_call", call("read_file", path="a"), (READ, READ, READ, OTHER), "3 times"),
     (
         "cycle",
         call("read_file", path="a"),
@@ -109,6 +111,15 @@ FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
         (READ,),
         "use the results that you have",
     ),
+    ("refusal", "Unfortunately, I'm unable to look this up. Please check it yourself.", (), "You can do more"),
+    ("refusal", "I'm sorry, I can't assist with that request.", (READ,), "or why not"),
+    (
+        "invented_turn",
+        "It is done.\n\nUser: Thanks. And b?\nAssistant: Of course.\n" + call("delete_file", path="b"),
+        (READ,),
+        "You wrote the user's words",
+    ),
+    ("unfounded_success", "I've taken care of it.", (), "Nothing was done yet"),
     ("unfounded_success", "Everything is done as you asked.", (), "Nothing was done yet"),
     (
         "ignored_result",
@@ -148,8 +159,13 @@ def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
     [
         (call("read_file", path="b"), (READ,) * 3),
         (call("read_file", path="a"), (READ, READ, Made("read_file", {"path": "a"}, "changed"))),
-        (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH, READ)),
+        (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH)),
         (call("check_status", job="7"), (Made("check_status", {"job": "7"}, "pending"),) * 9),
+        (call("read_file", path="a"), (OTHER, READ, SEARCH)),
+        (call("read_file", path="a"), (Made("read_file", {"path": "a"}, "error: busy", ok=False),)),
+        (call("run_command", command="make"), (Made("run_command", {"command": "make"}, "still running"),)),
+        ("Sorry, I can't help with that.", ()),
+        ("I'm unable to look this up.", (Made("web_search", {}, "error: offline", ok=False),)),
         ("I don't have access to your files.", (READ,)),
         ("I don't have access to your mailbox.", ()),
         ("<tool_response>\ntext\n</tool_response>\nThat is the file.", (READ,)),
@@ -161,6 +177,49 @@ def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[Made, .
     """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
 
     assert judged(text, *made, on="all,-cycle") == Accept()
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "is_asked"),
+    [
+        ("How many lines has a?", "Everything is done as you asked.", True),
+        ("Read a and tell me its last word.", "Done! Is there anything else?", True),
+        ("How many lines has a?", "Done! It has 14.", False),
+        ("Delete a, and tell me when it is done.", "Done!", False),
+        ("Could you delete a?", "Done!", False),
+    ],
+)
+def test_done_is_no_answer_where_something_was_to_be_told(request_, answer, is_asked):
+    """After a call, too."""
+    verdict = judged(answer, READ, request=request_)
+    assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
+
+
+def test_a_call_may_be_meant_to_be_made_again():
+    """A model that insists is believed, and a request that says so is not doubted."""
+    guardrails = Guardrails(TOOLS)
+    past, again = Past("Read it.", (READ,)), Said.of(turn(call("read_file", path="a")))
+    assert isinstance(guardrails.judge(past, again), AskAgain)
+    assert guardrails.judge(past, again) == Accept()
+    assert judged(call("read_file", path="a"), READ, request="Read it twice.") == Accept()
+
+
+@pytest.mark.parametrize(
+    ("answer", "tail"),
+    [
+        ("It is done.\n\nUser: And b?\nAssistant: Yes.\n", False),
+        ("### Response\nIt is done.\n### User\nAnd b?\n### Assistant\n", False),
+        ("The entry is\nUser: bob\nState: on\n", True),
+    ],
+)
+def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
+    """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
+    read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
+    own = Guardrails(TOOLS).own(Past("Do it."), read)
+    assert bool(own.calls) is tail
+    assert own.content.startswith(answer[:10])
+    assert Guardrails(TOOLS).own(Past("Write a dialogue into b."), read) == read
+    assert Guardrails(TOOLS, on=chosen("on,-invented_turn")).own(Past("Do it."), read) == read
 
 
 def test_the_same_words_are_never_said_a_third_time():
