@@ -207,9 +207,10 @@ class Guardrails:
 
     def _of_answer(self, past: Past, said: Said) -> Iterator[Fault]:
         tools, steps = self.tools, self.steps
+        content = said.content[: end_of_answer(said.content, past.request)]
         if said.invalid:
             yield self._unreadable(said)
-        if not said.content.strip() and not said.has_invented and not said.invalid:
+        if not content.strip() and not said.has_invented and not said.invalid:
             yield Fault("empty_answer", wording.empty(said.has_reasoned, bool(past.recent)))
         if said.has_invented and not past.recent:  # else it may be a copy
             yield Fault("invented_result", wording.invented(), tuple(tools), is_free_first=True)
@@ -218,15 +219,15 @@ class Guardrails:
         if left := tuple(name for name in steps.left(past) if name in tools):
             is_end = not steps.pending(past)
             yield Fault("missing_steps", wording.missing_steps(left, is_end, tools, self.encode), left)
-        if "announced_call" in self.on and announces(said.content, past.request, tools):
+        if "announced_call" in self.on and announces(content, past.request, tools):
             yield Fault("announced_call", wording.announced())
-        if "refusal" in self.on and (tool := refused_tool(said.content, past, tools)):
+        if "refusal" in self.on and (tool := refused_tool(content, past, tools)):
             yield Fault("refusal", wording.refused(tool, self.encode))
-        elif disclaims(said.content) or refuses_all(said.content, past):
+        elif disclaims(content) or refuses_all(content, past):
             yield Fault("refusal", wording.disclaimed(tools, bool(past.recent)))
-        if claims_success(said.content, past):
+        if claims_success(content, past):
             yield Fault("unfounded_success", wording.unfounded(tools, bool(past.recent)))
-        if ignores_result(said.content, past):
+        if ignores_result(content, past):
             last = past.recent[-1]
             yield Fault("ignored_result", wording.ignored_result(last.name, last.result))
         if speaks_for_others(said.content):
