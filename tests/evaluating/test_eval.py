@@ -69,7 +69,8 @@ def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
 def test_ours_is_measured_without_guardrails_too(model, tmp_path, way):
     """What `--guardrails` and `--retries` say reaches both ways of ours, and stands in the file."""
     asked = {}
-    for name, more in {"on": {}, "off": {"guardrails": "off"}, "none": {"retries": 0}}.items():
+    given: dict[str, dict[str, Any]] = {"on": {}, "off": {"guardrails": "off"}, "none": {"retries": 0}}
+    for name, more in given.items():
         some = settings(model, ways=(way,), results=tmp_path / f"{name}.jsonl", **more)
         erring = model_name(1.0, 1, 0, f"{way}_{name}", "announced")
         assert run_eval(replace(some, names=("one order",), model=erring)) == 0

@@ -141,9 +141,9 @@ def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
         {"role": "tool", "tool_call_id": "c1", "content": "a = 1"},
     ]
-    asked = {"messages": [*ASK, *made]}
-    assert exchanged(request(**asked), CALL, "It sets a.")[:3] == ("It sets a.", [], ["made_already"])
-    assert exchanged(request(**asked), CALL, CALL)[1:3] == ([CALLED], ["made_already"])
+    mended, insisted = (request(messages=[*ASK, *made]) for _ in range(2))
+    assert exchanged(mended, CALL, "It sets a.")[:3] == ("It sets a.", [], ["made_already"])
+    assert exchanged(insisted, CALL, CALL)[1:3] == ([CALLED], ["made_already"])
 
 
 @BOTH

@@ -106,13 +106,12 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 def announces(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
     """Whether ``content``, the answer to ``request``, ends with what the model is about to do. ``tools``: names."""
-    text = content.rstrip().rstrip("*_ ")
+    text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):
         return False
     sentences = [piece for piece in _SENTENCE.split(text[-MAX_TAIL:]) if piece.strip()]
-    if is_to_wait := _WAIT.fullmatch(sentences[-1]) is not None:
-        text = text.rstrip()[: -len(sentences.pop())].rstrip()
-    if not sentences:
+    is_to_wait = bool(sentences) and _WAIT.fullmatch(sentences[-1]) is not None
+    if not (sentences := sentences[:-1] if is_to_wait else sentences):
         return is_to_wait
     last = sentences[-1].strip()
     if (len(sentences) == 1 and len(text) > MAX_TAIL) or _NOT_NOW.search(" ".join(sentences[-2:])):

@@ -70,9 +70,9 @@ _FAILURE_WORDS = re.compile(
     ошибк|无法|不|错误|失败|抱歉|ません|エラー|없|못|오류|실패""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OTHER_SPEAKER = re.compile(r"\n\s*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
-_USER_SAYS = re.compile(r"\n\s*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
-_MODEL_SAYS = re.compile(r"\n\s*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
+_OTHER_SPEAKER = re.compile(r"\n[ \t]*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
+_USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
+_MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
 _ABOUT_TALK = re.compile(
     r"(?i)\b(?:chats?|conversations?|dialog(?:ue)?s?|examples?|interviews?|prompts?|role|scripts?|transcripts?)\b"
 )

@@ -142,6 +142,14 @@ def test_each_fault_has_its_name_and_its_message(name, text, made, told):
     assert getattr(judged(text, *made, on=f"all,-{name}"), "guardrail", "") != name
 
 
+@pytest.mark.parametrize("text", ["\n***" * 50_000, "\n" * 200_000, "\nUser: x" * 50_000, " \t" * 100_000 + "next "])
+def test_hostile_answers_take_no_time_and_break_nothing(text):
+    """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
+    guardrails = Guardrails(TOOLS, on=chosen("all"))
+    for said in (Said(text), Said(text, turn(call("read_file", path="a")).calls)):
+        guardrails.judge(Past("What is it?"), said)
+
+
 def test_the_table_of_faults_is_whole():
     """Every guardrail has a case here or among the steps."""
     assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
