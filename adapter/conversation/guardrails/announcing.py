@@ -27,7 +27,7 @@ _BEGIN = r"(?:start|begin|proceed|continue|go\s+ahead|try)\s+(?:by|with|to|and)\
 
 _ENGLISH = re.compile(
     rf"""\W*
-    (?:(?:sure|ok(?:ay)?|great|alright|certainly|of\s+course|good|perfect|thanks?(?:\s+you)?|yes|right|absolutely|
+    (?:(?:(?:please\s+)?hold\s+on|one\s+moment(?:,?\s+please)?|sure|ok(?:ay)?|great|alright|certainly|of\s+course|good|perfect|thanks?(?:\s+you)?|yes|right|absolutely|
       got\s+it)\W+)*
     (?:(?:now|first|next|then|so|and|to\s+(?:answer|begin|check|determine|do|find|fix|get|help|see|start)\b
       [^.:!?]{{0,90}}),?\s+)*
@@ -37,6 +37,15 @@ _ENGLISH = re.compile(
     (?:(?:{_BEGIN})?(?:{_WORK}|{_DOING})(?!\s+(?:sure|you)\b)|(?:continue|proceed|start|begin)\s+with\b)""",
     _FLAGS,
 )
+_UNDER_WAY = re.compile(
+    r"""\W*(?:(?:(?:please\s+)?(?:hold\s+on|one\s+moment)|ok(?:ay)?|sure|great|alright)\W+)*
+    (?:now\s+(?:calling|checking|fetching|looking|retrieving|searching)\b|(?:i\s*['’]m|i\s+am)\s+(?:now\s+|currently\s+)?
+        (?:checking|fetching|looking\s+(?:at|for|into|it|that|this|up)|opening|retrieving|searching\s+the)\b
+      |(?:checking|fetching|loading|looking|retrieving|searching)\b[^.!?]{0,60}(?:\.\.\.|…)
+      |(?:please\s+)?(?:bear\s+with\s+me|hold\s+on|wait)\b[^.!?]{0,20}\bwhile\s+(?:i|we)\b)""",
+    _FLAGS,
+)
+"""The model is at it, it says."""
 _GERMAN = r"""(?:(?:ich\s+(?:werde|will|muss)|(?:zuerst|jetzt|nun|als\s+nächstes|dann)\s+(?:werde|will|muss)\s+ich)\b|
     lass(?:en\s+sie)?\s+mich\b)[^.?!]*\b(?:abrufen|anschauen|ansehen|aufrufen|auflisten|ausführen|bearbeiten|durchsuchen|
     holen|laden|lesen|nachschauen|nachsehen|öffnen|prüfen|starten|suchen|überprüfen|ändern)\b"""
@@ -120,7 +129,12 @@ def announces(content: str, request: str = "", tools: Iterable[str] = ()) -> boo
         return True
     if _GOES_ON.search(last):
         return False
-    return bool(_ENGLISH.match(last) or _OTHERS.match(last) or (_OPEN_END.search(last) and _HERE.match(last)))
+    return bool(
+        _ENGLISH.match(last)
+        or _UNDER_WAY.match(last)
+        or _OTHERS.match(last)
+        or (_OPEN_END.search(last) and _HERE.match(last))
+    )
 
 
 def _names_next(sentence: str, tools: Iterable[str]) -> bool:

@@ -41,7 +41,7 @@ _GIVES = {
 """And the tools, by name, with which it can."""
 _REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
 _GIVES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
-_REASON = re.compile(r"\s*(?::|;|,?\s*(?:as|because|since)\b)", re.IGNORECASE)
+_REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
 
 _DISCLAIMED = re.compile(
     r"""\bas\s+an?\s+(?:ai|artificial|language|large)\b[^.!?]{0,120}

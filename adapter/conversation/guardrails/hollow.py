@@ -16,30 +16,33 @@ _CLAUSE = re.compile(
 )
 
 _IT = r"""(?:this|that|it
-    |(?:this|that|your|such\s+an?)\s+(?:action|kind\s+of\s+(?:request|task)|query|question|request|task)
+    |(?:this|that|your|such\s+an?)\s+(?:action|data|information|kind\s+of\s+(?:request|task)|query|question|request|task)
     |(?:actions?|requests?|tasks?|things?|something)\s+like\s+(?:this|that))"""
 _SYSTEMS = r"""(?:the\s+internet|such\s+(?:data|information|systems|tools)
-    |(?:any\s+)?(?:external|live|outside|real-?time)\s+(?:data|information|resources|services|sources|systems|tools))"""
+    |(?:any\s+|the\s+)?(?:external|live|necessary|outside|real-?time|requested|required)\s+(?:data|information|resources|services|sources|systems|tools))"""
+_AI = r"(?:just\s+|only\s+)?an?\s+(?:ai|(?:large\s+)?language\s+model)(?:\s+(?:assistant|language\s+model|model))?"
+_FIRST = rf"""(?:(?:and|but|so|unfortunately|as\s+{_AI}|i\s*(?:['’]m|\s+am)\s+(?:afraid|sorry)|i\s+regret)\s+
+    (?:that\s+)?)*"""
+_CANNOT = r"""i\s*(?:\s(?:currently|simply)\s+)?(?:cannot|can\s+not|can['’]?t|won['’]?t\s+be\s+able\s+to
+    |(?:am|['’]m)\s+(?:(?:currently)\s+)?(?:not\s+able|unable)\s+to
+    |(?:do\s+not|don['’]?t)\s+have\s+the\s+(?:ability|capability|means)\s+to)\s+(?:(?:currently|directly)\s+)?"""
+_NOW = r"(?:\s+(?:at\s+(?:the|this)\s+(?:moment|time)|currently|right\s+now))?"
 _APOLOGY = re.compile(
-    r"""(?:(?:i\s*['’]?m|i\s+am)\s+)?(?:(?:really|so|truly|very)\s+)?sorry(?:\s+(?:about|for)\s+(?:that|this))?
-    |unfortunately|i\s+apologi[sz]e(?:\s+for\s+(?:that|this|the\s+inconvenience))?
-    |as\s+an?\s+(?:ai|(?:large\s+)?language\s+model)(?:\s+(?:assistant|language\s+model|model))?""",
+    rf"""(?:(?:i\s*['’]?m|i\s+am)\s+)?(?:(?:really|so|truly|very)\s+)?sorry(?:\s+(?:about|for)\s+(?:that|this))?
+    |unfortunately|i\s+apologi[sz]e(?:\s+for\s+(?:that|this|the\s+inconvenience))?|i\s*['’]?m\s+afraid
+    |(?:as|i\s*['’]?m)\s+{_AI}""",
     _FLAGS,
 )
 _HELPLESS = re.compile(
-    rf"""(?:(?:but|so|and|unfortunately|as\s+an?\s+(?:ai|(?:large\s+)?language\s+model))\s+)*i\s*
-    (?:(?:cannot|can\s+not|can['’]?t|(?:am|['’]m)\s+(?:not\s+able|unable)\s+to|won['’]?t\s+be\s+able\s+to
-        |(?:do\s+not|don['’]?t)\s+have\s+the\s+(?:ability|capability|means)\s+to)\s+
-      (?:(?:currently|directly)\s+)?
-      (?:(?:access|answer|check|complete|do|find|fulfil+|handle|perform|process)\s+{_IT}|look\s+{_IT}\s+up|look\s+up\s+{_IT}|perform\s+actions)
-    |(?:(?:do\s+not|don['’]?t)\s+have(?:\s+any)?|have\s+no|lack)\s+access\s+to\s+
-      (?:{_IT}|{_SYSTEMS})(?:\s+or\s+{_SYSTEMS})*)""",
+    rf"""{_FIRST}(?:{_CANNOT}
+      (?:(?:access|answer|check|complete|do|find|fulfil+|handle|perform|process)\s+{_IT}|look\s+{_IT}\s+up|look\s+up\s+{_IT}
+        |perform\s+actions){_NOW}
+    |i\s+(?:currently\s+)?(?:(?:do\s+not|don['’]?t)\s+have(?:\s+any)?|have\s+no|lack)\s+access\s+to\s+
+      (?:{_IT}|{_SYSTEMS})(?:\s+or\s+{_SYSTEMS})*{_NOW})""",
     _FLAGS,
 )
 _UNWILLING = re.compile(
-    rf"""(?:(?:but|so|and)\s+)*i\s*(?:(?:cannot|can\s+not|can['’]?t|(?:am|['’]m)\s+(?:not\s+able|unable)\s+to)\s+)
-    (?:assist|help)(?:\s+you)?(?:\s+(?:out|(?:out\s+)?with\s+{_IT}))?""",
-    _FLAGS,
+    rf"{_FIRST}{_CANNOT}(?:assist|help)(?:\s+you)?(?:\s+(?:out|(?:out\s+)?with\s+{_IT}))?{_NOW}", _FLAGS
 )
 """May be what has to be said to a request that is not to be served."""
 _ELSEWHERE = re.compile(
@@ -48,17 +51,19 @@ _ELSEWHERE = re.compile(
     |let\s+me\s+know\s+if\s+(?:there['’]?s|there\s+is|you\s+(?:have|need|want))\b.*""",
     _FLAGS,
 )
+_TASK = r"(?:action|job|operation|process|request|task|work)"
+_SO = r"(?:\s+(?:as\s+(?:you\s+)?(?:asked|expected|requested|wanted)|for\s+you|now|successfully))*"
+_ENDED = r"(?:completed?|done|executed|finished|performed|processed|set|successful|taken\s+care\s+of)"
 _DONE = re.compile(
-    r"""(?:(?:ok(?:ay)?|great|sure|yes)\s+)?
-    (?:(?:all|everything|it|that|this|(?:the|your)\s+(?:job|request|task|work))\s*)?(?:(?:['’]s|has\s+been|is|was)\s+)?
-    (?:(?:all|already|now|successfully)\s+)*(?:completed?|done|finished|set|taken\s+care\s+of)
-    (?:\s+(?:as\s+(?:you\s+)?(?:asked|expected|requested|wanted)|for\s+you|now|successfully))*
-    |i\s*(?:\s+have|['’]ve)?\s+(?:completed|did|done|finished|taken\s+care\s+of)\s+
-      (?:all\s+of\s+it|everything|it|that|this|(?:the|your)\s+(?:job|request|task))
-      (?:\s+(?:as\s+(?:you\s+)?(?:asked|requested)|for\s+you|successfully))*
+    rf"""(?:(?:ok(?:ay)?|great|sure|yes)\s+)?success
+    |(?:(?:ok(?:ay)?|great|sure|yes)\s+)?(?:(?:all|everything|it|that|this|(?:(?:the|your)\s+(?:requested\s+)?)?{_TASK})\s*)?
+      (?:(?:['’]s|has\s+been|is|was)\s+)?(?:(?:all|already|now|successfully)\s+)*{_ENDED}{_SO}
+    |i\s*(?:\s+have|['’]ve)?\s+(?:successfully\s+)?(?:completed|did|done|finished|taken\s+care\s+of)\s+
+      (?:all\s+of\s+it|everything|it|that|this|(?:the|your)\s+{_TASK}){_SO}
     |the\s+(?:outcome|result)\s+is\s+as\s+(?:asked|expected|wanted)""",
     _FLAGS,
 )
+_PRAISE = re.compile(r"good|great|ok(?:ay)?|perfect|sure|yes", _FLAGS)
 _ASKS = re.compile(
     r"""\b(?:what|which|who|whose|where|when|how\s+(?:far|high|large|long|many|much|old|warm))\b(?!\s+(?:about|if)\b)[^.?!]*\?
     |\b(?:give|tell)\s+(?:me|us)\b(?!\s+(?:when|once|as\s+soon)\b)""",
@@ -80,7 +85,7 @@ def is_unwilling(content: str) -> bool:
 
 def says_only_done(content: str) -> bool:
     """Whether the answer says that all is done, and nothing of what came of it."""
-    return _is_made_of(content, _DONE, _ELSEWHERE)
+    return _is_made_of(content, _DONE, _PRAISE, _ELSEWHERE)
 
 
 def asks_for_something(request: str) -> bool:

@@ -61,13 +61,13 @@ def lines(name: str) -> list[tuple[str, str]]:
     return [(request, answer.replace("\\n", "\n")) for request, _, answer in found]
 
 
-@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt"])
+@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt", "held_out_clean_3.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
 def test_a_clean_answer_is_accepted(name, made):
     """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
     asked for. None is asked again."""
     answers = lines(name)
-    assert len(answers) > 60
+    assert len(answers) > 20
     on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
     alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
     assert alarms == []
@@ -79,6 +79,40 @@ def test_an_announcement_without_its_call_is_asked_again(name, least):
     answers = [answer for _, answer in lines(name)]
     found = [answer for answer in answers if getattr(judged(answer), "guardrail", "") == "announced_call"]
     assert len(found) >= least * len(answers), set(answers) - set(found)
+
+
+HOLLOW = """\
+I apologize, but I am not able to perform this task.
+Sorry, but I can't do that.
+I'm sorry, I don't have access to that information.
+As a large language model, I cannot access external systems.
+I'm afraid I can't do that.
+Unfortunately, I do not have access to this data. Please check manually.
+I'm just an AI, so I can't do this.
+I regret that I am unable to complete this request.
+I'm sorry, but I'm unable to assist with that.
+I am not able to process your request at this time.
+Task completed successfully.
+I've completed the task.
+All done! Let me know if you need anything else.
+Your request has been processed.
+The operation was successful.
+I have successfully completed your request.
+The requested action has been performed.
+Great, that's done!
+Success!
+Checking now...
+Now calling get_weather.
+Hold on, I'm looking it up.
+Let me look into this for you. One moment please.
+Give me a second.
+Next step: get_weather."""
+
+
+@pytest.mark.parametrize("answer", HOLLOW.splitlines())
+def test_an_answer_that_holds_nothing_is_asked_again_after_results_too(answer):
+    """Refusals without a reason, successes without a result, and words that bid the user wait."""
+    assert isinstance(judged(answer, READ, request="Which parcel is it?"), AskAgain)
 
 
 FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
