@@ -29,6 +29,7 @@ from random import Random
 from typing import Any, Self
 from uuid import uuid4
 
+from adapter.conversation.guardrails.past import has_failed
 from adapter.evaluating.scenario import Made, Scenario, Step, next_step
 from adapter.evaluating.suites import BUILT_IN, load
 from adapter.formats.parser import parse
@@ -149,7 +150,20 @@ def _rest(spoken: Sequence[str], heard: Sequence[str]) -> str:
 
 
 def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> list[Made]:
-    """The calls that were made and their results, native or in the model's text (a model reads over ``¤``)."""
+    """The calls that were made and their results, native or in the model's text (a model reads over ``¤``).
+
+    Of a call that succeeded arguments count that its tool has: a harness may have left the others out.
+    """
+    known = {
+        tool["function"]["name"]: tool["function"]["parameters"].get("properties") or {} for tool in scenario.tools
+    }
+
+    def as_run(call: tuple[str, JsonObject], result: str) -> Made:
+        name, arguments = call
+        if name in known and not has_failed(result):
+            arguments = {key: value for key, value in arguments.items() if key in known[name]}
+        return Made(name, arguments, result)
+
     made: list[Made] = []
     waiting: dict[str, tuple[str, JsonObject]] = {}
     for message in messages:
@@ -162,11 +176,11 @@ def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> lis
                 calls = parse(text, list(scenario.tools), None, policy="lenient", generation_prompt="").calls
                 waiting = {str(n): (call.name, dict(call.arguments)) for n, call in enumerate(calls)}
         elif role == "tool" and message.get("tool_call_id") in waiting:
-            made.append(Made(*waiting.pop(str(message["tool_call_id"])), text))
+            made.append(as_run(waiting.pop(str(message["tool_call_id"])), text))
         elif role in ("user", "tool"):
             for result in _RESULT.findall(text) or ([text] if role == "tool" else []):
                 if waiting:
-                    made.append(Made(*waiting.pop(next(iter(waiting))), restore(result)))
+                    made.append(as_run(waiting.pop(next(iter(waiting))), restore(result)))
     return made
 
 

@@ -46,6 +46,20 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Of the first run; each run has its own.", rich_help_panel=HOW)] = 1,
     constraint: Annotated[str, typer.Option(help=f"For ours: {CONSTRAINT_HELP}", rich_help_panel=HOW)] = "auto",
     profile: Annotated[str, typer.Option(help=f"For ours: {PROFILE_HELP}", rich_help_panel=HOW)] = "auto",
+    guardrails: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="For ours and agent: for which faults an answer is asked again: on, off, all, or names.",
+            rich_help_panel=HOW,
+        ),
+    ] = "on",
+    retries: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="For ours and agent: at most so often; 2 and 3 by itself.", rich_help_panel=HOW
+        ),
+    ] = None,
     results: Annotated[
         Path | None,
         typer.Option(
@@ -69,6 +83,7 @@ def evaluate(
 
     settings = Settings(
         base_url, model, tuple(way or ()), tuple(also or ()), suite, tuple(kind or ()), tuple(scenario or ()), easy,
-        runs, time_limit, Sampling(temperature, max_tokens, seed), constraint, profile, results, page, as_json,
+        runs, time_limit, Sampling(temperature, max_tokens, seed), constraint, profile, guardrails,
+        retries, results, page, as_json,
     )  # fmt: skip
     raise typer.Exit(list_scenarios(settings) if show else run_eval(settings))

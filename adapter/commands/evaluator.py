@@ -20,6 +20,7 @@ from rich.table import Table
 from adapter.commands.console import Console
 from adapter.commands.models import serve
 from adapter.constraints.modes import Constraint, get_constraint
+from adapter.conversation.guardrails.catalogue import chosen as chosen_guardrails
 from adapter.evaluating.log import RunLog
 from adapter.evaluating.page import page
 from adapter.evaluating.running import Own, Run, Sampling, Sdk, Way
@@ -56,6 +57,8 @@ class Settings:
     sampling: Sampling = field(default_factory=Sampling)
     constraint: str = "auto"
     profile: str = "auto"
+    guardrails: str = "on"
+    retries: int | None = None
     results: Path | None = None
     page: Path | None = None
     as_json: bool = False
@@ -79,16 +82,19 @@ def run_eval(settings: Settings) -> int:
     """The exit code: 0, or 130 when it was stopped. Raises TransportError and UsageError with the next step."""
     scenarios = _scenarios(settings)
     constraint = get_constraint(None if settings.constraint == "auto" else settings.constraint)
+    watched = _watched(settings)
     names, also = _ways(settings)
     console = Console()
     if settings.runs > 1 and not settings.sampling.temperature:
         console.note(ALIKE)
     with ExitStack() as stack:
         chat = stack.enter_context(serve(settings.base_url, settings.model, console)).chat
-        ways = list(_made(names, also, chat, settings, constraint, stack))
+        ways = list(_made(names, also, chat, settings, constraint, watched, stack))
         results, html = _places(settings, chat.model)
         sampling = asdict(settings.sampling)
         head = {"model": chat.model, **sampling, "constraint": settings.constraint, "version": __version__}
+        head |= {"guardrails": settings.guardrails} if settings.guardrails != "on" else {}
+        head |= {"retries": settings.retries} if settings.retries is not None else {}
         log = stack.enter_context(RunLog(results, head))
         planned = [(scenario, way, number) for number, scenario, way in product(range(settings.runs), scenarios, ways)]
         ended = _run(planned, log, settings.time_limit_s, console)
@@ -149,9 +155,15 @@ def _ways(settings: Settings) -> tuple[list[str], dict[str, str]]:
     return names, also
 
 
+def _watched(settings: Settings) -> JsonObject:
+    """How `wrap` and `Agent` are to watch answers."""
+    chosen_guardrails(settings.guardrails)
+    return {"guardrails": settings.guardrails} | ({} if settings.retries is None else {"retries": settings.retries})
+
+
 def _made(
     names: Sequence[str], also: dict[str, str], chat: ChatClient, settings: Settings, constraint: Constraint | None,
-    stack: ExitStack,
+    watched: JsonObject, stack: ExitStack,
 ) -> Iterator[Way]:  # fmt: skip
     from openai import DefaultHttpxClient, OpenAI
 
@@ -159,12 +171,12 @@ def _made(
 
     http = DefaultHttpxClient(trust_env=not chat.endpoint.is_local)
     client = stack.enter_context(OpenAI(**chat.sdk_settings(), http_client=http))
-    options: JsonObject = {} if constraint is None else {"constraint": constraint}
+    options: JsonObject = watched if constraint is None else {**watched, "constraint": constraint}
     for name in names:
         if name == "bare":
             yield Sdk(name, client, chat.model, settings.sampling)
         elif name == "ours":
-            ours = wrap(client, constraint=constraint, profile=settings.profile)
+            ours = wrap(client, constraint=constraint, profile=settings.profile, **watched)
             yield Sdk(name, ours, chat.model, settings.sampling)
         else:
             yield Own(name, chat.endpoint, chat.model, settings.sampling, options=lambda _: options)

@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 from adapter.conversation.budget import Entry, fit, usable
 from adapter.conversation.contents import Content, image, joined
 from adapter.conversation.guardrails.answers import Said
-from adapter.conversation.guardrails.catalogue import BROKEN_CALLS
+from adapter.conversation.guardrails.catalogue import BROKEN_CALLS, GUARDRAILS
 from adapter.conversation.guardrails.guardrails import AskAgain, Fault, Guardrails, Stop
 from adapter.conversation.guardrails.past import Made, Past
 from adapter.conversation.history import as_written
@@ -177,7 +177,7 @@ class Session:
 
     def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
-        turn = self._bounded(turn)
+        turn = self._bounded(self._rails.own(self._past, turn))
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
@@ -365,12 +365,17 @@ class Session:
         earlier: list[Made] = []
         for call in self._waiting:
             faults = self._rails.of_call(self._past, call, earlier, self.limits.repetitions)
-            fault = next((each for each in faults if each.guardrail in self._rails.on), None)
+            fault = next((each for each in faults if self._counts(each)), None)
             if fault is None:
                 earlier.append(Made(call.name, call.arguments, changes=self._changes(call)))
             else:
                 refused[call.id] = self._refusal(call, fault)
         return refused
+
+    def _counts(self, fault: Fault) -> bool:
+        """A call that was refused in all words that there are is made, but where it would lead nowhere."""
+        is_stopped = GUARDRAILS[fault.guardrail].stops or self._refused_turns < len(fault.wordings)
+        return fault.guardrail in self._rails.on and is_stopped
 
     def _refusal(self, call: ToolCall, fault: Fault) -> ToolResult:
         error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]

@@ -230,6 +230,8 @@ class Choice:
                 return self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
             case ToolCallDelta():
                 return self._fragment(event)
+            case ToolCall() | InvalidToolCall() if self._is_over(rest):
+                return self._ended_before(rest)
             case ToolCall() | InvalidToolCall() if again := self._asked_again(event, rest, finish_reason):
                 self.again = again
             case ToolCall() if self._request.few is not None and event.name == self._request.few.finder:
@@ -287,6 +289,20 @@ class Choice:
         self._withheld = (attempt.released(), list(rest), finish_reason)
         return self._request.again(ask, attempt.wrote(event))
 
+    def _is_over(self, rest: Sequence[Event]) -> bool:
+        """Whether the answer has ended before ``rest``, and the model has gone on as the user."""
+        watch = self._request.watch
+        if watch is None:
+            return False
+        content = self._attempt.said().content
+        return watch.is_over(content[: len(content) - sum(len(e.text) for e in rest if isinstance(e, TextDelta))])
+
+    def _ended_before(self, rest: Sequence[Event]) -> list[JsonObject | str]:
+        """What is left of an answer that ended before the call with which ``rest`` begins."""
+        self._may_remember = False  # the model is not to be shown that call
+        self.again = self._asked_again(None, rest, "stop")
+        return [] if self.again else [*self._released("stop"), self._finish("stop")]
+
     def _looked_up(self, call: ToolCall) -> Request | None:
         """The request that goes on after a search among the tools; None where the client has calls to answer, or after
         too many: then it goes unsaid."""
@@ -331,7 +347,7 @@ class Choice:
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         watch, few = self._request.watch, self._request.few
         is_held = (watch is not None and watch.holds_call(event.name)) or (few is not None and event.name == few.finder)
-        if is_held or not self._is_allowed(event.name):
+        if is_held or not self._is_allowed(event.name) or (self._open is None and self._is_over([])):
             return []
         deltas = self._released()
         if event.id != self._open:

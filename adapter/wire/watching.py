@@ -82,6 +82,10 @@ class Watch:
         """Whether a call of ``name`` may be taken back: nothing of it is to go out before it is whole."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
+    def is_over(self, content: str) -> bool:
+        """Whether a call after ``content`` is none of this answer."""
+        return self._guardrails.is_over(self.past, content)
+
     @property
     def past(self) -> Past:
         if self._past is None:

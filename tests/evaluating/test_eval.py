@@ -21,7 +21,7 @@ from adapter.evaluating.scores import only_one, score, wilson
 from adapter.evaluating.suites import built_in, load
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.version import __version__
-from benchmarks.faulty_model import FaultyServer
+from benchmarks.faulty_model import FaultyServer, model_name
 from tests.command_line import adapter, started
 from tests.live_upstream import LiveUpstream
 
@@ -63,6 +63,23 @@ def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
     html = (tmp_path / "eval-qwen3-simulated.html").read_text()
     assert "3 of 3" in html
     assert "http" not in html.replace(model.url, ""), "nothing is loaded from elsewhere"
+
+
+@pytest.mark.parametrize("way", ["ours", "agent"])
+def test_ours_is_measured_without_guardrails_too(model, tmp_path, way):
+    """What `--guardrails` and `--retries` say reaches both ways of ours, and stands in the file."""
+    asked = {}
+    given: dict[str, dict[str, Any]] = {"on": {}, "off": {"guardrails": "off"}, "none": {"retries": 0}}
+    for name, more in given.items():
+        some = settings(model, ways=(way,), results=tmp_path / f"{name}.jsonl", **more)
+        erring = model_name(1.0, 1, 0, f"{way}_{name}", "announced")
+        assert run_eval(replace(some, names=("one order",), model=erring)) == 0
+        asked[name] = model.model.told[erring].requests
+    assert asked["on"] > asked["off"] == asked["none"] == 1
+    assert rows(tmp_path / "off.jsonl")[0]["guardrails"] == "off"
+    assert rows(tmp_path / "none.jsonl")[0]["retries"] == 0
+    with pytest.raises(UsageError, match="unknown guardrail 'of'"):
+        run_eval(settings(model, guardrails="of"))
 
 
 def test_what_is_there_is_not_run_again(model, tmp_path, capsys):

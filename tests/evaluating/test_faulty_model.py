@@ -113,6 +113,15 @@ def test_a_conversation_is_read_however_it_is_written():
         assert read_conversation(other, ORDER) == [Made(at.calls[0].name, at.calls[0].arguments, "a")]
 
 
+@pytest.mark.parametrize(("result", "left"), [("a", {"number": 1}), ("error: no", {"number": 1, "input": "x"})])
+def test_an_argument_that_was_left_out_is_not_counted(result, left):
+    """The call was run without it: it did what the right one does."""
+    written = encode_calls([("find_order", {"number": 1, "input": "x"})])
+    shown = f"<tool_response>\n{result}\n</tool_response>"
+    said = [{"role": "assistant", "content": written}, {"role": "user", "content": shown}]
+    assert read_conversation(said, ORDER) == [Made("find_order", left, result)]
+
+
 def test_every_way_does_what_a_right_model_asks():
     """Without mistakes each is done with as many answers as it needs; streams are as good as whole answers."""
     some = chosen(SCENARIOS, [], ["one order", "when a parcel comes", "two cities", "seal at 64 bar"], easy=False)

@@ -118,6 +118,34 @@ def test_without_a_fault_the_bytes_are_those_without_guardrails(text):
     assert on.close() == off.close()
 
 
+INVENTED = f"It has 3 lines.\n\nUser: And b?\nAssistant: Of course.\n{CALL}\nDone, too."
+
+
+@BOTH
+def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchanged):
+    """Its text stays, the call is none, and nothing is asked again; what is wrong with the answer itself is."""
+    content, calls, told, bodies = exchanged(request(), INVENTED)
+    assert content.startswith("It has 3 lines.")
+    assert "Done, too." not in content
+    assert (calls, told, bodies) == ([], [], [])
+    _, calls, told, _ = exchanged(request(adapter={"steps": {"required": ["read_file"]}}), INVENTED, CALL)
+    assert (calls, told) == ([CALLED], ["missing_steps"])
+    assert exchanged(request(Asking(chosen("off"))), INVENTED)[1] == [CALLED]
+
+
+@BOTH
+def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
+    """A model that makes it again is believed."""
+    function = {"name": CALLED[0], "arguments": CALLED[1]}
+    made = [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a = 1"},
+    ]
+    mended, insisted = (request(messages=[*ASK, *made]) for _ in range(2))
+    assert exchanged(mended, CALL, "It sets a.")[:3] == ("It sets a.", [], ["made_already"])
+    assert exchanged(insisted, CALL, CALL)[1:3] == ([CALLED], ["made_already"])
+
+
 @BOTH
 def test_asking_again_is_bounded(exchanged):
     """After two tries the last answer counts as it is: a call of an unknown tool is the client's to answer."""

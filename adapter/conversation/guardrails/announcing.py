@@ -9,6 +9,7 @@ tests/conversation/guardrails.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 MAX_TAIL = 400
 """Characters of an answer that are looked at, from its end."""
@@ -26,16 +27,25 @@ _BEGIN = r"(?:start|begin|proceed|continue|go\s+ahead|try)\s+(?:by|with|to|and)\
 
 _ENGLISH = re.compile(
     rf"""\W*
-    (?:(?:sure|ok(?:ay)?|great|alright|certainly|of\s+course|good|perfect|thanks?(?:\s+you)?|yes|right|absolutely|
+    (?:(?:(?:please\s+)?hold\s+on|one\s+moment(?:,?\s+please)?|sure|ok(?:ay)?|great|alright|certainly|of\s+course|good|perfect|thanks?(?:\s+you)?|yes|right|absolutely|
       got\s+it)\W+)*
     (?:(?:now|first|next|then|so|and|to\s+(?:answer|begin|check|determine|do|find|fix|get|help|see|start)\b
       [^.:!?]{{0,90}}),?\s+)*
     (?:(?:let\s+me|let['’]?s|let\s+us|i\s*['’]ll|i\s+will|we\s*['’]ll|i\s*(?:['’]m|\s+am)\s+going\s+to)
       |(?:i|we)\s+(?:now\s+)?(?:need\s+to|have\s+to|should|must)(?=.*\b(?:first|now)\b))\s+
     (?:(?:also|first|just|next|now|please|quickly|then)\s+)*
-    (?:{_BEGIN})?(?:{_WORK}|{_DOING})(?!\s+(?:sure|you)\b)""",
+    (?:(?:{_BEGIN})?(?:{_WORK}|{_DOING})(?!\s+(?:sure|you)\b)|(?:continue|proceed|start|begin)\s+with\b)""",
     _FLAGS,
 )
+_UNDER_WAY = re.compile(
+    r"""\W*(?:(?:(?:please\s+)?(?:hold\s+on|one\s+moment)|ok(?:ay)?|sure|great|alright)\W+)*
+    (?:now\s+(?:calling|checking|fetching|looking|retrieving|searching)\b|(?:i\s*['’]m|i\s+am)\s+(?:now\s+|currently\s+)?
+        (?:checking|fetching|looking\s+(?:at|for|into|it|that|this|up)|opening|retrieving|searching\s+the)\b
+      |(?:checking|fetching|loading|looking|retrieving|searching)\b[^.!?]{0,60}(?:\.\.\.|…)
+      |(?:please\s+)?(?:bear\s+with\s+me|hold\s+on|wait)\b[^.!?]{0,20}\bwhile\s+(?:i|we)\b)""",
+    _FLAGS,
+)
+"""The model is at it, it says."""
 _GERMAN = r"""(?:(?:ich\s+(?:werde|will|muss)|(?:zuerst|jetzt|nun|als\s+nächstes|dann)\s+(?:werde|will|muss)\s+ich)\b|
     lass(?:en\s+sie)?\s+mich\b)[^.?!]*\b(?:abrufen|anschauen|ansehen|aufrufen|auflisten|ausführen|bearbeiten|durchsuchen|
     holen|laden|lesen|nachschauen|nachsehen|öffnen|prüfen|starten|suchen|überprüfen|ändern)\b"""
@@ -60,6 +70,20 @@ _OTHERS = re.compile(
     _FLAGS,
 )
 
+_WAIT = re.compile(
+    r"""\W*(?:(?:please\s+)?(?:bear\s+with\s+me|hang\s+on|hold\s+on|stand\s+by|wait)(?:\s+(?:for\s+)?(?:a|one)\s+(?:moment|second))?
+    |(?:please\s+)?(?:just\s+)?(?:give\s+me\s+)?(?:just\s+)?(?:a|one)\s+(?:moment|sec|second)(?:,?\s+please)?
+    |einen\s+(?:augenblick|moment)(?:,?\s+bitte)?|un\s+(?:instant|moment)(?:,?\s+s['’]il\s+(?:vous|te)\s+pla[iî]t)?
+    |un\s+momento(?:,?\s+por\s+favor)?|请稍[等候]|少々お待ちください|잠시만\s*기다려\s*주세요)\W*""",
+    _FLAGS,
+)
+"""A last sentence that bids the user wait for what does not come."""
+_NEXT = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|so|now|and)\W+)*(?:(?:the|my)\s+)?next(?:\s+(?:action|call|step|tool))?(?:\s+is)?\W+"
+    r"(?:to\s+(?:call|use)\s+)?(?P<tool>\w[\w ]*?)\W*",
+    re.IGNORECASE,
+)
+"""A last sentence that names a tool as what comes next."""
 _OPEN_END = re.compile(r"(?:[:：]|…|\.\.\.)\s*$")
 _HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s", re.IGNORECASE)
 """With a colon or dots at the end: whatever was to come did not."""
@@ -67,7 +91,7 @@ _GOES_ON = re.compile(r"[:：]\s+\S+\s+\S")
 """What was announced follows within the sentence."""
 
 _NOT_NOW = re.compile(
-    r"""\?|？|\b(?:if|once|when|after)\s+you\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
+    r"""\?|？|\b(?:if|once|when|after)\s+you\b|\bonce\s+(?:i|it|the|they|we|your)\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
     |\b(?:in\s+the\s+future|from\s+now\s+on|next\s+time|from\s+here\s+on)\b|\bplease\s+(?!\w*ll)\w+|\b(?:could|would)\s+you\b
     |\b(?:wenn|sobald|bitte)\b|\bsi\s+(?:vous|tu|me|quieres|desea)\b|\b(?:dès\s+que|quand|cuando|quando|por\s+favor)\b
     |\bse\s+(?:vuoi|mi)\b|\b(?:пожалуйста|если|когда)\b|请|如果|ください|もし|[よたけせれ]れば|주시면|원하시면""",
@@ -89,15 +113,34 @@ _LETTER = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
-def announces(content: str, request: str = "") -> bool:
-    """Whether ``content``, the answer to ``request``, ends with what the model is about to do."""
-    text = content.rstrip().rstrip("*_ ")
+def announces(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
+    """Whether ``content``, the answer to ``request``, ends with what the model is about to do. ``tools``: names."""
+    text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):
         return False
     sentences = [piece for piece in _SENTENCE.split(text[-MAX_TAIL:]) if piece.strip()]
+    is_to_wait = bool(sentences) and _WAIT.fullmatch(sentences[-1]) is not None
+    if not (sentences := sentences[:-1] if is_to_wait else sentences):
+        return is_to_wait
     last = sentences[-1].strip()
     if (len(sentences) == 1 and len(text) > MAX_TAIL) or _NOT_NOW.search(" ".join(sentences[-2:])):
         return False
+    if _names_next(last, tools):
+        return True
     if _GOES_ON.search(last):
         return False
-    return bool(_ENGLISH.match(last) or _OTHERS.match(last) or (_OPEN_END.search(last) and _HERE.match(last)))
+    return bool(
+        _ENGLISH.match(last)
+        or _UNDER_WAY.match(last)
+        or _OTHERS.match(last)
+        or (_OPEN_END.search(last) and _HERE.match(last))
+    )
+
+
+def _names_next(sentence: str, tools: Iterable[str]) -> bool:
+    named = _NEXT.fullmatch(sentence)
+    return named is not None and any(_plain(named["tool"]) == _plain(tool) for tool in tools)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", " ").strip()

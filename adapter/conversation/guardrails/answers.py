@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from adapter.conversation.guardrails.hollow import asks_for_something, is_helpless, is_unwilling, says_only_done
 from adapter.conversation.guardrails.past import Past
 from adapter.reading.tables import INVENTED_RESULT
 from adapter.tools.definition import Tool, ToolSet
@@ -40,6 +41,7 @@ _GIVES = {
 """And the tools, by name, with which it can."""
 _REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
 _GIVES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
+_REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
 
 _DISCLAIMED = re.compile(
     r"""\bas\s+an?\s+(?:ai|artificial|language|large)\b[^.!?]{0,120}
@@ -68,7 +70,12 @@ _FAILURE_WORDS = re.compile(
     ошибк|无法|不|错误|失败|抱歉|ません|エラー|없|못|오류|실패""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OTHER_SPEAKER = re.compile(r"\n\s*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
+_OTHER_SPEAKER = re.compile(r"\n[ \t]*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
+_USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
+_MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
+_ABOUT_TALK = re.compile(
+    r"(?i)\b(?:chats?|conversations?|dialog(?:ue)?s?|examples?|interviews?|prompts?|role|scripts?|transcripts?)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ def refused_tool(content: str, past: Past, tools: ToolSet) -> Tool | None:
     if past.recent or len(content) > MAX_REFUSAL:
         return None
     for kind, refused in _REFUSED_RE.items():
-        if refused.search(content):
+        if (found := refused.search(content)) and not _REASON.match(content, found.end()):
             return next((tool for name, tool in tools.items() if _GIVES_RE[kind].search(name)), None)
     return None
 
@@ -119,9 +126,20 @@ def disclaims(content: str) -> bool:
     return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
 
 
+def refuses_all(content: str, past: Past) -> bool:
+    """Whether the answer says that nothing can be done, and not what or why, though no tool has just failed. At once
+    "I can't help with that." may be what has to be said; not when tools have begun."""
+    if any(not made.ok for made in past.recent[-1:]):
+        return False
+    return is_helpless(content) or (bool(past.recent) and is_unwilling(content))
+
+
 def claims_success(content: str, past: Past) -> bool:
-    """Whether the answer says that all is done, and nothing else, and no tool was called since the user spoke."""
-    return not past.recent and len(content) <= MAX_CLAIM and _DONE.match(content) is not None
+    """Whether the answer says that all is done, and nothing else, and no tool was called since the user spoke; or that
+    alone, where something was to be told."""
+    if past.recent:
+        return says_only_done(content) and asks_for_something(past.request)
+    return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or says_only_done(content))
 
 
 def is_in_wrong_markup(said: Said, request: str, tools: ToolSet) -> bool:
@@ -148,3 +166,10 @@ def ignores_result(content: str, past: Past) -> bool:
 
 def speaks_for_others(content: str) -> bool:
     return _OTHER_SPEAKER.search(content) is not None
+
+
+def end_of_answer(content: str, request: str) -> int:
+    """Where the answer ends: before words of the user, and an answer to them, that the model wrote, too. Nowhere else
+    where ``request`` is about dialogues."""
+    user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)
+    return user.start() if user is not None and _MODEL_SAYS.search(content, user.end()) else len(content)

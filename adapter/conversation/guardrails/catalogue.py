@@ -27,14 +27,21 @@ GUARDRAILS = {
         Guardrail("missing_prerequisite", "a call that needs another before it, by the steps", stops=True),
         Guardrail("missing_steps", "an end before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after one that ends the task, by the steps", stops=True),
+        Guardrail("made_already", "the very call that was made right before, and succeeded"),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True),
         Guardrail("cycle", "two to four calls in turn with the same results, for the third time", stops=True),
         Guardrail("empty_answer", "nothing, or nothing but reasoning", stops=True),
         Guardrail("invented_result", "a tool's result that the model wrote itself, without a call"),
         Guardrail("wrong_markup", "a call of a known tool in the midst of text, where none is read"),
         Guardrail("announced_call", "an answer that ends by saying what comes next, which does not come"),
-        Guardrail("refusal", "“I have no access to ...” where a tool gives it; “as a language model I can't ...”"),
-        Guardrail("unfounded_success", "“Done!” where no tool was called since the user spoke"),
+        Guardrail("refusal", "“I have no access to ...” where a tool gives it; “I can't do that.”, and no reason"),
+        Guardrail(
+            "unfounded_success",
+            "“Done!” and nothing more, where no tool was called, or something was to be told",
+        ),
+        Guardrail(
+            "invented_turn", "a call after words of the user, and an answer to them, that the model wrote itself"
+        ),
         Guardrail("ignored_result", "a success reported after the last tool failed", is_default=False),
         Guardrail("other_speaker", "the user's next words, written by the model", is_default=False),
     )

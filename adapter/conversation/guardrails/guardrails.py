@@ -25,20 +25,22 @@ from adapter.conversation.guardrails.answers import (
     Said,
     claims_success,
     disclaims,
+    end_of_answer,
     ignores_result,
     is_in_wrong_markup,
     refused_tool,
+    refuses_all,
     speaks_for_others,
 )
 from adapter.conversation.guardrails.catalogue import DEFAULT, GUARDRAILS, checked
 from adapter.conversation.guardrails.past import Made, Past, past_of
-from adapter.conversation.guardrails.repetition import REPETITIONS, cycle_before, times_made
+from adapter.conversation.guardrails.repetition import REPETITIONS, cycle_before, is_made_already, times_made
 from adapter.conversation.guardrails.steps import Given, Steps, steps_of
 from adapter.conversation.guardrails.wording import Encode, Wordings
 from adapter.formats.hermes import encode_calls
 from adapter.tools.definition import ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
-from adapter.values.events import Json, ToolCall
+from adapter.values.events import Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.values.turn import Turn
 
 NO_STEPS = Steps()
@@ -140,9 +142,29 @@ class Guardrails:
         held_to = () if fault.is_free_first and tries == 0 else fault.held_to
         return AskAgain(fault.guardrail, fault.wordings[tries], held_to)
 
+    def is_over(self, past: Past, content: str) -> bool:
+        """Whether a call after ``content`` is none of this answer: the model has gone on with words of the user. What
+        was before them may be a good answer, so that nothing has to be asked again."""
+        return "invented_turn" in self.on and end_of_answer(content, past.request) < len(content)
+
+    def own(self, past: Past, turn: Turn) -> Turn:
+        """``turn`` without calls that are none of this answer, see `is_over`, and what follows them."""
+        if not turn.calls or not self.is_over(past, turn.content):
+            return turn
+        content, kept = "", list[Event]()
+        for event in turn.events:
+            if isinstance(event, ToolCall | InvalidToolCall) and self.is_over(past, content):
+                break
+            kept.append(event)
+            content = f"{content}{event.text}" if isinstance(event, TextDelta) else content
+        return Turn.from_events(kept)
+
     def faults(self, past: Past, said: Said) -> Iterator[Fault]:
         """What the guardrails that are on find, the gravest first."""
-        found = self._of_calls(past, said.calls) if said.calls else self._of_answer(past, said)
+        if said.calls and self.is_over(past, said.content):
+            found = iter([Fault("invented_turn", wording.other_speaker())])
+        else:
+            found = self._of_calls(past, said.calls) if said.calls else self._of_answer(past, said)
         return (fault for fault in found if fault.guardrail in self.on)
 
     def _of_calls(self, past: Past, calls: Sequence[ToolCall]) -> Iterator[Fault]:
@@ -175,6 +197,8 @@ class Guardrails:
             words = wording.missing_steps(pending, False, self.tools, self.encode)
             yield Fault("missing_steps", words, pending)
         times = times_made(past, made, earlier, self.tools)
+        if times == 1 and is_made_already(past, made, earlier):
+            yield Fault("made_already", wording.made_already(call.name, past.recent[-1].result))
         if times > repetitions:
             result = next((each.result for each in reversed(past.recent) if each.key == made.key), "")
             yield Fault("repeated_call", wording.repeated(call.name, times, result))
@@ -183,9 +207,10 @@ class Guardrails:
 
     def _of_answer(self, past: Past, said: Said) -> Iterator[Fault]:
         tools, steps = self.tools, self.steps
+        content = said.content[: end_of_answer(said.content, past.request)]
         if said.invalid:
             yield self._unreadable(said)
-        if not said.content.strip() and not said.has_invented and not said.invalid:
+        if not content.strip() and not said.has_invented and not said.invalid:
             yield Fault("empty_answer", wording.empty(said.has_reasoned, bool(past.recent)))
         if said.has_invented and not past.recent:  # else it may be a copy
             yield Fault("invented_result", wording.invented(), tuple(tools), is_free_first=True)
@@ -194,15 +219,15 @@ class Guardrails:
         if left := tuple(name for name in steps.left(past) if name in tools):
             is_end = not steps.pending(past)
             yield Fault("missing_steps", wording.missing_steps(left, is_end, tools, self.encode), left)
-        if "announced_call" in self.on and announces(said.content, past.request):
+        if "announced_call" in self.on and announces(content, past.request, tools):
             yield Fault("announced_call", wording.announced())
-        if "refusal" in self.on and (tool := refused_tool(said.content, past, tools)):
+        if "refusal" in self.on and (tool := refused_tool(content, past, tools)):
             yield Fault("refusal", wording.refused(tool, self.encode))
-        elif disclaims(said.content):
+        elif disclaims(content) or refuses_all(content, past):
             yield Fault("refusal", wording.disclaimed(tools, bool(past.recent)))
-        if claims_success(said.content, past):
-            yield Fault("unfounded_success", wording.unfounded(tools))
-        if ignores_result(said.content, past):
+        if claims_success(content, past):
+            yield Fault("unfounded_success", wording.unfounded(tools, bool(past.recent)))
+        if ignores_result(content, past):
             last = past.recent[-1]
             yield Fault("ignored_result", wording.ignored_result(last.name, last.result))
         if speaks_for_others(said.content):

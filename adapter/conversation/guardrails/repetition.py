@@ -17,6 +17,20 @@ LONGEST_CYCLE, ROUNDS = 4, 2
 _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
 """How tools are called that are meant to be called again and again, where nobody says so."""
 
+_REPEATS = re.compile(
+    r"""\b(?:again|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice|until|wait|while|(?:two|three)\s+of)\b
+    |\b(?:erneut|mehrmals|noch|warte|wieder\w*|zweimal|bis|deux|fois|jusqu\w*|dos|veces|hasta|volte|vezes|até|fino)\b
+    |раз|пока|снова|дважды|[两兩二三]次|直到|再|回|まで|번|까지""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""In a request: a call may be meant to be made more than once."""
+_NOT_YET = re.compile(
+    r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
+    |starting|try[ ]again|\bwait""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""In a result: another one may come."""
+
 
 def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) -> int:
     """How often ``call`` was made with the same result, or in vain, since something may have changed what it gives.
@@ -35,6 +49,15 @@ def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) 
     for made in earlier:
         times = times + 1 if made.key == key else 0 if made.changes else times
     return times
+
+
+def is_made_already(past: Past, call: Made, earlier: Sequence[Made]) -> bool:
+    """Whether ``call`` is the one that was made last, with success, and nothing says that it is to be made again."""
+    last = past.recent[-1] if past.recent and not earlier else None
+    if last is None or not last.ok or last.key != call.key:
+        return False
+    has_changed = any(made.key == call.key and made.result != last.result for made in past.recent)
+    return not (has_changed or _REPEATS.search(past.request) or _NOT_YET.search(last.result[:400]))
 
 
 def cycle_before(past: Past, key: str, tools: ToolSet) -> tuple[Made, ...]:

@@ -87,6 +87,16 @@ def repeated(name: str, times: int, result: str) -> Wordings:
     )
 
 
+def made_already(name: str, result: str) -> Wordings:
+    """Once: a call may be meant to be made twice."""
+    shown = _one_line(result)
+    return (
+        f"You made this very call of {name} already, right before, and its result is there"
+        f"{f': {shown}' if shown else ''}. It was not run again: take the next step, or answer the user. Only if it is "
+        "to be done a second time, make the call again.",
+    )
+
+
 def cycle(names: Sequence[str]) -> Wordings:
     return (
         f"You go in circles: {' -> '.join(names)} again and again, with the same results. Do something else, or say "
@@ -144,13 +154,18 @@ def disclaimed(tools: ToolSet, has_results: bool) -> Wordings:
     results = "use the results that you have, or " if has_results else ""
     return (
         f"You can do more than you say: {results}call one of the tools that are available: {_listed(tools)}. "
-        "If none of them helps, say which one would be needed.",
-        f"Either answer from the results, or call a tool: {_listed(tools)}.",
+        "If none of them helps, say which one would be needed, or why not.",
+        f"Either answer from the results, or call a tool that is available: {_listed(tools)}. Else say why not.",
     )
 
 
-def unfounded(tools: ToolSet) -> Wordings:
+def unfounded(tools: ToolSet, has_results: bool) -> Wordings:
     """Once: where nothing was to be done it is true."""
+    if has_results:
+        return (
+            "The user asked to be told something, and your answer does not hold it. If a step is not done yet, call "
+            "its tool first; then answer with what the tools gave.",
+        )
     return (
         f"Nothing was done yet: no tool was called. First call the tool that does it: {_listed(tools)}. If there was "
         "nothing to do, say so.",

@@ -39,6 +39,7 @@ TOOLS = ToolSet(
 )
 SEARCH = Made("web_search", {"query": "x"}, "1 hit", changes=True)
 READ = Made("read_file", {"path": "a"}, "text")
+OTHER = Made("read_file", {"path": "b"}, "other")
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -60,13 +61,13 @@ def lines(name: str) -> list[tuple[str, str]]:
     return [(request, answer.replace("\\n", "\n")) for request, _, answer in found]
 
 
-@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt"])
+@pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt", "held_out_clean_3.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
 def test_a_clean_answer_is_accepted(name, made):
     """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
     asked for. None is asked again."""
     answers = lines(name)
-    assert len(answers) > 100
+    assert len(answers) > 20
     on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
     alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
     assert alarms == []
@@ -80,6 +81,40 @@ def test_an_announcement_without_its_call_is_asked_again(name, least):
     assert len(found) >= least * len(answers), set(answers) - set(found)
 
 
+HOLLOW = """\
+I apologize, but I am not able to perform this task.
+Sorry, but I can't do that.
+I'm sorry, I don't have access to that information.
+As a large language model, I cannot access external systems.
+I'm afraid I can't do that.
+Unfortunately, I do not have access to this data. Please check manually.
+I'm just an AI, so I can't do this.
+I regret that I am unable to complete this request.
+I'm sorry, but I'm unable to assist with that.
+I am not able to process your request at this time.
+Task completed successfully.
+I've completed the task.
+All done! Let me know if you need anything else.
+Your request has been processed.
+The operation was successful.
+I have successfully completed your request.
+The requested action has been performed.
+Great, that's done!
+Success!
+Checking now...
+Now calling get_weather.
+Hold on, I'm looking it up.
+Let me look into this for you. One moment please.
+Give me a second.
+Next step: get_weather."""
+
+
+@pytest.mark.parametrize("answer", HOLLOW.splitlines())
+def test_an_answer_that_holds_nothing_is_asked_again_after_results_too(answer):
+    """Refusals without a reason, successes without a result, and words that bid the user wait."""
+    assert isinstance(judged(answer, READ, request="Which parcel is it?"), AskAgain)
+
+
 FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
     (
         "unreadable_call",
@@ -89,7 +124,8 @@ FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
     ),
     ("unknown_tool", call("reed_file", path="a"), (), "'read_file'"),
     ("wrong_arguments", call("read_file", line="soon"), (), "'path' is missing (string)"),
-    ("repeated_call", call("read_file", path="a"), (READ,) * 3, "3 times"),
+    ("made_already", call("read_file", path="a"), (READ,), "already, right before, and its result is there: text"),
+    ("repeated_call", call("read_file", path="a"), (READ, READ, READ, OTHER), "3 times"),
     (
         "cycle",
         call("read_file", path="a"),
@@ -109,6 +145,15 @@ FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
         (READ,),
         "use the results that you have",
     ),
+    ("refusal", "Unfortunately, I'm unable to look this up. Please check it yourself.", (), "You can do more"),
+    ("refusal", "I'm sorry, I can't assist with that request.", (READ,), "or why not"),
+    (
+        "invented_turn",
+        "It is done.\n\nUser: Thanks. And b?\nAssistant: Of course.\n" + call("delete_file", path="b"),
+        (READ,),
+        "You wrote the user's words",
+    ),
+    ("unfounded_success", "I've taken care of it.", (), "Nothing was done yet"),
     ("unfounded_success", "Everything is done as you asked.", (), "Nothing was done yet"),
     (
         "ignored_result",
@@ -131,6 +176,14 @@ def test_each_fault_has_its_name_and_its_message(name, text, made, told):
     assert getattr(judged(text, *made, on=f"all,-{name}"), "guardrail", "") != name
 
 
+@pytest.mark.parametrize("text", ["\n***" * 50_000, "\n" * 200_000, "\nUser: x" * 50_000, " \t" * 100_000 + "next "])
+def test_hostile_answers_take_no_time_and_break_nothing(text):
+    """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
+    guardrails = Guardrails(TOOLS, on=chosen("all"))
+    for said in (Said(text), Said(text, turn(call("read_file", path="a")).calls)):
+        guardrails.judge(Past("What is it?"), said)
+
+
 def test_the_table_of_faults_is_whole():
     """Every guardrail has a case here or among the steps."""
     assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
@@ -148,8 +201,13 @@ def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
     [
         (call("read_file", path="b"), (READ,) * 3),
         (call("read_file", path="a"), (READ, READ, Made("read_file", {"path": "a"}, "changed"))),
-        (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH, READ)),
+        (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH)),
         (call("check_status", job="7"), (Made("check_status", {"job": "7"}, "pending"),) * 9),
+        (call("read_file", path="a"), (OTHER, READ, SEARCH)),
+        (call("read_file", path="a"), (Made("read_file", {"path": "a"}, "error: busy", ok=False),)),
+        (call("run_command", command="make"), (Made("run_command", {"command": "make"}, "still running"),)),
+        ("Sorry, I can't help with that.", ()),
+        ("I'm unable to look this up.", (Made("web_search", {}, "error: offline", ok=False),)),
         ("I don't have access to your files.", (READ,)),
         ("I don't have access to your mailbox.", ()),
         ("<tool_response>\ntext\n</tool_response>\nThat is the file.", (READ,)),
@@ -161,6 +219,49 @@ def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[Made, .
     """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
 
     assert judged(text, *made, on="all,-cycle") == Accept()
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "is_asked"),
+    [
+        ("How many lines has a?", "Everything is done as you asked.", True),
+        ("Read a and tell me its last word.", "Done! Is there anything else?", True),
+        ("How many lines has a?", "Done! It has 14.", False),
+        ("Delete a, and tell me when it is done.", "Done!", False),
+        ("Could you delete a?", "Done!", False),
+    ],
+)
+def test_done_is_no_answer_where_something_was_to_be_told(request_, answer, is_asked):
+    """After a call, too."""
+    verdict = judged(answer, READ, request=request_)
+    assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
+
+
+def test_a_call_may_be_meant_to_be_made_again():
+    """A model that insists is believed, and a request that says so is not doubted."""
+    guardrails = Guardrails(TOOLS)
+    past, again = Past("Read it.", (READ,)), Said.of(turn(call("read_file", path="a")))
+    assert isinstance(guardrails.judge(past, again), AskAgain)
+    assert guardrails.judge(past, again) == Accept()
+    assert judged(call("read_file", path="a"), READ, request="Read it twice.") == Accept()
+
+
+@pytest.mark.parametrize(
+    ("answer", "tail"),
+    [
+        ("It is done.\n\nUser: And b?\nAssistant: Yes.\n", False),
+        ("### Response\nIt is done.\n### User\nAnd b?\n### Assistant\n", False),
+        ("The entry is\nUser: bob\nState: on\n", True),
+    ],
+)
+def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
+    """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
+    read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
+    own = Guardrails(TOOLS).own(Past("Do it."), read)
+    assert bool(own.calls) is tail
+    assert own.content.startswith(answer[:10])
+    assert Guardrails(TOOLS).own(Past("Write a dialogue into b."), read) == read
+    assert Guardrails(TOOLS, on=chosen("on,-invented_turn")).own(Past("Do it."), read) == read
 
 
 def test_the_same_words_are_never_said_a_third_time():
