@@ -17,6 +17,7 @@ from adapter.formats import get_format
 from adapter.formats.hermes import encode_calls
 from adapter.prompting.choosing import Parts, choose
 from adapter.prompting.prompt import new_session, system_prompt
+from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
