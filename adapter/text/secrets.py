@@ -28,17 +28,34 @@ REDACTED = "[redacted"
 
 _SHAPES = re.compile(
     r"""(?ix)
-    (?P<named> authorization | api[-_]key ) (?P<between> ["']? \s{0,3} [:=] \s{0,3} ["']?
+    ( (?:authorization | api[-_]?key) \\{0,3} ["']? \s{0,3} [:=] \s{0,3} \\{0,3} ["']?
         (?: (?:bearer|basic|token) \s{1,3} )? ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
-    | (?P<bearer> bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
-    | (?P<userinfo> :// [^\s/:@"']{1,100} : ) (?! \[redacted ) [^\s/@"']{1,200} (?=@)
+    | ( bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
+    | ( (?:(?:access|auth|refresh|id|session|private)[-_]?token | secret[-_]?(?:access[-_]?)?key | client[-_]?secret
+        | passw(?:or)?d ) \\{0,3} ["'] \s{0,3} : \s{0,3} \\{0,3} ["'] ) (?! \[redacted ) [^\s"'\\]{8,2000}
+    | ( \b (?:x-[\w-]{1,30} | private | auth | access)-token \s{0,3} : \s{1,3} ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
+    | ( \b cookie ["']? \s{0,3} : \s{0,3} ["']? [\w.-]{1,64} = ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
+    | ( [?&] (?: key | sig | auth | password | (?:x-amz-)?signature | (?:[a-z]{1,20}[-_])? (?:token|secret)) = )
+        (?! \[redacted ) [^\s"'&\#<>\\]{12,2000}
+    | ( :// [^\s/:@"']{1,100} : ) (?! \[redacted ) [^\s/@"']{1,200} (?=@)
+    | ( :// ) (?! \[redacted ) [^\s/:@"']{20,200} (?=@)
     | \b (?-i: sk-[\w-]{20,200} | gh[pousr]_[A-Za-z0-9]{36,255} | github_pat_\w{30,255} | glpat-[\w-]{20,100}
-        | hf_[A-Za-z0-9]{30,100} | xox[abprs]-[\w-]{10,200} | AKIA[0-9A-Z]{16} | AIza[\w-]{35} ) \b
+        | hf_[A-Za-z0-9]{30,100} | xox[abprs]-[\w-]{10,200} | A[KS]IA[0-9A-Z]{16} | AIza[\w-]{35}
+        | [sr]k_(?:live|test)_[A-Za-z0-9]{16,200} | npm_[A-Za-z0-9]{36} | pypi-[\w-]{50,300} | gsk_[A-Za-z0-9]{30,100}
+        | eyJ[\w-]{10,500} \. eyJ[\w-]{10,2500} \. [\w-]{10,1000} ) \b
     | -----BEGIN [A-Z ]{0,40} PRIVATE\ KEY----- [^-]{0,10000} -----END [A-Z ]{0,40} PRIVATE\ KEY-----
     """
 )
-"""Headers, addresses with a password, and the marks that GitHub, GitLab, OpenAI, Slack and others give their keys."""
-_BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]key|bearer)[^\n]{0,20}\S{0,2000}\Z")
+"""Headers, fields of JSON, addresses with a password or a key, JSON Web Tokens, and the marks that GitHub, GitLab,
+OpenAI, Slack and others give their keys. What tells of one stands in a group."""
+_BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
+_FIELD = re.compile(
+    r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
+    r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"
+)
+"""Names of fields whose text is a credential, whatever its shape."""
+MIN_FIELD = 8
+"""Characters of such a text."""
 _BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
 MAX_BLOCK = 12_000
 """Characters of a private key, from its first line to its last."""
@@ -71,10 +88,15 @@ class Secrets:
         if isinstance(value, str):
             return "".join(self.redact_pieces([value]))
         if isinstance(value, Mapping):
-            return {self.redact(key): self.redact(inner) for key, inner in value.items()}
+            return {self.redact(key): self._redact_field(key, inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [self.redact(inner) for inner in value]
         return value
+
+    def _redact_field(self, name: str, value: Json) -> Json:
+        redacted = self.redact(value)
+        is_secret = isinstance(redacted, str) and len(redacted) >= MIN_FIELD and _FIELD.fullmatch(name) is not None
+        return f"{REDACTED}]" if is_secret and REDACTED not in redacted else redacted
 
     def redact_bytes(self, content: bytes) -> bytes:
         """`redact` for the bytes of a file, text or not."""
@@ -126,7 +148,7 @@ class Secrets:
             for match in self._values.finditer(text)
         ]
         for match in _SHAPES.finditer(text):
-            lead = f"{match['named'] or ''}{match['between'] or ''}" or match["bearer"] or match["userinfo"] or ""
+            lead = match[match.lastindex] if match.lastindex else ""
             found.append((match.start(), match.start() + len(lead), match.end(), f"{REDACTED}]"))
         end = 0
         for begin, start, last, instead in sorted(found, key=lambda span: span[1]):

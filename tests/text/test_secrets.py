@@ -44,6 +44,18 @@ SHAPES = {
     "ghp_" + "a1" * 18: "a1a1",
     "https://user:s3cret-pass@example.org/x": "s3cret-pass",
     "AKIAIOSFODNN7EXAMPLE": "AKIAIOSFODNN7EXAMPLE",
+    "https://0123456789abcdef0123@example.org/x.git": "0123456789abcdef0123",
+    "https://example.org/v1?a=b&access_token=0123456789abcdef": "0123456789abcdef",
+    "https://example.org/v1?key=0123456789abcdef#x": "0123456789abcdef",
+    "https://b.s3.test/o?X-Amz-Signature=0123456789abcdef": "0123456789abcdef",
+    '{"apiKey": "0123456789abcdef"}': "0123456789abcdef",
+    '{\\"api_key\\": \\"0123456789abcdef\\"}': "0123456789abcdef",
+    '{"password" : "correct-horse"}': "correct-horse",
+    "{'client_secret': 'correct-horse'}": "correct-horse",
+    "X-Auth-Token: 0123456789abcdef": "0123456789abcdef",
+    "Set-Cookie: session=0123456789abcdef; HttpOnly": "0123456789abcdef",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN": "dozjgNryP4J3jVmN",
+    "sk_live_0123456789abcdefXYZ": "0123456789abcdef",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc\n-----END RSA PRIVATE KEY-----": "MIIB",
 }
 PLAIN = [
@@ -53,6 +65,11 @@ PLAIN = [
     "sk-learn and skip-connections",
     "/run/user/1000/agent.sock is on",
     '{"api_key": ""}',
+    "password = get_password(user); token: str = field(); secret_key: bytes",
+    "the cookie: chocolate chips; a tokenizer: fast; max_tokens: 512",
+    "https://example.org/search?q=access_token&sort_key=created&page=2",
+    "https://example.org/@someone and git+ssh://git@github.com/a/b",
+    '{"type": "object", "properties": {"password": {"type": "string"}}}',
     "-----BEGIN CERTIFICATE-----",
 ]
 
@@ -82,6 +99,23 @@ def test_values_of_variables_are_redacted_in_every_spelling(name):
         assert f"[redacted {name}]" in SECRETS.redact(text)
     assert CANARY not in json.dumps(SECRETS.redact({value: [value, {"a": value, "n": 1}]}))
     assert SECRETS.redact_bytes(b"\xff" + value.encode()) == b"\xff" + f"[redacted {name}]".encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["Authorization", "cookie", "apiKey", "x-api-key", "OPENAI_API_KEY", "db_password", "accessToken", "secret"]
+)
+def test_a_field_whose_name_tells_is_redacted(name):
+    """Where a body has it beside its name, whatever it looks like; short ones, numbers and what is in objects stay."""
+    assert SECRETS.redact({name: "correct horse"}) == {name: "[redacted]"}
+    assert SECRETS.redact([{"headers": {name: "Bearer of news"}}]) == [{"headers": {name: "[redacted]"}}]
+    for value in ("", "none", 5, None, {"type": "string"}, ["a"], "[redacted X]"):
+        assert SECRETS.redact({name: value}) == {name: value}
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "tokens", "keys", "author", "secretary", "token_type", "key", "path"])
+def test_other_fields_stay(name):
+    """Names that only look alike."""
+    assert SECRETS.redact({name: "some long text"}) == {name: "some long text"}
 
 
 @example(["-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc\n-----END RSA PRIVATE KEY-----"], [1, 47], False)
@@ -123,7 +157,19 @@ def test_a_crash_loses_at_most_a_word():
 
 def test_patterns_take_linear_time():
     """On text made to be hard: nothing that a model writes may stall a recording."""
-    for unit in ("authorization: ", "-----BEGIN PRIVATE KEY-----", "sk-", "://a:", "bearer  ", "x" * 10, "eyJ.", "'"):
+    units = [
+        "authorization: ",
+        "-----BEGIN PRIVATE KEY-----",
+        "sk-",
+        "://a:",
+        "bearer  ",
+        "x" * 10,
+        "eyJ.",
+        "'",
+        "eyJ-",
+    ]
+    units += ["eyJ-", "eyJaaaaaaaaaaaa.", "?key=", "cookie: a=", "://", "x-", 'password": "']
+    for unit in units:
         text = unit * (200_000 // len(unit))
         SECRETS.redact(text)
         SECRETS.settled([text])

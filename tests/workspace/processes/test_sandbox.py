@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,42 @@ def test_sockets_reach_what_they_may(root, home, level, tmp_path, monkeypatch, k
             reached = False
     assert reached == (network and family == "AF_INET"), run.output
     assert (run.exit_code == 0) == reached or (kind == "udp" and level == "bwrap")
+
+
+@pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
+def test_the_desktop_is_not_reached(root, home, level, tmp_path, monkeypatch, network):
+    """X11, Wayland, D-Bus and the ssh-agent: neither where they are nor what the environment says of them."""
+    runtime, display = tmp_path / "run", f"\0/tmp/.X11-unix/X{os.getpid()}"
+    runtime.mkdir()
+    desktop = {
+        "XDG_RUNTIME_DIR": str(runtime), "DISPLAY": f":{os.getpid()}", "XAUTHORITY": str(runtime / "xauth"),
+        "WAYLAND_DISPLAY": "wayland-0", "DBUS_SESSION_BUS_ADDRESS": f"unix:path={runtime}/bus",
+        "SSH_AUTH_SOCK": f"{runtime}/agent",
+    }  # fmt: skip
+    for name, value in desktop.items():
+        monkeypatch.setenv(name, value)
+    (runtime / "xauth").write_text("cookie")
+    code = f"""
+        import os, socket
+        from contextlib import suppress
+        print(*(name for name in {sorted(desktop)} if name in os.environ))
+        for place in {[display, *(f"{runtime}/{name}" for name in ("bus", "wayland-0", "agent"))]!r}:
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+                client.connect(place)
+                print("reached", place)
+        with suppress(OSError):
+            print(open("{runtime}/xauth").read())
+    """
+    with ExitStack() as stack:
+        monkeypatch.chdir(runtime)
+        for place in (display, "bus", "wayland-0", "agent"):
+            server = stack.enter_context(socket.socket(socket.AF_UNIX))
+            server.bind(place)
+            server.listen()
+        confinement = Confinement(Sandbox(level, network), root.path)
+        run = run_command(root, RunCommand(python(code)), confinement)
+        confinement.close()
+    assert (run.exit_code, run.output.strip()) == (0, "")
 
 
 def test_no_device_is_made_or_opened(shell):
