@@ -67,11 +67,13 @@ class Attempt:
         self.holds_text = False
         return held
 
-    def said(self, event: ToolCall | InvalidToolCall | None = None) -> Said:
-        """The answer so far, of which ``event`` came last."""
+    def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> Said:
+        """The answer so far, of which ``event`` came last. ``rest``: what was taken, and comes after its content."""
+        content = "".join(self._content)
+        end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = "".join(self._raw) if self._rejected else ""
         return Said(
-            "".join(self._content),
+            content[:end],
             (event,) if isinstance(event, ToolCall) else (),
             (event,) if isinstance(event, InvalidToolCall) else (),
             tuple(raw[each.start : each.end] for each in self._rejected),

@@ -231,7 +231,7 @@ class Choice:
             case ToolCallDelta():
                 return self._fragment(event)
             case ToolCall() | InvalidToolCall() if self._is_over(rest):
-                return self._ended_before(rest)
+                return self._ended_before()
             case ToolCall() | InvalidToolCall() if again := self._asked_again(event, rest, finish_reason):
                 self.again = again
             case ToolCall() if self._request.few is not None and event.name == self._request.few.finder:
@@ -282,7 +282,7 @@ class Choice:
             return None
         if event is None and self._ids:
             return None
-        ask = watch.judge(attempt.said(event), finish_reason, lambda: attempt.wrote(event))
+        ask = watch.judge(attempt.said(event, rest), finish_reason, lambda: attempt.wrote(event))
         if ask is None:
             return None
         self._guardrail = ask.guardrail
@@ -292,15 +292,12 @@ class Choice:
     def _is_over(self, rest: Sequence[Event]) -> bool:
         """Whether the answer has ended before ``rest``, and the model has gone on as the user."""
         watch = self._request.watch
-        if watch is None:
-            return False
-        content = self._attempt.said().content
-        return watch.is_over(content[: len(content) - sum(len(e.text) for e in rest if isinstance(e, TextDelta))])
+        return watch is not None and watch.is_over(self._attempt.said(rest=rest).content)
 
-    def _ended_before(self, rest: Sequence[Event]) -> list[JsonObject | str]:
-        """What is left of an answer that ended before the call with which ``rest`` begins."""
+    def _ended_before(self) -> list[JsonObject | str]:
+        """What is left of an answer that ended before a call, and whatever follows that."""
         self._may_remember = False  # the model is not to be shown that call
-        self.again = self._asked_again(None, rest, "stop")
+        self.again = self._asked_again(None, (), "stop")
         return [] if self.again else [*self._released("stop"), self._finish("stop")]
 
     def _looked_up(self, call: ToolCall) -> Request | None:

@@ -35,7 +35,7 @@ TOOL = {
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
 TALK: list[dict[str, Any]] = [
     {"role": "system", "content": "Be terse"},
-    {"role": "user", "content": "Read a.py"},
+    {"role": "user", "content": "Read a.py twice"},
     {
         "role": "assistant",
         "content": None,

@@ -128,6 +128,7 @@ def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchang
     assert content.startswith("It has 3 lines.")
     assert "Done, too." not in content
     assert (calls, told, bodies) == ([], [], [])
+    assert exchanged(request(), f"{CALL}\n{INVENTED}")[1:] == ([CALLED], [], [])
     _, calls, told, _ = exchanged(request(adapter={"steps": {"required": ["read_file"]}}), INVENTED, CALL)
     assert (calls, told) == ([CALLED], ["missing_steps"])
     assert exchanged(request(Asking(chosen("off"))), INVENTED)[1] == [CALLED]

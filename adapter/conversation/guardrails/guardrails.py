@@ -40,7 +40,7 @@ from adapter.conversation.guardrails.wording import Encode, Wordings
 from adapter.formats.hermes import encode_calls
 from adapter.tools.definition import ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
-from adapter.values.events import Event, InvalidToolCall, Json, TextDelta, ToolCall
+from adapter.values.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.values.turn import Turn
 
 NO_STEPS = Steps()
@@ -151,25 +151,30 @@ class Guardrails:
         """``turn`` without calls that are none of this answer, see `is_over`, and what follows them."""
         if not turn.calls or not self.is_over(past, turn.content):
             return turn
-        content, kept = "", list[Event]()
+        end, length, kept = end_of_answer(turn.content, past.request), 0, list[Event]()
         for event in turn.events:
-            if isinstance(event, ToolCall | InvalidToolCall) and self.is_over(past, content):
-                break
+            match event:
+                case TextDelta(text=text):
+                    length += len(text)
+                case ContentWasReasoning():
+                    length = 0
+                case ToolCall() | InvalidToolCall() if length > end:
+                    break
+                case _:
+                    pass
             kept.append(event)
-            content = f"{content}{event.text}" if isinstance(event, TextDelta) else content
         return Turn.from_events(kept)
 
     def faults(self, past: Past, said: Said) -> Iterator[Fault]:
         """What the guardrails that are on find, the gravest first."""
-        if said.calls and self.is_over(past, said.content):
-            found = iter([Fault("invented_turn", wording.other_speaker())])
-        else:
-            found = self._of_calls(past, said.calls) if said.calls else self._of_answer(past, said)
+        found = self._of_calls(past, said) if said.calls else self._of_answer(past, said)
         return (fault for fault in found if fault.guardrail in self.on)
 
-    def _of_calls(self, past: Past, calls: Sequence[ToolCall]) -> Iterator[Fault]:
+    def _of_calls(self, past: Past, said: Said) -> Iterator[Fault]:
+        if self.is_over(past, said.content):
+            yield Fault("invented_turn", wording.other_speaker())
         earlier: list[Made] = []
-        for call in calls:
+        for call in said.calls:
             yield from self._of_spelling(call)
             yield from self.of_call(past, call, earlier)
             earlier.append(Made(call.name, call.arguments))

@@ -19,7 +19,8 @@ _IT = r"""(?:this|that|it
     |(?:this|that|your|such\s+an?)\s+(?:action|data|information|kind\s+of\s+(?:request|task)|query|question|request|task)
     |(?:actions?|requests?|tasks?|things?|something)\s+like\s+(?:this|that))"""
 _SYSTEMS = r"""(?:the\s+internet|such\s+(?:data|information|systems|tools)
-    |(?:any\s+|the\s+)?(?:external|live|necessary|outside|real-?time|requested|required)\s+(?:data|information|resources|services|sources|systems|tools))"""
+    |(?:any\s+|the\s+)?(?:external|live|necessary|outside|real-?time|requested|required)
+      \s+(?:data|information|resources|services|sources|systems|tools))"""
 _AI = r"(?:just\s+|only\s+)?an?\s+(?:ai|(?:large\s+)?language\s+model)(?:\s+(?:assistant|language\s+model|model))?"
 _FIRST = rf"""(?:(?:and|but|so|unfortunately|as\s+{_AI}|i\s*(?:['’]m|\s+am)\s+(?:afraid|sorry)|i\s+regret)\s+
     (?:that\s+)?)*"""
