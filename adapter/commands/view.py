@@ -62,8 +62,12 @@ def _view(file: str, format: str | None, policy: str | None) -> View:
     again = Again.named(format, policy)
     if holds_exchanges(text):
         return view_exchanges(read_exchanges(text, file), name, again)
-    if not holds_runs(text):
-        return view_transcript(Transcript.from_text(text, file), name, again)
-    if again is not None:
-        raise UsageError("results of an evaluation have no text of a model to read again: leave out --format, --policy")
-    return view_runs(text, name)
+    if holds_runs(text):
+        if again is not None:
+            raise UsageError("results of an eval have no text of a model to read again: leave out --format, --policy")
+        return view_runs(text, name)
+    try:
+        transcript = Transcript.from_text(text, file)
+    except UsageError as error:
+        raise UsageError(f"{error}. What `serve --record`, `run --record` and `eval` write can be shown.") from error
+    return view_transcript(transcript, name, again)

@@ -113,7 +113,7 @@ class Tool:
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
         """Accept a Tool, an OpenAI definition (nested or flat), an Anthropic or an MCP one.
 
-        Raises UsageError when no name can be found.
+        Raises UsageError when no name can be found, and for parameters that are no schema.
         """
         if isinstance(definition, Tool):
             return definition
@@ -124,6 +124,11 @@ class Tool:
                 'expected {"type": "function", "function": {"name": ..., "parameters": {...}}}'
             )
         parameters = inner.get("parameters") or inner.get("input_schema") or inner.get("inputSchema")
+        if parameters and not isinstance(parameters, Mapping):
+            raise UsageError(
+                f"the parameters of tool {inner['name']!r} are {str(parameters)[:80]!r}; "
+                "expected a JSON Schema of type object"
+            )
         return cls(
             name=inner["name"],
             description=inner.get("description") or "",

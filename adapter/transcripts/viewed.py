@@ -103,7 +103,7 @@ class View:
         return [self.part(str(message.get("role")), message_text(message)) for message in messages]
 
     def definitions(self, tools: Iterable[JsonObject]) -> list[int]:
-        found = [function if isinstance(function := tool.get("function"), dict) else tool for tool in tools]
+        found = [inner if isinstance(inner := tool.get("function"), dict) else tool for tool in tools]
         return [self.part(str(each.get("name")), _indented(each)) for each in found]
 
     def add(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.guardrails.past import key_of
@@ -207,7 +208,7 @@ class Choice:
         self._written.take(events)
         self._attempt.take(events)
         for position, event in enumerate(events):
-            made = self._made_of(event, events[position:], finish_reason)
+            made = self._made_of(event, islice(events, position, None), finish_reason)
             if self._positions is not None:
                 self._positions.place(event, made)
             deltas += made
@@ -215,7 +216,7 @@ class Choice:
                 break
         return deltas
 
-    def _made_of(self, event: Event, rest: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
+    def _made_of(self, event: Event, rest: Iterable[Event], finish_reason: str | None) -> list[JsonObject | str]:
         """``rest``: the events from this one on."""
         match event:
             case TextDelta(text=text):
@@ -272,7 +273,7 @@ class Choice:
         return space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
 
     def _asked_again(
-        self, event: ToolCall | InvalidToolCall | None, rest: Sequence[Event], finish_reason: str | None
+        self, event: ToolCall | InvalidToolCall | None, rest: Iterable[Event], finish_reason: str | None
     ) -> Request | None:
         """The request for a better answer where ``event``, or all of it at its end, is of no use; not where the client
         has a call of it. ``rest``: the events from ``event`` on."""

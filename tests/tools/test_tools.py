@@ -94,6 +94,13 @@ def test_a_definition_needs_a_name(definition):
         Tool.from_definition(definition)
 
 
+@pytest.mark.parametrize("parameters", [["path"], "path", 5, True])
+def test_parameters_are_a_schema(parameters):
+    """Anything else is named, with the tool."""
+    with pytest.raises(UsageError, match=r"the parameters of tool 'f' are .*; expected a JSON Schema of type object"):
+        Tool.from_definition({"name": "f", "parameters": parameters})
+
+
 def test_a_tool_without_parameters_takes_none():
     """Missing parameters are an object without properties."""
     tool = Tool.from_definition({"name": "f"})
