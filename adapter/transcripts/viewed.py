@@ -200,7 +200,7 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
                 "diffs": [shown(diff) for diff in diffs],
             })  # fmt: skip
         counted = next((line.prompt_tokens for line in reversed(chunks) if line.prompt_tokens), None)
-        ended = [f"{line.reason}: {line.content}" for line in lines if isinstance(line, EndLine)]
+        ended = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
         failed = [FAILED] if any(not line.ok for line in given) else []
         view.add(
             title=_title(turns[0]), model=header.model, calls=[call.name for call in turns[0].calls],

@@ -113,7 +113,7 @@ function long(text, fill) { // `fill` puts a text into an element; of a very lon
 
 function several(box, items, draw, what) { // of very many first only some
   box.append(...items.slice(0, MOST).map(draw));
-  const rest = () => box.replaceChildren(...items.map(draw));
+  const rest = () => { box.replaceChildren(); for (const item of items) box.append(draw(item)); };
   if (items.length > MOST) box.append(make(box.tagName === "UL" ? "li" : "div", "", more(items.length, what, rest)));
   return box;
 }
@@ -198,7 +198,8 @@ function show(exchange, index) {
   const results = exchange.results.length
     ? [make("h3", "", "Results"), several(make("div"), exchange.results, result, "result")] : [];
   shown.replaceChildren(make("h2", "", `${index + 1}. ${exchange.title || "(nothing said)"}`), about,
-    make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip)), ...exchange.notes.map((note) => make("div", "note", long(note, plain))),
+    make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip)),
+    ...exchange.notes.map((note) => make("div", "note", long(note, plain))),
     ...prompt(exchange, DATA.goes_on ? DATA.exchanges[index - 1] : undefined), readings, ...results);
   shown.scrollTop = 0;
   clearTimeout(naming); // browsers take only so many changes of the address in a while
