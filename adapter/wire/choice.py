@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.guardrails.past import key_of
@@ -44,6 +43,17 @@ MAX_CHARACTERS = 8_000_000
 
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """The events from one on, copied for whoever asks: for each event that would cost the square of their number."""
+
+    taken: Sequence[Event] = ()
+    position: int = 0
+
+    def events(self) -> Sequence[Event]:
+        return self.taken[self.position :]
 
 
 class Choice:
@@ -142,7 +152,7 @@ class Choice:
             if self._has_repeated and not self._calls and not self.again:
                 self.again = self._request.replying()
             elif not (self.error or self.finish_reason or self.again):
-                self.again = self._asked_again(None, (), finish_reason)
+                self.again = self._asked_again(None, _Rest(), finish_reason)
             if self.error:
                 self._observed(finish_reason)
             elif not self.finish_reason and not self.again:
@@ -208,7 +218,7 @@ class Choice:
         self._written.take(events)
         self._attempt.take(events)
         for position, event in enumerate(events):
-            made = self._made_of(event, islice(events, position, None), finish_reason)
+            made = self._made_of(event, _Rest(events, position), finish_reason)
             if self._positions is not None:
                 self._positions.place(event, made)
             deltas += made
@@ -216,7 +226,7 @@ class Choice:
                 break
         return deltas
 
-    def _made_of(self, event: Event, rest: Iterable[Event], finish_reason: str | None) -> list[JsonObject | str]:
+    def _made_of(self, event: Event, rest: _Rest, finish_reason: str | None) -> list[JsonObject | str]:
         """``rest``: the events from this one on."""
         match event:
             case TextDelta(text=text):
@@ -273,7 +283,7 @@ class Choice:
         return space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
 
     def _asked_again(
-        self, event: ToolCall | InvalidToolCall | None, rest: Iterable[Event], finish_reason: str | None
+        self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
     ) -> Request | None:
         """The request for a better answer where ``event``, or all of it at its end, is of no use; not where the client
         has a call of it. ``rest``: the events from ``event`` on."""
@@ -283,22 +293,22 @@ class Choice:
             return None
         if event is None and self._ids:
             return None
-        ask = watch.judge(attempt.said(event, rest), finish_reason, lambda: attempt.wrote(event))
+        ask = watch.judge(attempt.said(event, rest.events()), finish_reason, lambda: attempt.wrote(event))
         if ask is None:
             return None
         self._guardrail = ask.guardrail
-        self._withheld = (attempt.released(), list(rest), finish_reason)
+        self._withheld = (attempt.released(), list(rest.events()), finish_reason)
         return self._request.again(ask, attempt.wrote(event))
 
-    def _is_over(self, rest: Sequence[Event]) -> bool:
+    def _is_over(self, rest: _Rest) -> bool:
         """Whether the answer has ended before ``rest``, and the model has gone on as the user."""
         watch = self._request.watch
-        return watch is not None and watch.is_over(self._attempt.said(rest=rest).content)
+        return watch is not None and watch.is_over(self._attempt.said(rest=rest.events()).content)
 
     def _ended_before(self) -> list[JsonObject | str]:
         """What is left of an answer that ended before a call, and whatever follows that."""
         self._may_remember = False  # the model is not to be shown that call
-        self.again = self._asked_again(None, (), "stop")
+        self.again = self._asked_again(None, _Rest(), "stop")
         return [] if self.again else [*self._released("stop"), self._finish("stop")]
 
     def _looked_up(self, call: ToolCall) -> Request | None:
@@ -345,7 +355,7 @@ class Choice:
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         watch, few = self._request.watch, self._request.few
         is_held = (watch is not None and watch.holds_call(event.name)) or (few is not None and event.name == few.finder)
-        if is_held or not self._is_allowed(event.name) or (self._open is None and self._is_over([])):
+        if is_held or not self._is_allowed(event.name) or (self._open is None and self._is_over(_Rest())):
             return []
         deltas = self._released()
         if event.id != self._open:
