@@ -45,6 +45,7 @@ from adapter.wire.options import Options
 from adapter.wire.own_prompt import Post, as_chat, sending
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
+from adapter.wire.watching import Asking
 
 FILES = [f"{folder}/{name}.py" for folder in ("src", "tests") for name in ("main", "config", "parse", "net", "log")]
 WORDS = ["import", "timeout", "class", "return", "error"]
@@ -57,6 +58,9 @@ def definition(name: str, description: str, **parameters: list[str]) -> JsonObje
 
 
 # Every value is one of a few, so that the smallest model can write each call.
+NEVER = Asking(retries=0)
+"""The model has no meaning: what it repeats is not asked again."""
+
 TOOLS = [
     definition("read_file", "Read a file of the project.", path=FILES),
     definition("grep_search", "Find the lines of a file with a word in them.", pattern=WORDS, path=FILES),
@@ -154,12 +158,12 @@ def post(base_url: str, body: JsonObject) -> Any:
 
 def read(completion: JsonObject, request: Request) -> JsonObject:
     answer = Whole(request).feed(completion)
-    assert not isinstance(answer, Request)  # nothing is asked again where nothing is constrained
+    assert not isinstance(answer, Request)
     return answer
 
 
 def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
-    options = Options(format="hermes", style="compact")
+    options = Options(format="hermes", style="compact", asking=NEVER)
 
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         used = options if remembers else replace(options, memory=Memory())
@@ -173,7 +177,7 @@ def plain(base_url: str, body: JsonObject) -> JsonObject:
     """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
     kept = {key: value for key, value in body.items() if key != "tools"}
     sent = {**kept, "chat_template_kwargs": {"listed": body["tools"]}}
-    return read(post(base_url, sent), translate(body, Options()))
+    return read(post(base_url, sent), translate(body, Options(asking=NEVER)))
 
 
 def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
@@ -182,7 +186,7 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         endpoint = Endpoint(base_url, "llama.cpp")
         found = OwnPrompts(endpoint).of("")
-        request = translate(body, Options(own=found.own, memory=memory if remembers else Memory()))
+        request = translate(body, Options(own=found.own, memory=memory if remembers else Memory(), asking=NEVER))
         steps = sending("", request.body)
         step = next(steps)
         try:

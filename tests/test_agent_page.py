@@ -125,13 +125,15 @@ def test_the_tools_of_a_server_join(folder, server, tmp_path):
 
 def test_a_run_is_recorded_and_replayed(folder, server):
     """One file, no server the second time."""
-    record, replay = (command for command in COMMANDS if "talk.jsonl" in command)
+    record, replay, view = (command for command in COMMANDS if "talk.jsonl" in command)
     server.on(CHAT, in_pieces(call("read_file", '{"path": "notes.txt"}')), in_pieces("Three."))
     assert run(record, folder, server).stdout == "Three.\n"
     done = run(replay, folder, server, OPENAI_BASE_URL="http://127.0.0.1:9")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert run(view, folder, server).returncode == 0
+    assert "Three." in (folder / "talk.html").read_text(encoding="utf-8")
 
 
 def test_every_command_is_here():
     """A new one on the page needs a test."""
-    assert [command.split()[1] for command in COMMANDS] == ["tool", "tool", "run", "run", "run", "replay"]
+    assert [command.split()[1] for command in COMMANDS] == ["tool", "tool", "run", "run", "run", "replay", "view"]
