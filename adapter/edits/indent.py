@@ -63,12 +63,16 @@ class IndentMap:
         return self._spelled(self._on_grid(max(columns, 0), _width(indent), base))
 
     def _on_grid(self, columns: int, width: int, base: _Pair) -> int:
-        """``columns``, unless no line of the file is indented so and the model's indentation scaled as a whole is."""
+        """``columns``, unless no line of the file is indented so and the model's indentation scaled as a whole is.
+
+        What stands more than two levels beside the base is aligned with something, and not indented by levels.
+        """
         written, actual = _width(base.written), _width(base.actual)
         if (
             columns % self._unit == 0
             or not written
             or not actual
+            or abs(width - written) > 2 * self._written_unit
             or len({_width(pair.written) for pair in self._pairs}) > 1
         ):
             return columns

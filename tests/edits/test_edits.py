@@ -164,6 +164,16 @@ def test_spaces_for_tabs_are_translated():
     assert result == "func f() {\n\tif x {\n\t\tfor {\n\t\t\ty()\n\t\t}\n\t\treturn\n\t}\n}\n"
 
 
+def test_an_added_line_aligned_with_a_column_is_moved_and_not_scaled():
+    """A help text that is two columns short in old and new: the line that continues a description moves by two."""
+    head = "usage: x\n\n  Search\n    -x, --exact    Exact match\n    -i             Any case\n"
+    old = "  -x, --exact    Exact match\n  -i             Any case\n"
+    new = "  -x, --exact    Exact match\n                 (as by default)\n  -i             Any case\n"
+    assert patch_text(head, [{"old_text": old, "new_text": new}]).text == head.replace(
+        "    -i ", "                   (as by default)\n    -i "
+    )
+
+
 def test_other_indent_widths_are_scaled():
     """Two spaces in the patch, four in the file: deeper lines get four more."""
     text = "def f():\n    if x:\n        a()\n"
