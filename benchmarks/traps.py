@@ -357,8 +357,12 @@ def overlapping(_: Random, edit: Edit) -> Case | None:
 
 
 def dependent(_: Random, edit: Edit) -> Case | None:
-    """A patch of what another patch brings in: all are sought in the file as it was."""
-    if not edit.removed or not edit.added or "\n".join(edit.new) in "\n".join(edit.lines):
+    """A patch of what another patch brings in: all are sought in the file as it was.
+
+    Not where that differs from what is there in white space alone: then it is found, and both can be made.
+    """
+    old, new = "\n".join(edit.old), "\n".join(edit.new)
+    if not edit.removed or not edit.added or new in "\n".join(edit.lines) or new.split() == old.split():
         return None
     case = case_of(edit, "dependent", edit.old, edit.new)
     second = [*edit.new[: edit.before], "brought_in = 1", *edit.new[edit.before :]]
