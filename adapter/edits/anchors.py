@@ -76,9 +76,9 @@ class _Shown:
         """Where a change is, if that is sure."""
         touched = self._touched(hunk)
         rivals = self._places(touched) if touched else []
-        if not rivals or len(rivals) > MAX_RIVALS:
-            return None
         start, stop = touched or (0, 0)
+        if not self._count_shown(start, stop) <= len(rivals) <= MAX_RIVALS:
+            return None
         places = rivals
         while len(places) != 1 or _letters(self.keys[start:stop]) < MIN_CHARACTERS:
             wider = [(span, found) for span in self._wider(start, stop) if (found := self._places(span))]
@@ -125,6 +125,13 @@ class _Shown:
 
     def _places(self, span: tuple[int, int]) -> list[tuple[int, int]]:
         return self.search.find_lines([key for key in self.keys[slice(*span)] if key])
+
+    def _count_shown(self, start: int, stop: int) -> int:
+        """How often the old text itself has these rows: where the document has them less often, one of them reads
+        differently by now, and it may be the one to change."""
+        sought = [key for key in self.keys[start:stop] if key]
+        filled = [key for key in self.keys if key]
+        return sum(filled[at : at + len(sought)] == sought for at in range(len(filled))) if sought else 1
 
     def _is_verbatim(self, anchor: _Anchor) -> bool:
         rows = [line.rstrip() for line in self.old[anchor.start : anchor.stop] if line.strip()]

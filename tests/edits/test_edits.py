@@ -174,6 +174,17 @@ def test_an_added_line_aligned_with_a_column_is_moved_and_not_scaled():
     )
 
 
+def test_of_two_equal_lines_of_which_one_reads_differently_now_none_is_taken_for_the_other():
+    """The model shows the line twice and changes the first; the file has it once, where the second stands."""
+    head = "test('strings', t => {\n  const ctx = make({level: 3});\n  t.is(ctx`{black} plain`, 'first of all');\n"
+    line = "  t.is(ctx`{keyword} can haz`, 'the very same text');\n"
+    text = head + line.replace("same", "other") + line + "});\n"
+    old = head + line + line + "});\n"
+    new = head + line.replace("keyword", "colour") + line + "});\n"
+    with pytest.raises(EditError):
+        patch_text(text, [{"old_text": old, "new_text": new}])
+
+
 def test_other_indent_widths_are_scaled():
     """Two spaces in the patch, four in the file: deeper lines get four more."""
     text = "def f():\n    if x:\n        a()\n"
