@@ -129,7 +129,8 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
     text_markers = Candidates(
         (FENCE, *BARE_STARTS), _idle(openers, ()),
-        *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends, *next_turns, *results,
+        *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
+        *next_turns, *results,
     )  # fmt: skip
     own_bare = [*_own_bare(formats), *_foreign_bare(formats, others)]
     return Tables(

@@ -59,7 +59,7 @@ _NOT_TOOLS = ("assistant", "user", "all")
 # Possessive, so that text which is no header is refused in linear time.
 _HEADER = re.compile(
     r"(?:<\|start\|> ?assistant)?"
-    r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.-]++))*+\s*+",
+    r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.\u2013\u2014-]++))*+\s*+",
     re.IGNORECASE,
 )
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
