@@ -22,7 +22,7 @@ from adapter.values.events import JsonObject
 
 OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
 
-_read_block = PythonBlock(CLOSE)
+_read_block, _read_element = PythonBlock(CLOSE), PythonBlock("</tool_code>")
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
@@ -31,6 +31,17 @@ def read_tool_code(source: Source, span: list[str], context: Context) -> Reader[
     if not context.at_line_start:
         return TEXT
     return (yield from _read_block(source, span, context))
+
+
+def read_element(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The same statements in a ``<tool_code>`` element, for tools of the session alone."""
+    if not context.at_line_start:
+        return TEXT
+    context.may_be_text = True
+    reading = yield from _read_element(source, span, context)
+    if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
+        return TEXT
+    return reading.adding("misspelt-open-tag")
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
@@ -47,7 +58,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 FORMAT = Format(
     name="gemma3",
     aliases=("gemma", "gemma2", "gemma_2", "gemma_3", "tool_code"),
-    openers=(Opener(OPEN, read_tool_code),),
+    openers=(Opener(OPEN, read_tool_code), Opener("<tool_code>", read_element)),
     bare=read_list,
     encode_calls=encode_calls,
     encode_result=encode_result,

@@ -40,8 +40,8 @@ def escape(text: str) -> str:
 
 
 TAGS = Tags(
-    call=("<|open|>call",),
-    call_close=(_close("call"),),
+    call=("<|open|>call", "<|open|>toolscall"),
+    call_close=(_close("call"), _close("call")),
     parameter=("<|open|>argument",),
     parameter_close=(_close("argument"),),
     section=(f"<|open|>tools{SEP}",),
@@ -85,7 +85,7 @@ FORMAT = Format(
     encode_result=encode_result,
     reasoning={f"<|open|>think{SEP}": _close("think")},
     starts_in_reasoning=True,
-    strays=(*TAGS.section_close, *TAGS.call_close, *TAGS.parameter_close),
+    strays=(*TAGS.section_close, _close("toolsmessage"), *TAGS.call_close, *TAGS.parameter_close),
     ends=(_close("response"), _close("message"), "<|end_of_msg|>"),
     channels=(f"<|open|>response{SEP}",),
     stops=("<|end_of_msg|>",),

@@ -11,7 +11,7 @@ import json
 
 from adapter.reading.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
-from adapter.reading.source import Reader, Source
+from adapter.reading.source import Reader, Source, skip_space
 from adapter.values.events import JsonObject
 
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
@@ -23,6 +23,11 @@ def read_functools(source: Source, span: list[str], context: Context) -> Reader[
         yield
     if not context.at_line_start and not source.text.startswith("{", source.position):
         return TEXT
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    source.unread("".join(ahead))
+    if char and char not in "{[]\"'":
+        return TEXT  # a list of words
     word = span.pop()
     span.append(word[:-1])
     source.unread(word[-1])

@@ -138,7 +138,7 @@ class Segmenter:
             self._output.add_markup(header)
         for read in self._tables.heads:
             yield from self._read_call(Opener("", read), "")
-        yield from self._read_first_bare()
+        yield from self._read_first()
 
     def _at_marker(self, marker: str) -> Reader[None]:
         kind, output, openers = marker.lower(), self._output, self._tables.openers
@@ -176,11 +176,15 @@ class Segmenter:
             output.accept_held()
             output.add_markup(marker)
             yield from self._read_reasoning()
-            yield from self._read_first_bare()
+            yield from self._read_first()
         elif kind in tables.reasoning.values():
             output.close_unopened_reasoning(marker)
-            yield from self._read_first_bare()
-        elif kind in tables.ends or (kind in tables.strays and (yield from self._is_stray())):
+            yield from self._read_first()
+        elif (
+            kind in tables.ends
+            or (kind in tables.strays and (yield from self._is_stray()))
+            or (kind in tables.foreign_strays and output.last == "call")
+        ):
             output.accept_held()
             output.add_markup(marker)
         elif kind in tables.answers and output.last == "reasoning" and not self._answer_end:
@@ -314,8 +318,10 @@ class Segmenter:
             self._output.events += events
             self._output.line = Line()
 
-    def _read_first_bare(self) -> Reader[None]:
-        """JSON where an answer begins: at the very start, or right after reasoning."""
+    def _read_first(self) -> Reader[None]:
+        """Where an answer begins, at the very start or right after reasoning: a call without its opener, or JSON."""
+        for read in self._tables.stripped:
+            yield from self._read_call(Opener("", read), "")
         space = self._output.space
         char = yield from skip_space(self._source, space)
         self._output.line.add("".join(space))

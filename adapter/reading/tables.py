@@ -39,11 +39,15 @@ class Tables:
     """The name of the one format that is read, None when any may come."""
     openers: Mapping[str, Opener]
     heads: tuple[BodyReader, ...]
+    stripped: tuple[BodyReader, ...]
+    """Read calls whose openers are missing, where an answer begins."""
     bare: BodyReader
     """Reads calls that stand without markers where a line begins."""
     fenced: BodyReader
     """Reads what a code fence holds."""
     strays: frozenset[str]
+    foreign_strays: frozenset[str]
+    """Closing markers of the formats that are not told: they belong to nothing but a call right before them."""
     reasoning: Mapping[str, str]
     answers: Mapping[str, str]
     ends: frozenset[str]
@@ -116,6 +120,7 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, O
 def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     openers = _all_openers(formats, others, ())
     strays = _lowered(marker for entry in formats for marker in entry.strays)
+    foreign_strays = _lowered(marker for entry in others for marker in entry.strays) - strays
     channels = _lowered(marker for entry in formats for marker in entry.channels)
     ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.ends)))
     next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.next_turns)))
@@ -124,17 +129,20 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
     text_markers = Candidates(
         (FENCE, *BARE_STARTS), _idle(openers, ()),
-        *openers, *strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends, *next_turns, *results,
+        *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
+        *next_turns, *results,
     )  # fmt: skip
     own_bare = [*_own_bare(formats), *_foreign_bare(formats, others)]
     return Tables(
         told=formats[0].name if len(formats) == 1 else None,
         openers=openers,
         # Heads are of the told format alone: one may be any word, which would be held back from every answer.
-        heads=(*dict.fromkeys(entry.head for entry in formats if entry.head is not None), *_stripped(formats, others)),
+        heads=tuple(dict.fromkeys(entry.head for entry in formats if entry.head is not None)),
+        stripped=tuple(_stripped(formats, others)),
         bare=first_of(*own_bare, _read_loose_json),
         fenced=first_of(*own_bare, _bare_json),
         strays=strays,
+        foreign_strays=foreign_strays,
         reasoning=reasoning,
         answers=answers,
         ends=ends,

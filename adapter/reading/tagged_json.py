@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
-from adapter.reading.json_values import BRACKETS, MAX_ATTEMPTS, QUOTES, read_arguments, read_values, take_value
+from adapter.reading.json_values import (
+    BRACKETS,
+    MAX_ATTEMPTS,
+    QUOTES,
+    read_arguments,
+    read_values,
+    skip_string,
+    take_value,
+)
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, collect, skip_space, take_cut_marker, take_marker, take_until
 from adapter.values.decoding import decode_values
@@ -101,8 +109,11 @@ class TaggedJson:
         """
         while True:
             start = len(span)
-            marker = yield from take_value(source, span, self._tokens)
-            if marker not in BRACKETS:
+            if self.name is not None and (yield from skip_space(source, span)) == '"':
+                span.append('"')  # arguments that were encoded twice
+                source.position += 1
+                yield from skip_string(source, span, '"')
+            elif (marker := (yield from take_value(source, span, self._tokens))) not in BRACKETS:
                 return False, marker
             if decode_strict("".join(span[start:])) is None:
                 return False, ""
@@ -182,11 +193,23 @@ class TaggedJson:
         return self._decode(span, start, True, context)
 
     def _decode(self, span: list[str], start: int, closed: bool, context: Context) -> Reading:
+        text = "".join(span[start:])
+        encoded = self._encoded(text)
+        if encoded is not None:
+            return self._reading([encoded], context, sum(map(len, span[:start])))
         try:
-            values, fixes = decode_values("".join(span[start:]), closed=closed)
+            values, fixes = decode_values(text, closed=closed)
         except FormatError as error:
             return Reading(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
         return self._reading(values, context, sum(map(len, span[:start]))).adding(*fixes)
+
+    def _encoded(self, text: str) -> Value | None:
+        """The string that ``text`` is, where it stands in the place of arguments."""
+        start = len(text) - len(text.lstrip())
+        if self.name is None or not text.startswith('"', start):
+            return None
+        value = decode_strict(text, start)
+        return value if value is not None and not text[value.end :].strip() else None
 
     def _reading(self, values: Sequence[Value], context: Context, offset: int = 0) -> Reading:
         try:

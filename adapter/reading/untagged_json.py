@@ -19,8 +19,10 @@ from adapter.values.strict_json import decode_strict
 MAX_OPENING = 3
 """Brackets before the first key of a call; the deepest shape has two."""
 
-CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought"))
-"""Keys that a call may begin with; xLAM puts a thought before the list."""
+CALL_KEYS = frozenset(
+    (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "content", "role")
+)
+"""Keys that a call may begin with; xLAM puts a thought before the list, OpenAI's messages have their text."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 

@@ -59,14 +59,14 @@ _NOT_TOOLS = ("assistant", "user", "all")
 # Possessive, so that text which is no header is refused in linear time.
 _HEADER = re.compile(
     r"(?:<\|start\|> ?assistant)?"
-    r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.-]++))*+\s*+",
+    r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.\u2013\u2014-]++))*+\s*+",
     re.IGNORECASE,
 )
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
-_STRIPPED = re.compile(r"\s*to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
-_MAY_BE_STRIPPED = re.compile(r"\s*+to=[\w.-]*+\s*+\w*+\s*+")
+_STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
@@ -75,7 +75,7 @@ _ANY_TOKEN = re.compile(r"<[|\w]*$")
 _header_end = Markers(MESSAGE, START, *ENDS)
 _body_end = Markers(*ENDS)
 _next_message = Markers(*ENDS, START, CHANNEL)
-_to = Markers("to=")
+_to = Markers("to=", "commentary to=", "analysis to=")
 _elements = Markers(*invoke_tags.SECTION.opens)
 
 
@@ -103,7 +103,12 @@ def read_message(source: Source, span: list[str], context: Context) -> Reader[Re
         return Reading(section=_REASONING)
     recipients = [name for name in _RECIPIENT.findall(opening + text) if name.lower() not in _NOT_TOOLS]
     if recipients:
-        return (yield from _read_call(recipients[-1].removeprefix("functions."), source, span, context))
+        name = recipients[-1].removeprefix("functions.")
+        glued = name.removesuffix("json")
+        if context.tools.match(name) is None and context.tools.match(glued) is not None:
+            reading = yield from _read_call(glued, source, span, context)
+            return reading.adding("tool-name") if reading.calls else reading
+        return (yield from _read_call(name, source, span, context))
     channels = _CHANNEL.findall(opening + text)
     if CHANNEL + " " in (opening + text).lower():
         yield from _take_space(source, span)

@@ -66,6 +66,7 @@ def _openers(language: str) -> tuple[Opener, ...]:
         call_opens=tags.call,
         read_call=ElementBody(tags),
         misspelt=[tag for tag in (*tags.section, *tags.call) if tag not in official],
+        may_be_json=True,
     ).openers
 
 

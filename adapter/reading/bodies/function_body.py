@@ -40,6 +40,7 @@ _AFTER_VALUE = Markers("<parameter=", "<parameter ", "</function>", "</tool_call
 _PARAMETER_CLOSE = Markers("</parameter>")
 _CALL_BOUNDARY = Markers("<tool_call>", "</tool_call>", "<function=", "<function ")
 _CLOSE = Markers("</tool_call>")
+_STRAY_CLOSES = Markers("</function>", "</function_invocation>")
 _FENCE = Markers("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
@@ -296,6 +297,9 @@ def _take_open_name(source: Source, span: list[str], context: Context, function:
 def _take_close(source: Source, span: list[str]) -> Reader[None]:
     gap: list[str] = []
     yield from skip_space(source, gap)
+    while stray := (yield from take_marker(source, _STRAY_CLOSES)):
+        gap.append(stray)
+        yield from skip_space(source, gap)
     marker = yield from take_marker(source, _CLOSE)
     if marker:
         span.extend([*gap, marker])

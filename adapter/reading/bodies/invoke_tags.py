@@ -34,8 +34,8 @@ def _tags(section: str, namespace: str) -> Tags:
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
     return Tags(
-        call=tuple(f"<{each}invoke" for each in namespaces),
-        call_close=tuple(f"</{each}invoke>" for each in namespaces),
+        call=(*(f"<{each}invoke" for each in namespaces), "< invoke"),
+        call_close=(*(f"</{each}invoke>" for each in namespaces), "</invoke>"),
         parameter=tuple(f"<{each}parameter" for each in namespaces),
         parameter_close=tuple(f"</{each}parameter>" for each in namespaces),
         section=tuple(f"<{each}>" for each in sections),

@@ -31,6 +31,7 @@ from adapter.values.events import Json, JsonObject
 NAME_LIMIT = 200
 """Characters of a name or key; more is prose with a stray marker in it."""
 
+_end_of_thought = Markers("</think>")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
@@ -141,6 +142,11 @@ class KeyValueBody:
             return None
         call = _Call(name, context.tools.match(name))
         is_meant = call.tool is not None or context.at_line_start or context.told in self.own
+        stray = yield from take_marker(source, _end_of_thought)
+        if stray:
+            ahead.append(stray)
+            call.fixes["text-in-tag"] = None
+            char = yield from skip_space(source, ahead)
         if self._separator is not None:
             separator = yield from take_marker(source, self._separator)
             if separator:

@@ -6,6 +6,7 @@
     <tool_use><name>NAME</name><input>{...}</input></tool_use>
     <tool name="NAME">{...}</tool>
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
+    <function_invocation><function=NAME>...</function></function_invocation>
 
 They are ordinary words, so they count only at the beginning of a line and around a call of a tool of the session.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from adapter.reading.bodies.function_body import read_function
 from adapter.reading.format import TEXT, BodyReader, Context, Opener, Reading
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
@@ -26,6 +28,7 @@ HEAD_LIMIT = 200
 
 _NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = Markers("<name>", "<tool_name>")
+_function = Markers("<function=")
 _argument_tags = Markers("<input>", "<arguments>", "<parameters>", "<args>")
 
 
@@ -49,6 +52,10 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             reading = yield from read_json(source, span, context)
         elif char == "{" and context.tools.match(name):
             reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
+        elif char == "<" and not name and (function := (yield from take_marker(source, _function))):
+            span.append(function)
+            reading = yield from read_function(source, span, context)
+            yield from _take_closing(source, span, closing)
         elif char == "<" and not name:
             reading = yield from read_elements(source, span, context, closing)
         else:
@@ -82,9 +89,13 @@ def read_elements(source: Source, span: list[str], context: Context, closing: st
     if char != "{" or not inner:
         return TEXT
     reading = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
+    yield from _take_closing(source, span, closing)
+    return reading
+
+
+def _take_closing(source: Source, span: list[str], closing: str) -> Reader[None]:
     yield from skip_space(source, span)
     span.append((yield from take_marker(source, markers_for(closing))))
-    return reading
 
 
 OPENERS = tuple(Opener(f"<{tag}{end}", _reader(tag, has_attributes=end == " ")) for tag in TAGS for end in (">", " "))

@@ -110,7 +110,7 @@ class PythonBlock:
 
 def read_method(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: how Llama calls the tools it was trained with."""
-    name = yield from _called_first(source)
+    name = yield from called_first(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
         return TEXT
     start = sum(map(len, span))
@@ -123,7 +123,7 @@ def read_method(source: Source, span: list[str], context: Context) -> Reader[Rea
         return Reading(error=_explain(error))
 
 
-def _called_first(source: Source) -> Reader[str]:
+def called_first(source: Source) -> Reader[str]:
     """The name before the parenthesis that stands here, "" when it is no call. Takes nothing."""
     while True:
         ahead = source.text[source.position : source.position + OPENING_LIMIT]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from adapter.reading.bodies import loose_tags
 from adapter.reading.bodies.function_body import read_function
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody
-from adapter.reading.bodies.python_calls import read_named_call
+from adapter.reading.bodies.python_calls import PythonBlock, called_first, read_named_call
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker, take_until
@@ -40,6 +40,7 @@ _OWN_BODY = {
 
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueBody(GLM, own=tuple(name for name, body in _OWN_BODY.items() if body == "pairs"))
+_read_python = PythonBlock(CLOSE)
 _close = Markers(CLOSE)
 _after_prose = Markers(OPEN, CLOSE, "<function=", "\n\n")
 _function = Markers("<function=")
@@ -113,7 +114,10 @@ def _check_closed(reading: Reading, source: Source, span: list[str]) -> Reading:
 
 
 def _read_unknown(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-    """Neither JSON nor XML: a broken call when it stands alone and is closed, else prose that names the marker."""
+    """Neither JSON nor XML: a call as in Python of a tool of the session, or a broken call when it stands alone and is
+    closed, else prose that names the marker."""
+    if context.at_line_start and context.tools.match((yield from called_first(source))) is not None:
+        return (yield from _read_python(source, span, context)).adding("foreign-body")
     marker = yield from find_ahead(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
         yield from collect(source, _function, span)
