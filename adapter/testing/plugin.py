@@ -133,4 +133,5 @@ class _Replays:
             replace_conversation(file, self._node, recorded)
 
     def _fail(self, message: str) -> NoReturn:
-        pytest.fail(f"{message}\nTo record it anew: pytest '{self._node}' {OPTION} URL[#MODEL]", pytrace=False)
+        anew = f"To record it anew: pytest '{self._node}' {OPTION} URL[#MODEL]"
+        raise pytest.fail.Exception(f"{message}\n{anew}", pytrace=False) from None

@@ -64,7 +64,7 @@ def test_every_kind_of_answer_is_taken(answer):
 def test_a_response_has_calls_among_its_items():
     """Functions and custom tools, whose input is text."""
     assert_calls(RESPONSE, [READ, ("patch", "*** Begin")])
-    with pytest.raises(AssertionError, match="says: 'I look.'"):
+    with pytest.raises(AssertionError, match=r"says: 'I look\.'"):
         assert_calls({**RESPONSE, "output": RESPONSE["output"][:1]}, ["read_file"])
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +73,7 @@ def run(pytester: pytest.Pytester):
     return run
 
 
-EVERY_WAY = '''
+EVERY_WAY = """
 def test_whole(replayed):
     answer = ask(replayed("said.jsonl"))
     assert_calls(answer, [("read_file", {"path": "a.py"})])
@@ -106,7 +109,7 @@ def test_each_answer_to_its_request(replayed):
     client = replayed("said.jsonl")
     assert_calls(ask(client, "Read b.py"), [("read_file", {"path": "b.py"})])
     assert_calls(ask(client), [("read_file", {"path": "a.py"})])
-'''
+"""
 
 
 def test_a_recording_answers_in_every_way_that_a_model_does(run, scripted, pytester):
@@ -247,3 +250,44 @@ def test_old_recordings_are_read(run, pytester, scripted):
     said.write_text(json.dumps({key: value for key, value in line.items() if key != "messages"}), encoding="utf-8")
     tests = "def test_it(replayed):\n    assert_calls(ask(replayed('said.jsonl', in_order=True)), ['read_file'])\n"
     run(tests).assert_outcomes(passed=1)
+
+
+def test_a_run_that_does_not_use_it_loads_nothing():
+    """Every run of pytest imports it, wherever the package is installed."""
+    code = "import sys, pytest; had = {*sys.modules}; import adapter.testing.plugin; print(*{*sys.modules} - had)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(loaded) == [
+        *("adapter", "adapter.testing", "adapter.testing.calls", "adapter.testing.plugin"),
+        *("adapter.values", "adapter.values.version"),
+    ]
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+OTHER = """
+
+def test_another_port(replayed):
+    ASK[0]["content"] = "Change the port to 7000"
+    replayed("tests/said.jsonl").chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
+
+def test_other_calls(replayed):
+    answer = replayed("tests/said.jsonl", in_order=True).chat.completions.create(model="", messages=ASK, tools=TOOLS)
+    assert_calls(answer, [("apply_edit", {"path": "settings.ini", "old_text": ANY, "new_text": "port = 7000"})])
+"""
+
+
+def test_the_page_is_true(pytester, scripted):
+    """Its test is recorded and replayed, and what it shows of failures is what they say."""
+    (test,) = re.findall(r"<!-- test: \S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
+    edit = {"path": "settings.ini", "old_text": "port = 8000", "new_text": "port = 9000"}
+    said = json.dumps({"name": "apply_edit", "arguments": edit})
+    scripted.on(CHAT, as_json(200, completion(f"<tool_call>\n{said}\n</tool_call>")))
+    tools = [{"type": "function", "function": {"name": "apply_edit", "parameters": {"type": "object"}}}]
+    pytester.makepyfile(my_agent=f"TOOLS = {tools}", test_agent=test + OTHER)
+    ours = ("-p", "adapter.testing.plugin", "-p", "no:xdist")
+    recorded = pytester.runpytest_inprocess(*ours, "--record-model", scripted.url, "-k", "port_is_edited")
+    recorded.assert_outcomes(passed=1, deselected=2)
+    result = pytester.runpytest_inprocess(*ours)
+    result.assert_outcomes(passed=1, failed=2)
+    shown = "\n".join(line.removeprefix("E       ") for line in result.outlines)
+    for output in re.findall(r"<!-- output: .* -->\n```\n(.*?)```", PAGE, re.DOTALL):
+        assert output in shown
