@@ -23,8 +23,8 @@ OF_OS = """
 O_NOFOLLOW O_DIRECTORY O_CLOEXEC O_NONBLOCK O_NOCTTY O_PATH chown chroot confstr ctermid eventfd fchdir fchmod fchown
 fork forkpty fdatasync getegid geteuid getgid getgroups getloadavg getpgid getpgrp getsid getuid getxattr initgroups
 killpg lchown listxattr lockf memfd_create mkfifo mknod nice openpty pidfd_open pipe2 posix_spawn posix_spawnp pread
-pwrite sched_getaffinity sendfile setgid setpgid setsid setuid setxattr splice statvfs fstatvfs sysconf tcgetpgrp ttyname
-uname wait4 waitid
+pwrite sched_getaffinity sendfile setgid setpgid setsid setuid setxattr splice statvfs fstatvfs sysconf tcgetpgrp
+ttyname uname wait4 waitid
 """
 OF_SIGNAL = """
 SIGALRM SIGCHLD SIGCONT SIGHUP SIGPIPE SIGQUIT SIGSTOP SIGTSTP SIGUSR1 SIGUSR2 SIGWINCH alarm pthread_kill
@@ -45,9 +45,8 @@ def dress_up() -> None:
             if hasattr(module, name):
                 delattr(module, name)
     os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks = set(), set(), set()
-    for module in (pathlib, sys.modules.get("pathlib._local")):
-        if module is not None:
-            module.WindowsPath = pathlib.PosixPath  # type: ignore[attr-defined]
+    for name in {"pathlib", "pathlib._local"} & sys.modules.keys():
+        vars(sys.modules[name])["WindowsPath"] = pathlib.PosixPath
     asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # type: ignore[attr-defined]
     os.name, sys.platform, platform.system = "nt", "win32", lambda: "Windows"
 

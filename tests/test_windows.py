@@ -9,6 +9,7 @@ from typing import Any
 import openai
 import pytest
 
+from adapter.testing import assert_calls
 from tests.command_line import adapter, started
 from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -53,7 +54,7 @@ def test_serve_records_and_view_shows(scripted, tmp_path):
         url = run.first_line().split()[1].rstrip(",")
         with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
             answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
-    assert [call.function.name for call in answer.choices[0].message.tool_calls or ()] == ["read_file"]
+    assert_calls(answer, [("read_file", {"path": "a.py"})])
     assert "Traceback" not in as_windows("view", said, "--html", page)
     assert "read_file" in page.read_text(encoding="utf-8")
 

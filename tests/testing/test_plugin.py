@@ -62,6 +62,17 @@ def record(scripted: ScriptedServer, file: Path, *asked: tuple[str, str]) -> Non
             client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}], tools=TOOLS)
 
 
+@pytest.fixture(autouse=True)
+def _libraries_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an inner run imports first stays imported: later tests would have each of its classes twice."""
+
+    def restore(_: object) -> None:
+        for name in ("test_it", "test_agent", "my_agent"):
+            sys.modules.pop(name, None)
+
+    monkeypatch.setattr("_pytest.pytester.SysModulesSnapshot.restore", restore)
+
+
 @pytest.fixture
 def run(pytester: pytest.Pytester):
     """Runs the tests in a text, in this process."""
