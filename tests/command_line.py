@@ -25,7 +25,7 @@ from pathlib import Path
 
 from adapter.commands.cli import COMMANDS
 
-_PRELOADED = [
+PRELOADED = [
     "__main__",
     "adapter.agent",
     *sorted(
@@ -43,7 +43,7 @@ _PRELOADED = [
     "uvicorn",
 ]
 _context: ForkServerContext = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(_PRELOADED)
+_context.set_forkserver_preload(PRELOADED)
 
 
 @dataclass(frozen=True)

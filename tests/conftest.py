@@ -22,6 +22,8 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
+pytest_plugins = ["pytester", "adapter.testing.plugin"]
+
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
 """Folders of tests that start no program and no server: `pytest -m quick`."""
 

@@ -8,7 +8,6 @@ only at the beginning of a line and never longer than one. Text of models and fi
 from __future__ import annotations
 
 import sys
-import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +18,9 @@ from rich.console import Console as Rich
 from rich.text import Text
 
 from adapter.text.visible import visible
+
+if sys.platform != "win32":
+    import termios
 
 DRAW_S = 0.1
 """Between two drawings of a status that changes with every piece of an answer."""
@@ -123,8 +125,9 @@ class Screen:
 
     def forget_typed(self) -> None:
         """What was typed before a question was seen is no answer to it."""
-        with suppress(termios.error, ValueError, OSError):
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        if sys.platform != "win32":
+            with suppress(termios.error, ValueError, OSError):
+                termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
     def ask(self, prompt: str) -> str:
         """What the person types. Raises EOFError for Ctrl-D."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -16,6 +16,9 @@ from adapter.evaluating.running import Run
 from adapter.evaluating.scenario import Scenario
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+
+if sys.platform != "win32":
+    import fcntl
 
 VERSION = 1
 BEGIN = b'{"eval"'
@@ -46,7 +49,8 @@ class RunLog:
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place with --results.") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if sys.platform != "win32":
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._file.seek(0)
             whole, _, cut = self._file.read().rpartition(b"\n")
             lines = whole.splitlines()

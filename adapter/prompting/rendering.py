@@ -11,7 +11,6 @@ Facts: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_ut
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,9 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
+
+if sys.platform != "win32":  # where the clock alone ends a template
+    import resource
 
 Json = Any
 
@@ -191,10 +193,11 @@ def answer(line: str) -> str:
 
 def main() -> None:
     """``MEGABYTES`` of memory, then requests on standard input."""
-    memory = int(sys.argv[1]) * 1_000_000
-    with suppress(ValueError, OSError):  # macOS refuses
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    if sys.platform != "win32":
+        memory = int(sys.argv[1]) * 1_000_000
+        with suppress(ValueError, OSError):  # macOS refuses
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     for line in sys.stdin:
         print(answer(line), flush=True)
 

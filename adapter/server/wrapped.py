@@ -125,13 +125,13 @@ def wrap(
     process = TemplateProcess(read_template(Path(template))) if template is not None else None
     server = _Server(str(client.base_url).rstrip("/"), options, profile, process)
     if isinstance(client, AsyncOpenAI):
-        http = _library_of(client._client)
+        http = library_of(client._client)
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
-    http = _library_of(client._client)
+    http = library_of(client._client)
     return client.copy(http_client=http.Client(transport=_Transport(http, client._client, server)))
 
 
-def _library_of(client: object) -> Any:
+def library_of(client: object) -> Any:
     """httpx2 with openai 3, httpx with openai 2 or where the user brought such a client."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]

@@ -8,6 +8,7 @@ the memory, the operating system prevents: its process has little memory, and is
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -250,6 +251,10 @@ def _ended(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+_NEEDED = {name: value for name, value in os.environ.items() if name == "SYSTEMROOT"}
+"""Without it Python does not start on Windows."""
+
+
 def _started() -> subprocess.Popen[str]:
     """With nothing of ours in its surroundings: no keys, no open files."""
     assert rendering.__file__ is not None
@@ -260,6 +265,6 @@ def _started() -> subprocess.Popen[str]:
         stderr=subprocess.DEVNULL,
         text=True,
         encoding="utf-8",
-        env={"PYTHONPATH": ":".join(filter(None, sys.path)), "PYTHONUTF8": "1"},
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"} | _NEEDED,
         start_new_session=True,  # Ctrl-C at the terminal is for us
     )

@@ -35,6 +35,7 @@ class Heard:
             policy=request.policy,
             generation_prompt=request.generation_prompt,
             sent=request.body,
+            messages=None if request.messages == request.body.get("messages") else tuple(request.messages or ()),
             tools=tuple(tool.to_openai() for tool in request.tools.values()),
             is_restricted=request.is_restricted,
             is_parallel=request.parallel,

@@ -52,6 +52,10 @@ class Exchange(BaseModel):
     generation_prompt: str | None = None
     """As of `Parser`."""
     sent: JsonObject
+    messages: tuple[JsonObject, ...] | None = None
+    """As the client sent them; None where ``sent`` has the same."""
+    conversation: str = ""
+    """Which one this belongs to, where who records it knows."""
     tools: tuple[JsonObject, ...]
     is_restricted: bool = False
     """More were described than may be called."""

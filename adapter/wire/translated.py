@@ -52,6 +52,8 @@ class Request:
     """The same for a server that turns out to take no tools, where it was given them."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
+    messages: list[JsonObject] | None = None
+    """As the client sent them."""
     format: str = DEFAULT_FORMAT
     control_tokens: tuple[str, ...] = ()
     """As of `Options`."""

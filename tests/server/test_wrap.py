@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from adapter import wrap
+from adapter.testing import assert_calls
 from adapter.values.errors import UsageError
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 
@@ -136,23 +137,20 @@ class ReadFile(BaseModel):
     path: str
 
 
-def test_the_parsing_helpers_work(client, scripted):
-    """A pydantic model as tool, its arguments parsed; also under its older name, and streamed."""
-    call = CALL.replace("read_file", "ReadFile")
-    scripted.on(CHAT, as_json(200, completion(call)), as_json(200, completion(call)))
-    tools = [openai.pydantic_function_tool(ReadFile)]
-    wrapped = wrap(client)
-    for completions in (wrapped.chat.completions, wrapped.beta.chat.completions):
-        answer = completions.parse(model="qwen3", messages=ASK, tools=tools)
+def test_the_parsing_helpers_work(replayed):
+    """A pydantic model as tool, its arguments parsed; also under its older name, and streamed. A real model said so."""
+    client = replayed("tests/server/read_file.jsonl", constraint="required", grounded=True)
+    asked: Any = {"model": "m", "messages": ASK, "tools": [openai.pydantic_function_tool(ReadFile)], "max_tokens": 100}
+    for completions in (client.chat.completions, client.beta.chat.completions):
+        answer = completions.parse(**asked)
         (found,) = answer.choices[0].message.tool_calls or []
         assert found.function.parsed_arguments == ReadFile(path="a.py")
-    scripted.replies[CHAT].clear()
-    scripted.on(CHAT, as_stream(*map(delta, call), delta(finish_reason="stop")))
-    with wrapped.chat.completions.stream(model="qwen3", messages=ASK, tools=tools) as stream:
-        kinds = [event.type for event in stream]
-        (found,) = stream.get_final_completion().choices[0].message.tool_calls or []
+    with client.chat.completions.stream(**asked) as stream:
+        assert "tool_calls.function.arguments.done" in [event.type for event in stream]
+        final = stream.get_final_completion()
+    assert_calls(final, [("ReadFile", {"path": "a.py"})])
+    (found,) = final.choices[0].message.tool_calls or []
     assert found.function.parsed_arguments == ReadFile(path="a.py")
-    assert "tool_calls.function.arguments.done" in kinds
 
 
 def test_options_and_raw_answers_work(client, scripted):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from adapter.values.errors import ToolError
 from adapter.workspace.changes.transactions import Stage
 from adapter.workspace.paths import trees
-from adapter.workspace.paths.place import Place
+from adapter.workspace.paths.place import NEW_FILE, Place
 
 _OWNER_WRITE = stat.S_IWUSR
 
@@ -24,7 +24,7 @@ def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, b
     """A file with this content, and the mode, owner and extended attributes of the old one."""
 
     def make(dirfd: int, name: str) -> None:
-        descriptor = os.open(name, trees.NEW_FILE, 0o666, dir_fd=dirfd)
+        descriptor = os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)
         try:
             trees.write_all(descriptor, data)
             if old is not None:

@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adapter.values.errors import ToolError
 from adapter.workspace.paths import trees
 from adapter.workspace.paths.faults import FULL
-from adapter.workspace.paths.place import OPEN_DIRECTORY
+from adapter.workspace.paths.place import NEW_FILE, OPEN_DIRECTORY
 
 if sys.platform != "win32":  # where Root says so in words
     import fcntl
@@ -260,7 +260,7 @@ def read_record(store: int, name: str) -> Record | None:
 
 def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> None:
     trees.remove(name, dirfd)
-    descriptor = os.open(name, trees.NEW_FILE, 0o600, dir_fd=dirfd)
+    descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)
     try:
         trees.write_all(descriptor, data)
         if durable:

@@ -19,7 +19,7 @@ from adapter.workspace.paths import trees
 from adapter.workspace.paths.faults import explained
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.paths.names import is_git
-from adapter.workspace.paths.place import Place, open_child_directory, open_regular, require_existing
+from adapter.workspace.paths.place import NEW_FILE, Place, open_child_directory, open_regular, require_existing
 from adapter.workspace.paths.walk import Limits, Walk
 
 TREE_LIMITS = Limits(entries=20_000, depth=64, seconds=30.0)
@@ -196,7 +196,7 @@ class _TreeCopy:
     def _add_file(self, source: Place, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
             self._check_size(os.fstat(original).st_size)
-            copied = os.open(name, trees.NEW_FILE, 0o600, dir_fd=dirfd)
+            copied = os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)
             try:
                 while chunk := os.read(original, trees.CHUNK_BYTES):
                     self._check_size(len(chunk))

@@ -22,6 +22,8 @@ OPEN_FILE = (
     | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Flags that a system lacks are left out, so that this can be imported there: its gate says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

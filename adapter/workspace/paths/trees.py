@@ -12,18 +12,16 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adapter.workspace.paths.place import open_child_directory
+from adapter.workspace.paths.place import NEW_FILE, OPEN_FILE, open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
 """Copied at once."""
 MAX_HASHED_BYTES = 16 * 1024 * 1024
 """Larger files are compared by size and time of change."""
 NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 ACCESS_LIST = "system.posix_acl_access"
 _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
 """Attributes that vouch for what a file holds; the system, too, drops them when it is written to."""
-_OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def status_of(name: str, dirfd: int) -> os.stat_result | None:
@@ -41,7 +39,7 @@ def names_in(dirfd: int) -> list[str]:
 
 
 def read_file(name: str, dirfd: int) -> bytes:
-    descriptor = os.open(name, _OLD_FILE, dir_fd=dirfd)
+    descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
     try:
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
@@ -181,7 +179,7 @@ def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.st
     except OSError as error:
         if error.errno not in NO_HARD_LINKS:
             raise
-    source = os.open(name, _OLD_FILE, dir_fd=dirfd)
+    source = os.open(name, OPEN_FILE, dir_fd=dirfd)
     try:
         target = os.open(copy, NEW_FILE, 0o600, dir_fd=copy_dirfd)
         try:
@@ -217,7 +215,7 @@ def attributes_of(descriptor: int) -> dict[str, bytes]:
 
 def attributes(name: str, dirfd: int) -> dict[str, bytes]:
     """The extended attributes of the regular file ``name``."""
-    descriptor = os.open(name, _OLD_FILE, dir_fd=dirfd)
+    descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
     try:
         return attributes_of(descriptor)
     finally:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -117,6 +118,8 @@ def missing(level: Level) -> Missing | None:
     """None when ``level`` works here: it ran a program."""
     if level == "none":
         return None
+    if not sys.platform.startswith("linux"):
+        return Missing("only Linux has it", "on Windows, run it inside WSL")
     if level == "bwrap" and not os.access(bubblewrap.BINARY, os.X_OK):
         return Missing(f"{bubblewrap.BINARY} is not installed", "install it: apt install bubblewrap")
     if level == "landlock" and not landlock.abi():

@@ -33,12 +33,14 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import select
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+
+if sys.platform != "win32":  # where nothing of this is started, but looked at
+    import resource
 
 TYPE_CHECKING = False  # as type checkers know it: importing typing takes longer than all the rest
 if TYPE_CHECKING:

@@ -1,0 +1,75 @@
+"""This machine dressed up as Windows: what the operating system has not there cannot be imported or called.
+
+python -m tests.as_windows WORDS...     the command line
+python -m tests.as_windows              imports every module, and prints those that cannot be
+
+It says nothing about paths with backslashes, consoles, and files that are locked while they are open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import platform
+import signal
+import sys
+from importlib import import_module
+
+from tests.command_line import PRELOADED
+
+MODULES = "fcntl termios pwd grp resource pty tty posix syslog readline curses"
+OF_OS = """
+O_NOFOLLOW O_DIRECTORY O_CLOEXEC O_NONBLOCK O_NOCTTY O_PATH chown chroot confstr ctermid eventfd fchdir fchmod fchown
+fork forkpty fdatasync getegid geteuid getgid getgroups getloadavg getpgid getpgrp getsid getuid getxattr initgroups
+killpg lchown listxattr lockf memfd_create mkfifo mknod nice openpty pidfd_open pipe2 posix_spawn posix_spawnp pread
+pwrite sched_getaffinity sendfile setgid setpgid setsid setuid setxattr splice statvfs fstatvfs sysconf tcgetpgrp
+ttyname uname wait4 waitid
+"""
+OF_SIGNAL = """
+SIGALRM SIGCHLD SIGCONT SIGHUP SIGPIPE SIGQUIT SIGSTOP SIGTSTP SIGUSR1 SIGUSR2 SIGWINCH alarm pthread_kill
+pthread_sigmask setitimer sigwait
+"""
+"""What docs.python.org has under "Availability: Unix", but for what `subprocess` is made of here."""
+
+
+def dress_up() -> None:
+    """What is not ours is imported before, for it is as it is here; ours is imported anew."""
+    for name in [*PRELOADED, "adapter.mcp.over_http", "adapter.server.wrapped"]:
+        import_module(name)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "adapter"]:
+        del sys.modules[name]
+    sys.modules.update(dict.fromkeys(MODULES.split()))  # type: ignore[arg-type] # None: importing it fails
+    for module, names in ((os, OF_OS), (signal, OF_SIGNAL)):
+        for name in names.split():
+            if hasattr(module, name):
+                delattr(module, name)
+    os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks = set(), set(), set()
+    for name in {"pathlib", "pathlib._local"} & sys.modules.keys():
+        vars(sys.modules[name])["WindowsPath"] = pathlib.PosixPath
+    asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # type: ignore[attr-defined]
+    os.name, sys.platform, platform.system = "nt", "win32", lambda: "Windows"
+
+
+def _failures() -> list[str]:
+    root = pathlib.Path(__file__).parent.parent
+    failures = []
+    for path in sorted((root / "adapter").rglob("*.py")):
+        if path.name == "__main__.py":
+            continue
+        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        try:
+            import_module(name)
+        except (ImportError, AttributeError) as error:
+            failures.append(f"{name}: {error}")
+    return failures
+
+
+if __name__ == "__main__":
+    dress_up()
+    if sys.argv[1:]:
+        sys.argv[0] = "adapter"
+        from adapter.commands.cli import main
+
+        main()
+    print(*_failures(), sep="\n", end="")

@@ -1,0 +1,112 @@
+"""Without what Windows has not, all that reads, prompts and serves works, and the rest says what to use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from adapter.testing import assert_calls
+from tests.command_line import adapter, started
+from tests.scripted_server import CHAT, ScriptedServer, as_json
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
+
+HERE = Path(__file__).parent / "as_windows.py"
+
+
+def as_windows(*words: object, **where: Any) -> str:
+    """What the command prints, on both streams."""
+    done = adapter(HERE, *words, **where)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_every_module_can_be_imported():
+    """Also those of the gate, the sandbox and processes: they say what is missing when they are used."""
+    assert as_windows() == ""
+
+
+def test_texts_are_read_and_prompts_written(tmp_path):
+    """`parse`, `prompt`, and `derive`, which fills a template in a process of its own."""
+    said = tmp_path / "said.txt"
+    said.write_text(CALL, encoding="utf-8")
+    assert "call: read_file" in as_windows("parse", said)
+    assert "apply_edit" in as_windows("prompt", "--format", "hermes")
+    template = tmp_path / "chat_template.jinja"
+    template.write_text(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+        "[CALL]{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}[/CALL]{% endfor %}"
+        "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
+        encoding="utf-8",
+    )
+    assert "[CALL]" in as_windows("derive", template)
+
+
+def test_serve_records_and_view_shows(scripted, tmp_path):
+    """The whole way of a client's request, and the page of what was said."""
+    scripted.on(CHAT, as_json(200, completion(CALL)))
+    said, page = tmp_path / "said.jsonl", tmp_path / "page.html"
+    words = (HERE, "serve", "--upstream", scripted.url, "--port", "0", "--record", said)
+    with started(*words) as run:
+        url = run.first_line().split()[1].rstrip(",")
+        with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+            answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
+    assert_calls(answer, [("read_file", {"path": "a.py"})])
+    assert "Traceback" not in as_windows("view", said, "--html", page)
+    assert "read_file" in page.read_text(encoding="utf-8")
+
+
+WRAPPED = """
+import sys
+from openai import OpenAI
+from tests.as_windows import dress_up
+plain = OpenAI(base_url=sys.argv[1], api_key="k")
+dress_up()
+from adapter import patch_text, wrap
+client = wrap(plain)
+answer = client.chat.completions.create(model="qwen3", messages=[{"role": "user", "content": "Read"}], tools=[
+    {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}])
+print(answer.choices[0].message.tool_calls[0].function.arguments)
+print(patch_text("port = 8000\\n", "<<<<<<< SEARCH\\nport = 8000\\n=======\\nport = 9000\\n>>>>>>> REPLACE").text)
+"""
+
+
+def test_a_client_is_wrapped_and_a_text_patched(scripted: ScriptedServer, tmp_path):
+    """In a program of the user's."""
+    scripted.on(CHAT, as_json(200, completion(CALL)))
+    program = tmp_path / "program.py"
+    program.write_text(WRAPPED, encoding="utf-8")
+    done = adapter(program, f"{scripted.url}/v1")
+    assert (done.stdout, done.stderr) == (f"{json.dumps({'path': 'a.py'})}\nport = 9000\n\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "Look around"),
+        ("edit", "a.py", "--patches", "patches.json"),
+        ("undo",),
+        ("mcp",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_needs_a_workspace_says_what_to_use(words, tmp_path):
+    """The gate needs descriptors of directories: it opens nothing without them, and changes nothing."""
+    (tmp_path / "a.py").write_text("a\n", encoding="utf-8")
+    (tmp_path / "patches.json").write_text('[{"old_text": "a", "new_text": "b"}]', encoding="utf-8")
+    done = adapter(HERE, *words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "a workspace needs directory descriptors" in done.stderr
+    assert "inside WSL" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == "a\n"
+
+
+def test_doctor_says_it(tmp_path):
+    """Beside all else that it looks at."""
+    said = as_windows("doctor", cwd=tmp_path)
+    assert "only Linux and macOS are supported; use WSL" in said
+    assert "on Windows, run it inside WSL" in said
