@@ -10,7 +10,8 @@ from typing import Protocol, Self
 
 from adapter.agent.agent import Settled
 from adapter.agent.answer import Answer
-from adapter.conversation.session import Done, Message, Query, Run
+from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.shown import Message
 from adapter.upstream.async_transport import AsyncChatClient
 from adapter.upstream.transport import ChatClient, Chunk
 from adapter.values.errors import TransportError

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from adapter.constraints.grounding import Evidence, choices_for, offered
-from adapter.conversation.session import Message
+from adapter.conversation.shown import Message
 from adapter.dialects.foreign import understood
 from adapter.formats.hermes import encode_call
 from adapter.prompting.examples import AS_WELL, EXAMPLES, PROGRAMS, Example, nearest
