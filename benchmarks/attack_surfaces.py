@@ -16,7 +16,8 @@ from adapter.agent.subagents import SubAgents
 from adapter.commands.console import Console
 from adapter.commands.runner import run_task
 from adapter.commands.settings import Settings
-from adapter.conversation.session import Limits, Message
+from adapter.conversation.session import Limits
+from adapter.conversation.shown import Message
 from adapter.operations import Effect
 from adapter.operations.approval import Rule
 from adapter.tools.definition import Tool

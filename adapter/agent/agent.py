@@ -373,12 +373,15 @@ class Agent(Settled[Chat]):
                         self._observe(results[-1])
                     step = self._session.ran(results)
         except KeyboardInterrupt:
-            step = self._session.stopped(results, self._answer and self._answer.so_far())
+            step = self._session.stopped(results, self._so_far())
         except TransportError as error:
             self._observe(Done("failed", str(error)))
             raise
         self._observe(step)
         return step
+
+    def _so_far(self) -> Turn | None:
+        return None if self._answer is None else self._answer.so_far()
 
     def _ask(self, query: Query) -> Answer:
         """The model's answer to one query."""

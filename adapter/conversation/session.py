@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from adapter.conversation.budget import Entry, fit, usable
-from adapter.conversation.contents import joined
+from adapter.conversation.contents import Content, joined
 from adapter.conversation.guardrails.answers import Said
 from adapter.conversation.guardrails.catalogue import BROKEN_CALLS, GUARDRAILS
 from adapter.conversation.guardrails.guardrails import AskAgain, Fault, Guardrails, Stop
@@ -268,6 +268,7 @@ class Session:
         """What the user says, with what is to be told besides."""
         self._show_results([])
         said, self._told = self._neutral("\n\n".join([*self._told, message])), []
+        content: Content = said
         if not self._entries:
             self._task, self._past = said, Past(message)
             self._entries = [Entry("system", self.system), Entry("user", said)]
@@ -275,8 +276,8 @@ class Session:
         kept = [replace(entry, is_kept=False) for entry in self._entries if not entry.is_passing]
         if kept[-1].role == "user" and not kept[-1].results:  # it was never answered
             self._task += f"\n\n{said}" if len(kept) == 2 else ""
-            said = joined(kept.pop().content, said, "\n\n")
-        self._entries = [*kept, Entry("user", said, is_kept=True)]
+            content = joined(kept.pop().content, said, "\n\n")
+        self._entries = [*kept, Entry("user", content, is_kept=True)]
         self._past = replace(self._past, request=message, since=len(self._past.made))
         self._rails.begin()
         self._turns, self._content = 0, ""

@@ -207,6 +207,12 @@ class Workspace:
         with explained("nothing was undone"):
             return self._desk.history.undo(self._desk.history.session)
 
+    def redo(self) -> Undone:
+        """Make the change again that ``undo()`` took back last. Raises ToolError, with nothing done, when others were
+        made since, or when it does not fit any more."""
+        with explained("nothing was redone"):
+            return self._desk.history.redo(self._desk.history.session)
+
     def do(self, operation: Operation) -> Outcome:
         """Perform an operation for the program itself, with the approval it needs. Raises ToolError when it fails."""
         kind = type(operation).__name__

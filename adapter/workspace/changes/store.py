@@ -93,6 +93,8 @@ class Record(BaseModel):
     steps: tuple[Step, ...]
     undoes: int | None = None
     """The change that this one takes back."""
+    kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
+    """What it is once it was made: an undo is kept for as long as it can be taken back, too, which is a redo."""
     removes: tuple[str, ...] = ()
     """Directories to remove at the end if they are empty."""
 
