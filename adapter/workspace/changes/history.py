@@ -18,6 +18,7 @@ from uuid import uuid4
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
 from adapter.workspace.changes.inverse import Inverse
+from adapter.workspace.changes.net import net_diff
 from adapter.workspace.changes.places import missing_directories
 from adapter.workspace.changes.store import (
     STATES,
@@ -129,6 +130,15 @@ class History:
             return ()
         with self.store.locked() as held:
             return tuple(change for change, _ in self._made(held, session))
+
+    def diff(self, session: str | None = None) -> str:
+        """What the changes that can be undone have made of the files, all together, against what is there now."""
+        if not self.store.exists:
+            return ""
+        with self.store.locked() as held:
+            names = numbered(held)
+            made = [(names[change.number], record) for change, record in self._made(held, session)]
+            return net_diff(self._root, held, reversed(made))
 
     def undo(self, session: str | None = None) -> Undone:
         """Take back the newest change, of ``session`` or of all. Raises ToolError when that cannot be done."""

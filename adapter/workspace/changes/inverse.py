@@ -78,17 +78,17 @@ class Inverse:
             self.failures.append(f"there is a new {place.shown}; move it away")
             return
         with inside(self._held, self._name) as kept:
-            after, old = trees.fingerprint(str(index), kept), _bytes(str(index), kept)
+            after, old = trees.fingerprint(str(index), kept), bytes_of(str(index), kept)
         self.diffs.append(_diff(place, None, old))
         self._add(Step(kind="put", path=step.path, after=after), self._from_store(index, old))
 
     def _invert_put(self, index: int, step: Step, place: Place) -> None:
         now = trees.fingerprint(place.name, place.dirfd) if place.status is not None else None
         with inside(self._held, self._name) as kept:
-            old = _bytes(str(index), kept) if step.before else None
+            old = bytes_of(str(index), kept) if step.before else None
             is_intact = step.before is None or trees.fingerprint(str(index), kept) == step.before
             put = read_bytes(kept, f"{index}.after")
-        present = _bytes(place.name, place.dirfd) if place.is_file else None
+        present = bytes_of(place.name, place.dirfd) if place.is_file else None
         if not is_intact:
             self.failures.append(f"what {place.shown} was before has been changed since, by something that had it open")
         elif now == step.after:
@@ -142,7 +142,7 @@ def _new_file(place: Place, data: bytes) -> Stage:
     return new_file(data, place.status, trees.attributes(place.name, place.dirfd))
 
 
-def _bytes(name: str, dirfd: int) -> bytes | None:
+def bytes_of(name: str, dirfd: int) -> bytes | None:
     """The content of a regular file that is small enough to be shown or merged."""
     status = trees.status_of(name, dirfd)
     place = Place(dirfd, name, (name,), status)
@@ -153,10 +153,10 @@ def _bytes(name: str, dirfd: int) -> bytes | None:
 
 
 def _diff(place: Place, before: bytes | None, after: bytes | None) -> str:
-    return unified_diff(_text(before, place.shown), _text(after, place.shown), place.shown)
+    return unified_diff(text_of(before, place.shown), text_of(after, place.shown), place.shown)
 
 
-def _text(data: bytes | None, shown: str) -> str:
+def text_of(data: bytes | None, shown: str) -> str:
     try:
         return "" if data is None else decode(data, shown).text
     except ToolError:

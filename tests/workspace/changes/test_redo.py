@@ -144,3 +144,29 @@ def test_a_fault_before_a_system_call(quick, what, fault):
             break
         number, hits = number + 9, hits + 1
     assert hits > 15
+
+
+def test_the_net_of_all_changes_is_one_diff_a_file(workspace, stocked):
+    """Against what is there now: what was undone is none, what was changed twice is once, a file keeps its origin."""
+    assert workspace.history.diff() == ""
+    workspace.run(*EDIT)
+    workspace.run("apply_edit", {"path": "a.txt", "old_text": "A2", "new_text": "aa2"})
+    workspace.run("write_file", {"path": "new/f.txt", "content": "x\n"})
+    workspace.run("move_file", {"source": "src", "destination": "lib"})
+    workspace.run("apply_edit", {"path": "lib/b.txt", "old_text": "b", "new_text": "B"})
+    workspace.run("move_file", {"source": "lib", "destination": "lab"})
+    workspace.run("delete_file", {"path": "lab/gone.txt"})
+    workspace.run("write_file", {"path": "never", "content": "y\n"})
+    workspace.undo()
+    (stocked / "a.txt").write_text((stocked / "a.txt").read_text() + "mine\n")
+    diff = workspace.history.diff(workspace.history.session)
+    for piece in (
+        "-a2\n+aa2\n a3\n+mine\n",
+        "+++ b/new/f.txt\n@@ -0,0 +1 @@\n+x\n",
+        "rename from src\nrename to lab\n",
+    ):
+        assert piece in diff
+    assert "--- a/lab/b.txt\n+++ b/lab/b.txt\n@@ -1 +1 @@\n-b\n+B\n" in diff
+    assert "-gone\n" in diff
+    assert "never" not in diff
+    assert diff.count("+++") == 4
