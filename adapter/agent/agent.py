@@ -273,7 +273,7 @@ class Settled(Generic[ChatT]):
                 self._held = constraint_fields(self._chat.endpoint.kind, tools, format=self.format.name)
         return bool(self._held)
 
-    def _request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
+    def request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
         """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
         if self._guided is not None:
             body = dict(self._guided.body)
@@ -393,7 +393,7 @@ class Agent(Settled[Chat]):
         return answer
 
     def _stream(self, query: Query) -> Iterator[Chunk]:
-        messages, fields = self._request(query)
+        messages, fields = self.request(query)
         if fields and isinstance(self._chat, ChatClient):
             return self._chat.stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)

@@ -103,7 +103,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat]):
         return answer
 
     def _stream(self, query: Query) -> AsyncIterator[Chunk]:
-        messages, fields = self._request(query)
+        messages, fields = self.request(query)
         if isinstance(self._chat, ChatClient):
             return AsyncChatClient(self._chat).stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,14 +15,27 @@ from adapter.values.errors import UsageError
 
 @with_run_options
 def run(task: run_options.Task = None, record: run_options.Record = None, *, options: RunOptions) -> None:
-    """Let a model work on a task in a folder."""
+    """Let a model work on a task in a folder; without a task, talk with it (`adapter chat`)."""
     from adapter.commands.runner import read_task, run_task
     from adapter.commands.settings import settings_from
 
     if task is None:
-        raise UsageError("give a task in plain words, or - to read it from standard input")
+        raise typer.Exit(_chat(options, record))
     settings = settings_from(options, record)
     raise typer.Exit(run_task(read_task() if task == "-" else task, settings))
+
+
+def _chat(options: RunOptions, record: Path | None) -> int:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "give a task in plain words, or - to read it from standard input; there is no terminal to talk"
+        )
+    if record is not None:
+        raise UsageError("--record takes a task: a chat is kept by itself, see `adapter chat --list`, and /save")
+    from adapter.commands.chatting import start_chat
+    from adapter.commands.settings import settings_from
+
+    return start_chat(settings_from(options), None, is_continued=False)
 
 
 def demo(
