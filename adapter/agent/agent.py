@@ -31,6 +31,7 @@ from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
+from adapter.upstream.guidance import MAX_CALL_TOKENS
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.told_tokens import format_for
@@ -291,7 +292,7 @@ class Settled(Generic[ChatT]):
         enforce = partial(constraint_fields, self._chat.endpoint.kind)
         choice = "auto" if self._is_first else "none"
         return translate(
-            {"messages": asked, "tools": tools, "tool_choice": choice},
+            {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
             Options(format=self.format.name, enforce=enforce, small=self._parts),
         )
 

@@ -43,11 +43,13 @@ from adapter.workspace.hosted.host import Host
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """An agent, with the model and the workspace that it has."""
+    """An agent, with the model and the workspace that it has. ``is_guided``: words decide what that model calls, and
+    what was said before would only lead it astray."""
 
     agent: Agent
     chat: ChatClient
     workspace: Workspace
+    is_guided: bool = False
 
 
 def assemble(
@@ -70,7 +72,8 @@ def assemble(
     limits = _limits(settings, help, served, console)
     host = _host(stack, settings, help, served, limits, witnesses, whole.host)
     workspace = stack.enter_context(open_for(host, help.few))
-    return Assembled(_agent(settings, help, served, workspace, limits, witnesses), served.chat, workspace)
+    agent = _agent(settings, help, served, workspace, limits, witnesses)
+    return Assembled(agent, served.chat, workspace, help.is_guided)
 
 
 def check(settings: Settings) -> None:

@@ -69,7 +69,8 @@ def _redo(conversation: Conversation, _: str) -> None:
 
 
 def _show_done(conversation: Conversation, what: str, done: Undone) -> None:
-    conversation.console.note(f"{what}: {done.change.summary}; the model will be told")
+    told = "; the model will be told" if conversation.id is not None else ""
+    conversation.console.note(f"{what}: {done.change.summary}{told}")
     conversation.console.show_diff(done.diff)
     for note in done.notes:
         conversation.console.note(f"note: {note}")

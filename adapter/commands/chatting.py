@@ -18,6 +18,7 @@ from adapter.commands.output import print_visible
 from adapter.commands.runner import read_task, tell_changes
 from adapter.commands.settings import Settings
 from adapter.conversation.session import REASONS, Done
+from adapter.transcripts.talks import Kept
 from adapter.values.errors import AdapterError, UsageError
 from adapter.workspace import Workspace
 
@@ -35,14 +36,14 @@ def start_chat(settings: Settings, resume: str | None, *, is_continued: bool) ->
         piped = read_task().strip("\n")
         if not piped.strip():
             raise UsageError("standard input is empty: pipe a message in, or start at a terminal")
+    kept = _found(settings.workspace, resume) if resume is not None or is_continued else None
     with ExitStack() as stack:
         conversation = Conversation(stack, settings, console)
         if conversation.made.workspace.sandbox:
             console.note_sandbox(conversation.made.workspace.sandbox)
         for note in conversation.workspace.recovered:
             console.note(note)
-        if resume is not None or is_continued:
-            kept = conversation.talks.find(resume)
+        if kept is not None:
             conversation.resume(kept)
             console.note(f"going on with {kept.id}: {_said(kept.messages)}, the first: {_short(kept.first, 60)}")
         try:
@@ -52,6 +53,11 @@ def start_chat(settings: Settings, resume: str | None, *, is_continued: bool) ->
             if conversation.id is not None:
                 folder = "" if settings.workspace == Path() else f" -w {shlex.quote(str(settings.workspace))}"
                 console.note(f"`adapter chat{folder} --resume {conversation.id}` goes on with this chat")
+
+
+def _found(folder: Path, id: str | None) -> Kept:
+    with Workspace(folder) as workspace:
+        return talks_of(workspace).find(id)
 
 
 def list_chats(folder: Path) -> None:

@@ -93,7 +93,7 @@ class Conversation:
             self._record(self._written.enter_context(self.talks.begin()), message)
             return self._made.agent.run(message)
         self._witnesses.recording.said(message)
-        return self._made.agent.send(message)
+        return self._made.agent.run(message) if self._made.is_guided else self._made.agent.send(message)
 
     def undo(self) -> Undone:
         """Take back the newest change, and tell the model. Raises ToolError where that cannot be done."""
@@ -147,6 +147,8 @@ class Conversation:
             stack, settings, self.workspace, self._witnesses, lambda host, _few: self.workspace.part(host=host)
         )
         made.agent.observe(self._observe)
+        if made.is_guided:
+            self.console.note("this model is too small for a conversation: it is shown each message alone")
         return made
 
     def _go_on_with(self, talk: OpenTalk) -> None:

@@ -29,7 +29,8 @@ MAX_STRING = 400
 """Characters of a string in a call: longer ones are runaways with such models."""
 
 MAX_CALL_TOKENS = 900
-"""Enough for a string of `MAX_STRING` in which every character is an escape of two tokens."""
+"""Enough for a string of `MAX_STRING` in which every character is an escape of two tokens; such a model's talk has
+no end of its own."""
 
 
 def tools_for_small(tools: ToolSet, evidence: Evidence) -> ToolSet:
