@@ -95,7 +95,7 @@ class OpenTalk:
     def __init__(self, path: Path, flags: int = 0) -> None:
         self.id, self.path = path.stem, path
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
-        self._file = os.fdopen(descriptor, "r+", encoding="utf-8", newline="\n")
+        self._file = os.fdopen(descriptor, "r+b", buffering=0)  # what cannot be written now is not tried again later
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -119,8 +119,7 @@ class OpenTalk:
             if is_broken:
                 return
             try:
-                self._file.write(line)
-                self._file.flush()
+                self._file.write(line.encode("utf-8", "replace"))
             except OSError as error:
                 is_broken = True
                 fails(f"the rest of this chat is not kept: {error.strerror}")

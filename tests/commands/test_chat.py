@@ -2,12 +2,17 @@
 
 import json
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from adapter.commands.chat_commands import COMMANDS, is_command
+from adapter.commands.console import Console
+from adapter.commands.conversation import Conversation
+from adapter.commands.settings import Settings
 from adapter.transcripts.transcript import Transcript
+from tests.chat_picture import PICTURE, picture
 from tests.command_line import adapter
 from tests.commands.terminal import Terminal
 from tests.commands.test_console import EDIT, PLAIN, WRITE, answer, wrapped
@@ -30,8 +35,8 @@ class Chat:
 
     def __init__(self, model, folder, *words, command="chat", **settings):
         environ = {"PROMPT_TOOLKIT_NO_CPR": "1"} | settings.pop("environ", {})
-        words = [command, "-w", "w", "--base-url", model.url, *words]
-        self.terminal = Terminal(words, folder, environ=environ, **settings)
+        said = [command, "-w", "w", "--base-url", model.url, *words]
+        self.terminal = Terminal(said, folder, environ=environ, **settings)
         self.prompts = 0
 
     def say(self, text, end="\r"):
@@ -309,15 +314,18 @@ def test_what_is_a_command(text, expected):
     assert is_command(text) is expected
 
 
+def test_the_page_shows_what_is_so(monkeypatch):
+    """Its picture is of this program, and its table names the commands in their own words."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    page = (PICTURE.parent / "chat.md").read_text(encoding="utf-8")
+    rows = [f"| `{f'/{name} {each.argument}'.rstrip()}` | {each.about} |" for name, each in COMMANDS.items()]
+    assert re.findall(r"^\| `/.*", page, re.MULTILINE) == rows
+    assert picture() == PICTURE.read_text(encoding="utf-8")
+
+
 @pytest.mark.model
 def test_ten_messages_to_the_built_in_model(tmp_path, real_weights, monkeypatch):
     """It is tiny: what counts is that each gets an answer or a call, and that the loop goes on."""
-    from contextlib import ExitStack
-
-    from adapter.commands.console import Console
-    from adapter.commands.conversation import Conversation
-    from adapter.commands.settings import Settings
-
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "notes.txt").write_text("Buy milk.\n", encoding="utf-8")
