@@ -14,8 +14,10 @@ from urllib.parse import quote
 from adapter.agent.agent import Agent
 from adapter.agent.subagents import SubAgents
 from adapter.commands.console import Console
-from adapter.commands.runner import Settings, run_task
-from adapter.conversation.session import Limits, Message
+from adapter.commands.runner import run_task
+from adapter.commands.settings import Settings
+from adapter.conversation.session import Limits
+from adapter.conversation.shown import Message
 from adapter.operations import Effect
 from adapter.operations.approval import Rule
 from adapter.tools.definition import Tool

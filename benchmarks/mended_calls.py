@@ -21,7 +21,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.conversation.session import Done, Message, Query, Run, Session
+from adapter.conversation.session import Done, Query, Run, Session
+from adapter.conversation.shown import Message
 from adapter.formats import get_format
 from adapter.formats.parser import parse
 from adapter.prompting.prompt import system_prompt

@@ -41,7 +41,8 @@ from adapter.agent.agent import Agent
 from adapter.agent.answer import Observed
 from adapter.agent.subagents import SubAgents
 from adapter.commands.allocator import share_one_arena
-from adapter.conversation.session import Limits, Message
+from adapter.conversation.session import Limits
+from adapter.conversation.shown import Message
 from adapter.dialects import dialect_names
 from adapter.formats import FORMATS
 from adapter.operations import Question

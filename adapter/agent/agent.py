@@ -19,7 +19,8 @@ from adapter.conversation.guardrails.catalogue import BY_STEPS, chosen
 from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.steps import Given, steps_of
 from adapter.conversation.guardrails.steps import checked as check_steps
-from adapter.conversation.session import Done, Limits, Message, Query, Run, Session
+from adapter.conversation.session import Done, Limits, Query, Run, Session
+from adapter.conversation.shown import Message
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess, told_format
 from adapter.formats.parser import Parser
@@ -30,6 +31,7 @@ from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
+from adapter.upstream.guidance import MAX_CALL_TOKENS
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.told_tokens import format_for
@@ -94,6 +96,7 @@ class Settled(Generic[ChatT]):
         self._observe = observe or (lambda _happening: None)
         self._constraint = get_constraint(constraint)
         self._session: Session | None = None
+        self._answer: Answer | None = None
         self._is_settled = False
         self._wished = (format, style, system, limits)
         check_prompt(prompt)
@@ -132,6 +135,17 @@ class Settled(Generic[ChatT]):
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, as the model is shown it."""
         return self._session.messages if self._session is not None else ()
+
+    def tell(self, text: str) -> None:
+        """Tell the model of a conversation that has begun something besides, with the next message."""
+        if self._session is not None:
+            self._session.tell(text)
+
+    def recall(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
+        """Go on as if ``message`` had been said here, and answered so; nothing is asked or run."""
+        if self._session is None:
+            self._session = self._new_session(message)
+        self._session.recall(message, answers)
 
     def _connect(self) -> None:
         """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
@@ -197,18 +211,15 @@ class Settled(Generic[ChatT]):
 
     def _begin(self, task: str) -> Query:
         """A new conversation."""
-        self._shorten(task)
-        shows_calls, self._is_first = self._own is not None, True
-        self._is_held = self._constraint in ("prefer", "required")
-        self._session = Session(
-            self.system,
-            self.format,
-            self._tools,
-            self.limits,
-            shows_calls=shows_calls,
-            guardrails=self.guardrails,
-        )
+        self._is_first = True
+        self._session = self._new_session(task)
         return self._session.start(task)
+
+    def _new_session(self, task: str) -> Session:
+        self._shorten(task)
+        self._is_held = self._constraint in ("prefer", "required")
+        shows_calls, rails = self._own is not None, self.guardrails
+        return Session(self.system, self.format, self._tools, self.limits, shows_calls=shows_calls, guardrails=rails)
 
     @property
     def guardrails(self) -> Guardrails:
@@ -263,7 +274,7 @@ class Settled(Generic[ChatT]):
                 self._held = constraint_fields(self._chat.endpoint.kind, tools, format=self.format.name)
         return bool(self._held)
 
-    def _request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
+    def request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
         """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
         if self._guided is not None:
             body = dict(self._guided.body)
@@ -281,7 +292,7 @@ class Settled(Generic[ChatT]):
         enforce = partial(constraint_fields, self._chat.endpoint.kind)
         choice = "auto" if self._is_first else "none"
         return translate(
-            {"messages": asked, "tools": tools, "tool_choice": choice},
+            {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
             Options(format=self.format.name, enforce=enforce, small=self._parts),
         )
 
@@ -350,6 +361,7 @@ class Agent(Settled[Chat]):
     def _work(self, step: Query | Run | Done) -> Done:
         assert self._session is not None
         results: list[ToolResult] = []
+        self._answer = None
         try:
             while not isinstance(step, Done):
                 self._observe(step)
@@ -362,23 +374,27 @@ class Agent(Settled[Chat]):
                         self._observe(results[-1])
                     step = self._session.ran(results)
         except KeyboardInterrupt:
-            step = self._session.stopped(results)
+            step = self._session.stopped(results, self._so_far())
         except TransportError as error:
             self._observe(Done("failed", str(error)))
             raise
         self._observe(step)
         return step
 
+    def _so_far(self) -> Turn | None:
+        return None if self._answer is None else self._answer.so_far()
+
     def _ask(self, query: Query) -> Answer:
         """The model's answer to one query."""
-        answer = self._new_answer(query)
+        self._answer = answer = self._new_answer(query)
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
                 answer.take(chunk)
+        self._answer = None
         return answer
 
     def _stream(self, query: Query) -> Iterator[Chunk]:
-        messages, fields = self._request(query)
+        messages, fields = self.request(query)
         if fields and isinstance(self._chat, ChatClient):
             return self._chat.stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)

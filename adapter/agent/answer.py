@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapter.constraints.replies import ReplyParser
-from adapter.conversation.session import Done, Message, Query, Run
+from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.shown import Message
 from adapter.formats.parser import Parser
 from adapter.values.events import Event, ReasoningDelta, ToolResult
 from adapter.values.turn import Turn
@@ -50,6 +51,10 @@ class Answer:
         """The whole answer, and what the server counted."""
         self._add(self._parser.close(self._finish_reason))
         return Turn.from_events(self._events), self._usage
+
+    def so_far(self) -> Turn:
+        """What there is of an answer that was stopped; nobody is told."""
+        return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
         for event in events:

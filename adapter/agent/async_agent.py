@@ -10,7 +10,8 @@ from typing import Protocol, Self
 
 from adapter.agent.agent import Settled
 from adapter.agent.answer import Answer
-from adapter.conversation.session import Done, Message, Query, Run
+from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.shown import Message
 from adapter.upstream.async_transport import AsyncChatClient
 from adapter.upstream.transport import ChatClient, Chunk
 from adapter.values.errors import TransportError
@@ -102,7 +103,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat]):
         return answer
 
     def _stream(self, query: Query) -> AsyncIterator[Chunk]:
-        messages, fields = self._request(query)
+        messages, fields = self.request(query)
         if isinstance(self._chat, ChatClient):
             return AsyncChatClient(self._chat).stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)

@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | derive | prompt | edit | undo | run | mcp | serve | probe | replay | demo ...``.
+"""The command line: ``adapter parse | derive | prompt | edit | undo | run | chat | mcp | serve | probe ...``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -28,6 +28,7 @@ COMMANDS = {
     "edit": "edit.edit",
     "undo": "edit.undo",
     "run": "run.run",
+    "chat": "chat.chat",
     "mcp": "mcp.mcp",
     "serve": "serve.serve",
     "probe": "probe.probe",

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 
 from rich.console import Console as Rich
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.text import Text
 
 from adapter.agent.answer import Observed
 from adapter.commands.own_editor import edit_text
@@ -31,6 +32,8 @@ MAX_SHOWN_LINES = 12
 """Lines of a result that are shown; the model gets all of it."""
 LONG_COMMAND = 1_000
 """Characters of a command from which on its end is shown once more, below all of it."""
+TAIL_SHOWN = 60
+"""Characters of a call that is being written, the last ones, behind how long it is."""
 END_SHOWN = 200
 """Characters of that end."""
 
@@ -41,6 +44,7 @@ class Console:
     def __init__(self) -> None:
         self._screen = Screen()
         self._shown_diff = ""
+        self._written = ""
         self._to_run: deque[str] = deque()
 
     def __call__(self, happening: Observed) -> None:
@@ -55,13 +59,17 @@ class Console:
                 self._screen.flow(ANSWER, text)
             case ReasoningDelta(text=text):
                 self._screen.flow(REASONING, text)
-            case ToolCallProgress(name=name, size=size):
-                self._screen.status(f"writing a call{f' of {name}' if name else ''}: {size:,} characters")
+            case ToolCallProgress(text=text, name=name, size=size):
+                self._written = (self._written + text)[-TAIL_SHOWN:]
+                what = f"writing a call{f' of {name}' if name else ''}: {size:,} characters"
+                self._screen.status(f"{what}  ...{' '.join(self._written.split())}")
             case ToolCall():
+                self._written = ""
                 arguments = ", ".join(f"{name}={_short(value)}" for name, value in happening.arguments.items())
                 mended = f"  (mended: {', '.join(happening.fixes)})" if happening.fixes else ""
                 self._screen.note(f"-> {happening.name}({arguments})", "cyan", mended)
             case InvalidToolCall(error=error):
+                self._written = ""
                 self._screen.note(f"!! not a call: {error}", "yellow")
             case Run(calls=calls):
                 self._to_run = deque(call.name for call in calls)
@@ -88,7 +96,7 @@ class Console:
             self.note(f"   the model says: {' '.join(approval.label.split())[:200]}")
         if approval.sandbox:
             self.note_sandbox(f"   {approval.sandbox}")
-        self._diff(approval.diff)
+        self.show_diff(approval.diff)
         self._shown_diff = approval.diff
         if not self._screen.can_ask:
             self._screen.note(
@@ -137,7 +145,7 @@ class Console:
             return content
         diff = unified_diff(draft.before, edited, draft.path)
         self.note(f"   as you changed it:{'' if diff else ' the file stays as it is'}")
-        self._diff(diff)
+        self.show_diff(diff)
         self._shown_diff = diff
         return None if edited == draft.after else edited
 
@@ -171,9 +179,25 @@ class Console:
         """Output of a program, as it comes."""
         self._screen.flow(OUTPUT, text)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, style: str = "dim") -> None:
         """A line for the person."""
-        self._screen.note(text)
+        self._screen.note(text, style)
+
+    def fresh_line(self) -> None:
+        """What comes next begins a line, after a key that the terminal may have shown."""
+        self._screen.fresh_line()
+
+    def warn(self, text: str) -> None:
+        """What was not done, and why."""
+        self._screen.note(text, "yellow")
+
+    def show(self, text: Text) -> None:
+        """Lines in several styles; see `Screen.show`."""
+        self._screen.show(text)
+
+    def read_line(self, prompt: str) -> str:
+        """What the person types. Raises EOFError for Ctrl-D."""
+        return self._screen.ask(prompt)
 
     def note_sandbox(self, text: str) -> None:
         """What confines commands; not to be overlooked when nothing does."""
@@ -202,9 +226,10 @@ class Console:
         more = f"\n   ... {len(lines) - MAX_SHOWN_LINES} more lines" if len(lines) > MAX_SHOWN_LINES else ""
         self._screen.note(f"<- {shown}{more}", "green")
         if result.diff and result.diff != self._shown_diff:
-            self._diff(result.diff)
+            self.show_diff(result.diff)
 
-    def _diff(self, diff: str) -> None:
+    def show_diff(self, diff: str) -> None:
+        """In colour, shifted like all that belongs to a call."""
         diff = condensed(visible(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from adapter.commands.console import Console
 from adapter.commands.models import weights
-from adapter.commands.runner import Settings, run_task
+from adapter.commands.runner import run_task
+from adapter.commands.settings import Settings
 from adapter.prompting import resources
 from adapter.text.visible import visible
 from adapter.values.errors import UsageError

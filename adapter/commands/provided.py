@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from adapter.agent.subagents import SubAgents
 from adapter.commands.config import Config, ModelTable
 from adapter.commands.endings import Tally
-from adapter.conversation.session import Limits, Message
+from adapter.conversation.session import Limits
+from adapter.conversation.shown import Message
 from adapter.formats import guess
 from adapter.upstream.transport import ChatClient, Chunk, find_endpoint
 from adapter.workspace.hosted.host import Host

@@ -1,9 +1,13 @@
-"""The options of `adapter run`, in the groups of its help."""
+"""The options of `adapter run` and `adapter chat`, in the groups of their help."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -21,7 +25,7 @@ from adapter.commands.options import (
 )
 
 MODEL, TOOLS, ALLOWED = "The model", "Its tools", "What may happen"
-"""The groups of `adapter run --help`."""
+"""The groups of the help."""
 
 
 def _model(metavar: str, help: str) -> Any:
@@ -36,7 +40,10 @@ def _allowed(metavar: str, help: str) -> Any:
     return typer.Option(metavar=metavar, help=help, rich_help_panel=ALLOWED)
 
 
-Task = Annotated[str, typer.Argument(help="What to do, in plain words; - reads it from standard input.")]
+Task = Annotated[
+    str | None,
+    typer.Argument(help="What to do, in plain words; - reads it from standard input; without one, a chat."),
+]
 Workspace = Annotated[Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder to work in.")]
 MaxTurns = Annotated[int, typer.Option(min=1, metavar="N", help="Answers asked of the model.")]
 Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a transcript to this .jsonl file.")]
@@ -109,3 +116,65 @@ SandboxRead = Annotated[list[Path] | None, _allowed("PATH", "Let commands read t
 SandboxWrite = Annotated[
     list[Path] | None, _allowed("PATH", "Let commands change this, too; WORKSPACE/.git to let them commit.")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the command line of `adapter run` or `adapter chat` says, as it was typed."""
+
+    workspace: Workspace = Path()
+    max_turns: MaxTurns = 25
+    config: Config = None
+    base_url: BaseUrl = None
+    model: Model = None
+    format: Format = "auto"
+    style: Style = "auto"
+    prompts: Prompts = None
+    prompt: Prompt = "auto"
+    template: Template = None
+    constraint: Constraint = "auto"
+    guide: Guide = "auto"
+    guardrails: Guardrails = None
+    retries: Retries = None
+    profile: Profile = "auto"
+    images: Images = None
+    agent_model: AgentModel = None
+    dialect: Dialect = "blade"
+    tools: Tools = None
+    trust_tools: TrustTools = False
+    include_tools: IncludeTools = None
+    exclude_tools: ExcludeTools = None
+    mcp: Mcp = None
+    mcp_trusted: McpTrusted = None
+    skills: Skills = None
+    search: Search = None
+    search_url: SearchUrl = None
+    approve: Approve = "ask"
+    edits: Edits = "auto"
+    encoding: Encoding = None
+    allow: Allow = None
+    ask: Ask = None
+    deny: Deny = None
+    sandbox: Sandbox = "auto"
+    sandbox_network: SandboxNetwork = False
+    sandbox_read: SandboxRead = None
+    sandbox_write: SandboxWrite = None
+
+
+def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """``command``, a function for Typer, with those options after its own, given to it as ``options``."""
+    hints = get_type_hints(RunOptions, include_extras=True)
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        of_run = {field.name: given.pop(field.name) for field in fields(RunOptions)}
+        command(**given, options=RunOptions(**of_run))
+
+    own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]
+    ours = [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
+        for field in fields(RunOptions)
+    ]
+    called.__signature__ = Signature([*own, *ours])  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in (*own, *ours)}
+    return called

@@ -96,6 +96,13 @@ class Screen:
             self._wipe()
             self._people.print(Text(visible(text, keep="\n\t"), style=style) + Text(visible(aside), style="dim"))
 
+    def show(self, text: Text) -> None:
+        """Lines in several styles; whoever made them has made what hides visible."""
+        with self._writing:
+            self.end_line()
+            self._wipe()
+            self._people.print(text, end="" if text.plain.endswith("\n") else "\n")
+
     def status(self, text: str) -> None:
         """What is being waited for, with the seconds since; until something else is written. For terminals only."""
         with self._writing:

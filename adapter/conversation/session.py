@@ -6,6 +6,7 @@
     session.answered(turn, ...)  -> Run | Query | Done
     session.ran(results)         -> Query | Done
     session.send(message)        -> Query        after Done: the user goes on
+    session.recall(message, ...)                 what was said and answered before, in another session
 
 Whoever drives it (`adapter.agent.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, which answers are asked again (by
@@ -15,32 +16,24 @@ shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from itertools import groupby
 from typing import Literal, TypeAlias
 
 from adapter.conversation.budget import Entry, fit, usable
-from adapter.conversation.contents import Content, image, joined
+from adapter.conversation.contents import Content, joined
 from adapter.conversation.guardrails.answers import Said
 from adapter.conversation.guardrails.catalogue import BROKEN_CALLS, GUARDRAILS
 from adapter.conversation.guardrails.guardrails import AskAgain, Fault, Guardrails, Stop
 from adapter.conversation.guardrails.past import Made, Past
-from adapter.conversation.history import as_written
-from adapter.prompting.neutral import in_strings, neutralise, restore
+from adapter.conversation.shown import Message, Shown, alternating
+from adapter.prompting.neutral import in_strings, restore
 from adapter.reading.format import Format
 from adapter.text.counted import counted
-from adapter.text.visible import encodable
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
-from adapter.values.events import InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
+from adapter.values.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.values.turn import Turn
-
-Message: TypeAlias = Mapping[str, Json]
-"""``{"role": "system" | "user" | "assistant", "content": text}``: all that a plain-text server must understand.
-With images the content is a list of parts, as OpenAI's interface has them."""
 
 Reason: TypeAlias = Literal[
     "answered",
@@ -70,8 +63,7 @@ REASONS: dict[str, str] = {
 }
 
 
-STOPPED = "tool_error: the user stopped the run before there was a result; look whether it took effect"
-"""What a model is told of a call that has no result."""
+STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +135,7 @@ class Session:
     _waiting: list[ToolCall] = field(default_factory=list)  # the calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # of them, those not run, by id
     _complaints: tuple[InvalidToolCall, ...] = ()
+    _told: list[str] = field(default_factory=list)  # with the user's next message
     _task: str = ""
     _past: Past = field(default_factory=Past)
     # Since the user spoke last:
@@ -153,27 +146,38 @@ class Session:
     _call_turns: int = 0
 
     def start(self, task: str) -> Query:
-        self._task, self._past = task, Past(task)
-        self._entries = [Entry("system", self.system), Entry("user", self._neutral(task))]
+        self._entries, self._waiting, self._complaints = [], [], ()
+        self._hear(task)
         return self._query()
 
     def send(self, message: str) -> Query:
         """What the user says next, after `Done`. `Limits` count anew. Raises UsageError before `start`."""
         if not self._entries:
             raise UsageError("the conversation has not begun; call start(task) first")
-        self._show_results([])
-        said = Entry("user", self._neutral(message), is_kept=True)
-        self._entries = [*(replace(entry, is_kept=False) for entry in self._entries), said]
-        self._past = replace(self._past, request=message, since=len(self._past.made))
-        self._rails.begin()
-        self._turns, self._content = 0, ""
-        self._unreadable_turns = self._refused_turns = self._call_turns = 0
+        self._hear(message)
         return self._query()
 
-    def stopped(self, results: Sequence[ToolResult] = ()) -> Done:
-        """The user stopped it. ``results``: of those calls of the last `Run` that were done by then."""
+    def tell(self, text: str) -> None:
+        """Tell the model something besides, with the user's next message: what happened outside of the conversation."""
+        self._told.append(text)
+
+    def recall(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
+        """Go on as if ``message`` had been said here, and answered so: nothing is judged, asked or run."""
+        self._hear(message)
+        for turn, results in answers:
+            self._take(turn, anew=True)
+            self._remember(results)
+            self._show_results(results)
+
+    def stopped(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Done:
+        """The user stopped it. ``results``: of those calls of the last `Run` that were done by then; ``turn``: what
+        there was of an answer, none of whose calls is run."""
         self._show_results(results)
-        return Done("interrupted", "")
+        if turn is None or not (turn.content.strip() or turn.calls):
+            return Done("interrupted", "")
+        self._take(turn)
+        self._told.append(STOPPED_ANSWER)
+        return Done("interrupted", turn.content)
 
     def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
@@ -181,7 +185,7 @@ class Session:
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
-        answer = Entry("assistant", encodable(self._as_history(turn)), parts=self._parts(turn))
+        answer = self._shown.answer(turn)
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
         judged = not turn.calls and not is_unreadable and self._turns < self.limits.turns
@@ -254,22 +258,49 @@ class Session:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, as the model is shown it."""
-        if self.shows_calls:
-            return tuple(message for entry in self._entries for message in self._shown(entry))
-        return tuple({"role": entry.role, "content": entry.content} for entry in self._entries)
+        return self._shown.messages(self._entries)
+
+    @property
+    def _shown(self) -> Shown:
+        return Shown(self.format, self.tools, self.shows_calls)
+
+    def _hear(self, message: str) -> None:
+        """What the user says, with what is to be told besides."""
+        self._show_results([])
+        said, self._told = self._neutral("\n\n".join([*self._told, message])), []
+        content: Content = said
+        if not self._entries:
+            self._task, self._past = said, Past(message)
+            self._entries = [Entry("system", self.system), Entry("user", said)]
+            return
+        kept = [replace(entry, is_kept=False) for entry in self._entries if not entry.is_passing]
+        if kept[-1].role == "user" and not kept[-1].results:  # it was never answered
+            self._task += f"\n\n{said}" if len(kept) == 2 else ""
+            content = joined(kept.pop().content, said, "\n\n")
+        self._entries = [*kept, Entry("user", content, is_kept=True)]
+        self._past = replace(self._past, request=message, since=len(self._past.made))
+        self._rails.begin()
+        self._turns, self._content = 0, ""
+        self._unreadable_turns = self._refused_turns = self._call_turns = 0
+
+    def _take(self, turn: Turn, *, anew: bool = False) -> None:
+        """An answer whose calls, and what was wrong with it, are still to be shown."""
+        self._entries = [
+            *(entry for entry in self._entries if not entry.is_passing),
+            self._shown.answer(turn, anew=anew),
+        ]
+        self._waiting, self._refused, self._complaints = list(turn.calls), {}, turn.invalid
+
+    def _neutral(self, text: str) -> str:
+        return self._shown.neutral(text)
 
     def _show_results(self, results: Sequence[ToolResult]) -> None:
         """Show the model what became of its calls: those without a result were stopped."""
         if not self._waiting and not self._complaints:
             return
-        by_id = {result.call_id: result.content for result in results}
-        by_id |= {call_id: result.content for call_id, result in self._refused.items()}
-        shown = [(call.name, self._neutral(by_id.get(call.id, STOPPED)), call.id) for call in self._waiting]
-        shown += [("", f"tool_error: {wrong.error}", "") for wrong in self._complaints]
-        content = "\n".join(self.format.encode_result(*each) for each in shown)
-        about = (*(self._neutral(_in_short(call)) for call in self._waiting), *("" for _ in self._complaints))
-        self._entries.append(Entry("user", content, tuple(shown), about))
-        self._entries += [Entry("user", said) for result in results for said in self._said_after(result)]
+        contents = {result.call_id: result.content for result in (*results, *self._refused.values())}
+        self._entries.append(self._shown.results(self._waiting, self._complaints, contents))
+        self._entries += self._shown.after(results)
         self._waiting, self._refused, self._complaints = [], {}, ()
 
     def _query(self) -> Query:
@@ -277,7 +308,7 @@ class Session:
         self._turns += 1
         note = self._fit() if self.limits.context_tokens is not None else ""
         self._tokens = sum(entry.tokens for entry in self._entries)
-        messages = self.messages if self.shows_calls else _alternating(self.messages)
+        messages = self.messages if self.shows_calls else alternating(self.messages)
         return Query(tuple(messages), self._queries, note)
 
     def _fit(self) -> str:
@@ -288,7 +319,7 @@ class Session:
         if fitted.dropped:
             self._dropped += fitted.dropped
             left_out = f"[{self._dropped} turns after this message were left out: the conversation became too long.]"
-            self._entries[1] = Entry("user", f"{self._neutral(self._task)}\n\n{left_out}")
+            self._entries[1] = Entry("user", f"{self._task}\n\n{left_out}")
         if fitted.shortened or fitted.dropped:
             return (
                 f"the model's context of {context:,} tokens is full: "
@@ -303,61 +334,6 @@ class Session:
             if tokens <= usable(context)
             else f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
         )
-
-    def _as_history(self, turn: Turn) -> str:
-        """The turn as the model wrote it; where it holds what could act on a server, in its format and marked."""
-        content, arguments = self._again(turn.content), [in_strings(self._again, call.arguments) for call in turn.calls]
-        if content == turn.content and arguments == [call.arguments for call in turn.calls]:
-            return as_written(turn.events)
-        calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
-        wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
-        return "\n".join(part for part in (content.strip(), calls, wrong) if part)
-
-    def _parts(self, turn: Turn) -> JsonObject | None:
-        """Of a turn with calls, what OpenAI's message has of it; ``written`` is all of it as the model wrote it."""
-        if not self.shows_calls or not (turn.calls or turn.reasoning):
-            return None
-        parts: JsonObject = {"content": encodable(self._again(turn.content).strip())}
-        if turn.reasoning:
-            parts["reasoning_content"] = encodable(self._again(turn.reasoning))
-        if turn.calls:
-            parts["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": in_strings(self._again, call.arguments)},
-                }
-                for call in turn.calls
-            ]
-        return parts
-
-    def _shown(self, entry: Entry) -> Iterator[Message]:
-        """An entry as a template takes it."""
-        if entry.role == "assistant" and entry.parts is not None:
-            written = {"written": entry.content} if entry.parts.get("tool_calls") else {}
-            yield {"role": "assistant", **entry.parts, **written}
-        elif entry.results:
-            for name, content, call_id in entry.results:
-                if name:
-                    yield {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
-                else:
-                    yield {"role": "user", "content": self.format.encode_result(name, content, call_id)}
-        else:
-            yield {"role": entry.role, "content": entry.content}
-
-    def _again(self, text: str) -> str:
-        """The model's own text, with the marks it has in results however the model wrote it."""
-        return self._neutral(restore(text))
-
-    def _neutral(self, text: str) -> str:
-        return neutralise(encodable(text), self.format, self.tools)
-
-    def _said_after(self, result: ToolResult) -> Iterator[Content]:
-        """What the user says after the results, for one of them."""
-        if result.user_message:
-            yield self._neutral(result.user_message)
-        if result.images:
-            yield [image(url) for url in result.images]
 
     def _refusals(self) -> dict[str, ToolResult]:
         """What the model is told of calls that are not to be made now, by id."""
@@ -380,17 +356,3 @@ class Session:
     def _refusal(self, call: ToolCall, fault: Fault) -> ToolResult:
         error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
         return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error, call_id=call.id)
-
-
-def _in_short(call: ToolCall) -> str:
-    """A call in one line: ``read_file(path="a.py", line=3)``."""
-    pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in call.arguments.items())
-    return f"{call.name}({', '.join(f'{name}={text[:60]}' for name, text in pairs)})"
-
-
-def _alternating(messages: Sequence[Message]) -> Iterator[Message]:
-    """Messages of the user that follow one another as one: the templates of Gemma and Mistral refuse two."""
-    for role, group in groupby(messages, key=lambda message: message["role"]):
-        same = list(group)
-        content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
-        yield same[0] if len(same) == 1 else {"role": role, "content": content}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from adapter.conversation.session import Message
+from adapter.conversation.shown import Message
 from adapter.dialects import Dialect, get_dialect
 from adapter.operations import (
     AgentReport,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 
 from adapter.agent.agent import Agent
 from adapter.agent.answer import Observed
 from adapter.conversation.guardrails.steps import as_json
 from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.shown import Message
 from adapter.dialects import get_dialect
 from adapter.operations.approval import Approval, Approver, Decision, decided
 from adapter.operations.capabilities import Capability
@@ -133,11 +134,14 @@ class Recording:
     """Observes an agent and records it; `begin` must be called before the agent runs.
 
     What happens inside a batch or code is recorded when the session has ``Host(events=recording.inner)``.
-    ``file``: what ``recorder`` writes to; in the workspace it counts as an empty file, as it was at first.
+    ``file``: what ``recorder`` writes to; in the workspace it counts as an empty file, as it was at first. A chat is
+    recorded without its workspace, however large that is, and each message once, however long it goes on: it can be
+    gone on with and looked at, but not run again.
     """
 
-    def __init__(self, recorder: Recorder, root: Path, file: Path | None = None) -> None:
-        self._recorder, self._root = recorder, root
+    def __init__(self, recorder: Recorder, root: Path, file: Path | None = None, *, is_chat: bool = False) -> None:
+        self._recorder, self._root, self._is_chat = recorder, root, is_chat
+        self._written: Sequence[Message] = ()
         self._file = file.resolve() if file is not None else None
         self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
         self._tools, self._own = ToolSet(), frozenset[str]()
@@ -151,8 +155,8 @@ class Recording:
         workspace = agent.workspace
         own = own_tools(workspace)
         self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
-        self._files = snapshot(self._root, self._cleaned, self._file)
-        self._watches = any(_changes_unseen(tool, self._own) for tool in workspace.tools.values())
+        self._files = {} if self._is_chat else snapshot(self._root, self._cleaned, self._file)
+        self._watches = not self._is_chat and any(_changes_unseen(tool, self._own) for tool in workspace.tools.values())
         self._recorder.header(
             Header(
                 task=task,
@@ -179,9 +183,17 @@ class Recording:
                 retries=agent.guardrails.retries,
                 steps=as_json(agent.guardrails.steps),
                 files=self._files,
-                workspace=workspace_hash(self._root, self._cleaned, self._file),
+                workspace=self._hash(),
             )
         )
+
+    def said(self, message: str) -> None:
+        """A further message of the user, before the agent is given it."""
+        self._recorder.said(message)
+
+    def told(self, text: str) -> None:
+        """What the agent's model is told with the next message."""
+        self._recorder.told(text)
 
     def asking(self, ask: Approver) -> Approver:
         """``ask``, its decisions recorded."""
@@ -223,7 +235,7 @@ class Recording:
     def __call__(self, happening: Observed) -> None:
         match happening:
             case Query():
-                self._recorder.request(happening)
+                self._recorder.request(happening, self._kept(happening) if self._is_chat else 0)
             case Chunk():
                 tokens = happening.usage.prompt if happening.usage else None
                 self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, tokens)
@@ -239,9 +251,18 @@ class Recording:
                 self._asked.taken()
                 self._recorder.result(happening, changed if is_kept else ({}, ""))
             case Done():
-                self._recorder.end(happening, workspace_hash(self._root, self._cleaned, self._file))
+                self._recorder.end(happening, self._hash())
             case _:
                 pass
+
+    def _hash(self) -> str:
+        return "" if self._is_chat else workspace_hash(self._root, self._cleaned, self._file)
+
+    def _kept(self, query: Query) -> int:
+        """How many messages are those of the request before."""
+        pairs = enumerate(zip(self._written, query.messages, strict=False))
+        self._written, before = query.messages, len(self._written)
+        return next((index for index, (one, other) in pairs if one != other), min(before, len(query.messages)))
 
 
 class _Asked(threading.local):

@@ -9,16 +9,17 @@
     {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code, where it is needed
     {"kind": "result", "call_id": ..., "ok": true, "content": ...}
     {"kind": "end", "reason": "answered", "content": ..., "workspace": "sha256:..."}
+    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           a chat goes on: what the user did, and says
 
 The header holds the workspace as it was, so that a transcript can be run again
-anywhere, offline. Lines are written as things happen: a crash loses nothing
+anywhere, offline; that of a chat holds none. Lines are written as things happen: a crash loses nothing
 that came before it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
@@ -95,13 +96,15 @@ class Header(_Line):
     """What the model took beside text."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
     workspace: str = ""
-    """Hash of the workspace at the start."""
+    """Hash of the workspace at the start; "" where it is not recorded."""
 
 
 class RequestLine(_Line):
     kind: Literal["request"] = "request"
     number: int
     messages: tuple[JsonObject, ...]
+    kept: int = 0
+    """Of the messages of the request before, those that come first in this one and are not written again."""
 
 
 class ChunkLine(_Line):
@@ -171,6 +174,20 @@ class ApprovalLine(_Line):
         return Decision(self.granted, self.remembered, self.reason, self.content)
 
 
+class SaidLine(_Line):
+    """A further message of the user; the first one is the task."""
+
+    kind: Literal["said"] = "said"
+    text: str
+
+
+class ToldLine(_Line):
+    """What the model is told with the user's next message."""
+
+    kind: Literal["told"] = "told"
+    text: str
+
+
 class EndLine(_Line):
     kind: Literal["end"] = "end"
     reason: str
@@ -179,7 +196,18 @@ class EndLine(_Line):
     """Hash of the workspace at the end."""
 
 
-Line: TypeAlias = RequestLine | ChunkLine | CallLine | InvalidLine | ApprovalLine | InnerLine | ResultLine | EndLine
+Line: TypeAlias = (
+    RequestLine
+    | ChunkLine
+    | CallLine
+    | InvalidLine
+    | ApprovalLine
+    | InnerLine
+    | ResultLine
+    | EndLine
+    | SaidLine
+    | ToldLine
+)
 _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(discriminator="kind")])
 
 
@@ -207,7 +235,7 @@ class Transcript:
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
         if parsed[0].version > VERSION:
             raise UsageError(f"{name}: version {parsed[0].version}, but this program reads up to {VERSION}; upgrade it")
-        return cls(parsed[0], tuple(line for line in parsed[1:] if not isinstance(line, Header)))
+        return cls(parsed[0], tuple(_whole(line for line in parsed[1:] if not isinstance(line, Header))))
 
     def to_text(self) -> str:
         return "".join(map(dump_line, (self.header, *self.lines)))
@@ -222,6 +250,16 @@ class Transcript:
             elif isinstance(line, ChunkLine) and answers:
                 answers[-1].append(line)
         return tuple(map(tuple, answers))
+
+
+def _whole(lines: Iterable[Line]) -> Iterator[Line]:
+    """With all messages in each request."""
+    shown: tuple[JsonObject, ...] = ()
+    for line in lines:
+        if isinstance(line, RequestLine):
+            shown = (*shown[: line.kept], *line.messages)
+            line = line.model_copy(update={"messages": shown, "kept": 0})
+        yield line
 
 
 def dump_line(line: Header | Line) -> str:
@@ -251,8 +289,15 @@ class Recorder:
     def header(self, header: Header) -> None:
         self._line(header)
 
-    def request(self, query: Query) -> None:
-        self._line(RequestLine(number=query.number, messages=tuple(dict(message) for message in query.messages)))
+    def request(self, query: Query, kept: int = 0) -> None:
+        messages = tuple(dict(message) for message in query.messages[kept:])
+        self._line(RequestLine(number=query.number, messages=messages, kept=kept))
+
+    def said(self, text: str) -> None:
+        self._line(SaidLine(text=text))
+
+    def told(self, text: str) -> None:
+        self._line(ToldLine(text=text))
 
     def chunk(self, text: str, reasoning: str, finish_reason: str | None, prompt_tokens: int | None = None) -> None:
         line = ChunkLine(text=text, reasoning=reasoning, finish_reason=finish_reason, prompt_tokens=prompt_tokens)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from adapter.constraints.grounding import Evidence, choices_for, offered
-from adapter.conversation.session import Message
+from adapter.conversation.shown import Message
 from adapter.dialects.foreign import understood
 from adapter.formats.hermes import encode_call
 from adapter.prompting.examples import AS_WELL, EXAMPLES, PROGRAMS, Example, nearest
@@ -29,7 +29,8 @@ MAX_STRING = 400
 """Characters of a string in a call: longer ones are runaways with such models."""
 
 MAX_CALL_TOKENS = 900
-"""Enough for a string of `MAX_STRING` in which every character is an escape of two tokens."""
+"""Enough for a string of `MAX_STRING` in which every character is an escape of two tokens; such a model's talk has
+no end of its own."""
 
 
 def tools_for_small(tools: ToolSet, evidence: Evidence) -> ToolSet:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adapter.conversation.session import Message
+from adapter.conversation.shown import Message
 from adapter.formats import get_format
 from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import ChatClient, Chunk

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from adapter.conversation.session import Message
+from adapter.conversation.shown import Message
 from adapter.formats import get_format
 from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet

@@ -79,8 +79,7 @@ class Workspace:
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
         whole = joined(self.dialect.tools, [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools])
-        mode = approve if isinstance(approve, str) else "ask"
-        self._policy = policy_of(mode, rules, whole, self.dialect.unasked)
+        self._policy = policy_of(approve if isinstance(approve, str) else "ask", rules, whole, self.dialect.unasked)
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
         self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(sandbox)
@@ -103,6 +102,11 @@ class Workspace:
     def root(self) -> str:
         """The directory's real path, for people to read."""
         return self._desk.root.path
+
+    @property
+    def history(self) -> History:
+        """The changes of this directory, by whichever session."""
+        return self._desk.history
 
     @property
     def recovered(self) -> tuple[str, ...]:
@@ -206,6 +210,11 @@ class Workspace:
         """
         with explained("nothing was undone"):
             return self._desk.history.undo(self._desk.history.session)
+
+    def redo(self) -> Undone:
+        """Make the change again that ``undo()`` took back last. Raises ToolError when one was made since."""
+        with explained("nothing was redone"):
+            return self._desk.history.redo(self._desk.history.session)
 
     def do(self, operation: Operation) -> Outcome:
         """Perform an operation for the program itself, with the approval it needs. Raises ToolError when it fails."""

@@ -96,9 +96,9 @@ def test_what_was_said_last_is_not_left_out():
     session.start("The first task")
     for number in range(6):
         read(session, f"{number}.py", "word " * 100)
-    session.answered(parse("Done."))
+    assert isinstance(session.answered(parse("There was nothing to do.")), Done)
     session.send("The second task")
-    session.answered(parse("Done."))
+    assert isinstance(session.answered(parse("There was nothing to do.")), Done)
     session.send("The third task")
     notes = []
     for number in range(12):
@@ -111,3 +111,61 @@ def test_what_was_said_last_is_not_left_out():
     assert "The first task" in shown
     assert "The second task" not in shown
     assert "The third task" in shown
+
+
+def test_what_is_told_comes_with_the_next_message():
+    """Once; what the user asks for is the message alone."""
+    session = new_session()
+    session.start("Read a.py")
+    session.answered(parse("It is empty."))
+    session.tell("[The user took the change back.]")
+    assert session.send("And b.py").messages[-1]["content"] == "[The user took the change back.]\n\nAnd b.py"
+    session.answered(parse("It is empty, too."))
+    assert session.send("Thanks").messages[-1]["content"] == "Thanks"
+
+
+def test_a_stopped_answer_is_kept_and_the_model_knows():
+    """None of its calls is run, whole or not; nothing of what it said is lost."""
+    session = new_session()
+    session.start("Read a.py")
+    answer = "I look.\n" + CALL % "a.py" + "\nAnd now <tool_call>\n{"
+    assert session.stopped(turn=parse(answer, finish_reason="incomplete")) == Done("interrupted", "I look.\nAnd now")
+    *_, said, last = session.send("Go on").messages
+    assert str(said["content"]).startswith("I look.\n" + CALL % "a.py")
+    results, stopped, message = str(last["content"]).rsplit("\n\n", 2)
+    assert results.count("tool_error: ") == 2
+    assert (stopped, message) == ("[The user stopped your last answer before its end.]", "Go on")
+
+
+def test_a_message_that_was_never_answered_is_one_with_the_next():
+    """Templates take no two messages of the user in a row; the first stays the task when turns are left out."""
+    session = new_session()
+    session.start("Read a.py")
+    session.stopped(turn=parse("<think>Hm", finish_reason="incomplete"))
+    assert [message["role"] for message in session.send("Or b.py").messages] == ["system", "user"]
+    session.answered(parse("Which?"))
+    session.send("b.py")
+    session.stopped()
+    messages = session.send("Both").messages
+    assert [message["content"] for message in messages[1:]] == ["Read a.py\n\nOr b.py", "Which?", "b.py\n\nBoth"]
+
+
+@pytest.mark.parametrize("shows_calls", [False, True])
+@pytest.mark.parametrize("written", ["hermes", "mistral"])
+def test_a_conversation_is_recalled_in_another_format(written, shows_calls):
+    """Answers and results are shown as if they had been made here; the limits count from the next message on."""
+    other = get_format(written).encode_calls([("read_file", {"path": "a.py"})])
+    turn = parse(f"I look. {other}", TOOLS)
+    result = ToolResult("read_file", ok=True, content="text", call_id=turn.calls[0].id)
+    session = Session("system", get_format("qwen3_coder"), TOOLS, Limits(turns=1), shows_calls)
+    session.recall("Read a.py", [(turn, [result]), (parse("It is text."), [])])
+    session.recall("Read b.py", [(parse(other, TOOLS), [])])
+    query = session.send("Go on")
+    roles = [str(message["role"]) for message in query.messages]
+    shown = str(query.messages)
+    assert roles.count("assistant") == 3
+    assert "<function=read_file>" in shown
+    assert other not in shown
+    assert "text" in shown
+    assert "the user stopped the run" in shown
+    assert session.answered(parse("Done.")) == Done("answered", "Done.")

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.commands.runner import Settings, run_task
+from adapter.commands.runner import run_task
+from adapter.commands.settings import Settings
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import default_entries, make_dialect
 from adapter.dialects.promptly.entries import read_entry

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from adapter.commands.runner import Settings, run_task
+from adapter.commands.runner import run_task
+from adapter.commands.settings import Settings
 from adapter.server.upstream import Upstream
 from adapter.upstream.context import Context, context_of
 from adapter.upstream.endpoints import Endpoint

@@ -10,8 +10,9 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
-from adapter.commands.runner import Settings, run_task
+from adapter.commands.runner import run_task
 from adapter.commands.serve import serve
+from adapter.commands.settings import Settings
 from adapter.conversation.session import Done
 from adapter.probing.profiles import Model, Profile, Use, path_of, save
 from adapter.upstream.endpoints import Endpoint

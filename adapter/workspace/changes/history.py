@@ -1,4 +1,4 @@
-"""The changes of a workspace: made as one, listed, and undone without git, newest first.
+"""The changes of a workspace: made as one, listed, undone without git, newest first, and redone.
 
 An undo takes back only what the change did. A file that somebody changed since
 is merged, when each of the lines to be taken back is still there, exactly and
@@ -11,23 +11,20 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 from uuid import uuid4
 
-from adapter.edits.merging import take_back
-from adapter.text.diffs import changed_lines, unified_diff
 from adapter.text.visible import visible
-from adapter.values.errors import EditError, ToolError
-from adapter.workspace.changes.documents import decode, decode_for_editing, encode
+from adapter.values.errors import ToolError
+from adapter.workspace.changes.inverse import Inverse
+from adapter.workspace.changes.net import net_diff
 from adapter.workspace.changes.places import missing_directories
-from adapter.workspace.changes.storage import new_file
 from adapter.workspace.changes.store import (
     STATES,
     Record,
     Step,
     Store,
-    inside,
     lock,
     numbered,
     read_bytes,
@@ -39,11 +36,10 @@ from adapter.workspace.changes.transactions import Stage, perform, repair
 from adapter.workspace.paths import trees
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.paths.names import own_name
-from adapter.workspace.paths.place import Place, open_regular
 
 BATCH = "batch"
-MAX_SHOWN_BYTES = 1024 * 1024
-"""Larger files are not shown in the diff of an undo."""
+UNDO = "undo: "
+"""How the summary of the record of an undo begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +60,6 @@ class Undone:
     change: Change
     diff: str
     notes: tuple[str, ...] = ()
-
-
-@dataclass
-class _Inverse:
-    """The steps that take a change back, as they are found."""
-
-    steps: list[Step] = field(default_factory=list)
-    stages: dict[int, Stage] = field(default_factory=dict)
-    removes: list[str] = field(default_factory=list)
-    diffs: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-
-    def add(self, step: Step, stage: Stage | None = None) -> None:
-        if stage is not None:
-            self.stages[len(self.steps)] = stage
-        self.steps.append(step)
-
-
-class _Texts(NamedTuple):
-    """A file before a change, as the change left it, and now; None where it is not small or not kept."""
-
-    before: bytes | None
-    after: bytes | None
-    now: bytes | None
 
 
 class History:
@@ -158,7 +129,16 @@ class History:
         if not self.store.exists:
             return ()
         with self.store.locked() as held:
-            return tuple(change for change, _ in self._listed(held) if session in (None, change.session))
+            return tuple(change for change, _ in self._made(held, session))
+
+    def diff(self, session: str | None = None) -> str:
+        """What the changes that can be undone have made of the files, all together, against what is there now."""
+        if not self.store.exists:
+            return ""
+        with self.store.locked() as held:
+            names = numbered(held)
+            made = [(names[change.number], record) for change, record in self._made(held, session)]
+            return net_diff(self._root, held, reversed(made))
 
     def undo(self, session: str | None = None) -> Undone:
         """Take back the newest change, of ``session`` or of all. Raises ToolError when that cannot be done."""
@@ -166,10 +146,24 @@ class History:
             raise ToolError("there is nothing to undo: no change of this workspace is recorded")
         with self.store.locked() as held:
             self._repair(held)
-            for change, record in self._listed(held):
-                if session in (None, change.session):
-                    return self._undo(held, change, record)
+            for change, record in self._made(held, session):
+                return self._undo(held, change, record, "undo")
         raise ToolError("there is nothing to undo: no change of this workspace is recorded")
+
+    def redo(self, session: str | None = None) -> Undone:
+        """Make the change again that was undone last, unless others were made since, of ``session`` or of all.
+
+        Raises ToolError when that cannot be done.
+        """
+        if self.store.exists:
+            with self.store.locked() as held:
+                self._repair(held)
+                for change, record in self._listed(held):
+                    if session in (None, change.session) and record.kept_as != "redo":
+                        if record.kept_as == "undo":
+                            return self._undo(held, change, record, "redo")
+                        break
+        raise ToolError("there is nothing to redo: no change was undone since the last one was made")
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -226,10 +220,16 @@ class History:
             if change.number <= number:
                 break
             try:
-                self._undo(held, change, record)
+                self._undo(held, change, record, "nothing")
             except (ToolError, OSError) as error:
                 self.store.notes.append(f"could not be taken back: {change.summary} ({error})")
                 break
+
+    def _made(self, held: int, session: str | None) -> Iterator[tuple[Change, Record]]:
+        """What can be undone, newest first."""
+        for change, record in self._listed(held):
+            if record.kept_as != "undo" and session in (None, change.session):
+                yield change, record
 
     def _listed(self, held: int) -> Iterator[tuple[Change, Record]]:
         for number, name in reversed(numbered(held).items()):
@@ -237,149 +237,35 @@ class History:
             if record is not None:
                 paths = tuple(dict.fromkeys(path for step in record.steps for path in (step.destination, step.path)))
                 shown = tuple(visible(path) for path in paths if path)
-                yield Change(number, record.summary, shown, record.time, record.session), record
+                summary = record.summary.removeprefix(UNDO)
+                yield Change(number, summary, shown, record.time, record.session), record
 
     # ------------------------------------------------------------------------ undo
 
-    def _undo(self, held: int, change: Change, record: Record) -> Undone:
+    def _undo(self, held: int, change: Change, record: Record, kept_as: Literal["undo", "redo", "nothing"]) -> Undone:
         name = numbered(held)[change.number]
-        inverse = _Inverse()
-        for index in reversed(range(len(record.steps))):
-            self._invert(held, name, index, record.steps[index], inverse)
+        inverse = Inverse(self._root, held, name, record)
         if inverse.failures:
             raise ToolError(
-                f"not undone: {change.summary}. " + "; ".join(reversed(inverse.failures)) + ". Nothing was changed"
+                f"not {'redone' if kept_as == 'redo' else 'undone'}: {change.summary}. "
+                + "; ".join(reversed(inverse.failures))
+                + ". Nothing was changed"
             )
         parents = [_parent(step.destination or step.path) for step in inverse.steps if step.kind != "take"]
+        parents += [tuple(path.split("/")) for path in record.removes]
         made = missing_directories(self._root, parents)
         undo = Record(
-            summary=f"undo: {change.summary}",
-            session=self.session,
+            summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
+            session=change.session,
             time=time.time(),
             steps=(*made, *inverse.steps),
             undoes=change.number,
             removes=tuple(inverse.removes),
+            kept_as=kept_as,
         )
         stages = {index + len(made): stage for index, stage in inverse.stages.items()}
         perform(self._root, self.store, undo, stages)
         return Undone(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
-
-    def _invert(self, held: int, name: str, index: int, step: Step, inverse: _Inverse) -> None:
-        if step.kind == "directory":
-            inverse.removes.append(step.path)
-            return
-        with self._root.locate(f"./{step.path}", follow=False, parents="imagine") as place:
-            if "/".join(place.parts) != step.path:
-                inverse.failures.append(f"a directory on the way to {visible(step.path)} is a link now")
-            elif step.kind == "move":
-                self._invert_move(step, place, inverse)
-            elif (step.before or step.kind == "take") and not step.kept:
-                inverse.failures.append(f"what {place.shown} was before is not kept, it was too large")
-            elif step.kind == "take":
-                self._invert_take(held, name, index, step, place, inverse)
-            else:
-                self._invert_put(held, name, index, step, place, inverse)
-
-    def _invert_move(self, step: Step, place: Place, inverse: _Inverse) -> None:
-        with self._root.locate(f"./{step.destination}", follow=False, parents="imagine") as destination:
-            if destination.status is None:
-                inverse.failures.append(f"{destination.shown} is not there any more")
-            elif place.status is not None:
-                inverse.failures.append(f"there is a new {place.shown}")
-            else:
-                inverse.add(Step(kind="move", path=step.destination, destination=step.path))
-
-    def _invert_take(self, held: int, name: str, index: int, step: Step, place: Place, inverse: _Inverse) -> None:
-        if place.status is not None:
-            inverse.failures.append(f"there is a new {place.shown}; move it away")
-            return
-        with inside(held, name) as kept:
-            after = trees.fingerprint(str(index), kept)
-            inverse.diffs.append(_diff(place, None, _bytes(str(index), kept)))
-        inverse.add(Step(kind="put", path=step.path, after=after), _from_store(held, name, index))
-
-    def _invert_put(self, held: int, name: str, index: int, step: Step, place: Place, inverse: _Inverse) -> None:
-        now = trees.fingerprint(place.name, place.dirfd) if place.status is not None else None
-        with inside(held, name) as kept:
-            old = _bytes(str(index), kept) if step.before else None
-            is_intact = step.before is None or trees.fingerprint(str(index), kept) == step.before
-            put = read_bytes(kept, f"{index}.after")
-        present = _bytes(place.name, place.dirfd) if place.is_file else None
-        if not is_intact:
-            inverse.failures.append(
-                f"what {place.shown} was before has been changed since, by something that had it open"
-            )
-        elif now == step.after:
-            inverse.diffs.append(_diff(place, present, old))
-            if step.before is None:
-                inverse.add(Step(kind="take", path=step.path, before=now))
-            else:
-                restored = Step(kind="put", path=step.path, before=now, after=step.before)
-                inverse.add(restored, _from_store(held, name, index))
-        elif now is None and step.before is None:
-            inverse.notes.append(f"{place.shown} was gone already")
-        elif now is None:
-            inverse.failures.append(f"{place.shown} was removed since")
-        else:
-            self._merge(step, place, now, _Texts(old, put, present), inverse)
-
-    def _merge(self, step: Step, place: Place, now: str, texts: _Texts, inverse: _Inverse) -> None:
-        """A file that somebody changed since: only the lines of the change go back."""
-        old, put, present = texts
-        if put is None or present is None or trees.fingerprint_of(put) != step.after:
-            inverse.failures.append(f"{place.shown} was changed since")
-            return
-        try:
-            current = decode_for_editing(present, place.shown)
-            written = decode(put, place.shown).text
-            since = changed_lines(written, current.text)
-            if old is None:
-                inverse.failures.append(f"{place.shown} was made and has been changed since ({since}); delete it")
-                return
-            merged = take_back(current.text, written, decode(old, place.shown).text)
-            data = encode(merged, current.encoding, place.shown)
-        except EditError:
-            inverse.failures.append(f"{place.shown} was changed since where the change was made ({since})")
-        except ToolError as error:
-            inverse.failures.append(str(error))
-        else:
-            inverse.notes.append(f"{place.shown} was changed since ({since}); that was kept")
-            inverse.diffs.append(_diff(place, present, data))
-            after = trees.fingerprint_of(data)
-            inverse.add(Step(kind="put", path=step.path, before=now, after=after), _new_file(place, data))
-
-
-def _from_store(held: int, name: str, index: int) -> Stage:
-    def make(dirfd: int, new: str) -> None:
-        with inside(held, name) as kept:
-            trees.clone(str(index), kept, new, dirfd)
-
-    return Stage(make)
-
-
-def _new_file(place: Place, data: bytes) -> Stage:
-    return new_file(data, place.status, trees.attributes(place.name, place.dirfd))
-
-
-def _bytes(name: str, dirfd: int) -> bytes | None:
-    """The content of a regular file that is small enough to be shown or merged."""
-    status = trees.status_of(name, dirfd)
-    place = Place(dirfd, name, (name,), status)
-    if status is None or not place.is_file or status.st_size > MAX_SHOWN_BYTES:
-        return None
-    with open_regular(place) as descriptor, open(descriptor, "rb", closefd=False) as file:
-        return file.read()
-
-
-def _diff(place: Place, before: bytes | None, after: bytes | None) -> str:
-    return unified_diff(_text(before, place.shown), _text(after, place.shown), place.shown)
-
-
-def _text(data: bytes | None, shown: str) -> str:
-    try:
-        return "" if data is None else decode(data, shown).text
-    except ToolError:
-        return f"({len(data or b'')} bytes that are not text)\n"
 
 
 def _parent(path: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@
         staging/ or moving/ or closing/               the change being made: transactions.py
         00000012-3456/                                a change that was made: number, bytes kept
             record.json, 0, 0.after, 1 ...            what was done, what was there before and after
+        talks/ ...                                    what else is kept of this workspace
         batch                                         the number before a batch began
         room                                          written and removed, to see whether the disk is full
         rescued/                                      what could neither be put back nor thrown away
@@ -93,6 +94,8 @@ class Record(BaseModel):
     steps: tuple[Step, ...]
     undoes: int | None = None
     """The change that this one takes back."""
+    kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
+    """What it is once it was made: an undo is kept for as long as it can be taken back, too, which is a redo."""
     removes: tuple[str, ...] = ()
     """Directories to remove at the end if they are empty."""
 
@@ -173,6 +176,14 @@ class Store:
             finally:
                 held, self._held = self._held, -1
                 os.close(held)
+
+    def folder(self, name: str) -> str:
+        """A folder for what else is kept of this workspace, and goes with its records."""
+        os.close(self._open())
+        os.utime(self.directory)  # it is in use
+        made = os.path.join(self.directory, name)  # noqa: PTH118
+        os.makedirs(made, 0o700, exist_ok=True)  # noqa: PTH103
+        return made
 
     def _open(self) -> int:
         if not self.exists:

@@ -153,7 +153,7 @@ class _Change:
             trees.clone(place.name, place.dirfd, own_name(place.name, "old"), place.dirfd)
         stage = stages[index]
         stage.make(place.dirfd, own_name(place.name, "new"))
-        if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.undoes is None:
+        if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.kept_as != "nothing":
             with inside(self._store, "staging") as descriptor:
                 write_bytes(descriptor, f"{index}.after", stage.text)
 
@@ -181,38 +181,39 @@ class _Change:
                 os.rename(new, place.name, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
 
     def close(self) -> None:
-        """Keep what was there before, or, for an undo, forget it and the change that it undid."""
-        if self._record.undoes is not None:
-            self._close_undo(self._record.undoes)
-            return
-        size = 0
-        steps: list[Step] = []
-        with inside(self._store, "closing") as kept:
-            for index, step in enumerate(self._record.steps):
-                steps.append(self._keep(index, step, kept, size))
-                size += trees.size_of(str(index), kept) if steps[-1].kept else 0
-                if not steps[-1].kept and (step.kind == "take" or (step.kind == "put" and step.before)):
-                    self.notes.append(f"{visible(step.path)} was too large to be kept: this change cannot be undone")
-        self._record = self._record.model_copy(update={"steps": tuple(steps)})
-        write_record(self._store, "closing", self._record, self._durable)
-        number = max(numbered(self._store), default=0) + 1
-        os.rename("closing", f"{number:08d}-{size}", src_dir_fd=self._store, dst_dir_fd=self._store)
-        self._state = None
-        forget_surplus(self._store)
-
-    def _close_undo(self, number: int) -> None:
-        for step in self._record.steps:
+        """Keep what was there before, or forget it; and forget the change that this one takes back."""
+        name = "" if self._record.kept_as == "nothing" else self._keep_all()
+        for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
                 with suppress(Gone), self.places.again(step.path) as place:
                     trees.remove(own_name(place.name, "old"), place.dirfd)
         for path in self._record.removes:
             with suppress(Gone, OSError), self.places.again(path) as place:  # an empty directory does no harm
                 remove_empty(place)
-        undone = numbered(self._store).get(number)
+        undone = numbered(self._store).get(self._record.undoes or 0)
         if undone:
             trees.remove(undone, self._store)
-        trees.remove("closing", self._store)
+        if name:
+            os.rename("closing", name, src_dir_fd=self._store, dst_dir_fd=self._store)
+            forget_surplus(self._store)
+        else:
+            trees.remove("closing", self._store)
         self._state = None
+
+    def _keep_all(self) -> str:
+        """The name under which the change is kept from now on."""
+        size = 0
+        steps: list[Step] = []
+        back = "redone" if self._record.kept_as == "undo" else "undone"
+        with inside(self._store, "closing") as kept:
+            for index, step in enumerate(self._record.steps):
+                steps.append(self._keep(index, step, kept, size))
+                size += trees.size_of(str(index), kept) if steps[-1].kept else 0
+                if not steps[-1].kept and (step.kind == "take" or (step.kind == "put" and step.before)):
+                    self.notes.append(f"{visible(step.path)} was too large to be kept: this change cannot be {back}")
+        self._record = self._record.model_copy(update={"steps": tuple(steps)})
+        write_record(self._store, "closing", self._record, self._durable)
+        return f"{max(numbered(self._store), default=0) + 1:08d}-{size}"
 
     def _keep(self, index: int, step: Step, kept: int, size: int) -> Step:
         """Bring ``.old`` into the store, when it is not there yet and not too large."""
