@@ -14,16 +14,10 @@ ANSWERS = iter([
     '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>',
 ])  # fmt: skip
 
-
-def ask(messages: list[Any]) -> str:
-    """In place of a model."""
-    return next(ANSWERS)
-
-
 messages = [{"role": "user", "content": "What is in a.txt?"}]
 guardrails, extra = Guardrails(TOOLS), list[Any]()
 while True:
-    text = ask([*messages, *extra])
+    text = next(ANSWERS)  # of a model that is sent [*messages, *extra]
     turn = parse(text, TOOLS)
     match guardrails.check(messages, turn):
         case Accept():

@@ -33,7 +33,7 @@ def call(name: str, arguments: str) -> str:
     return f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
 
 
-ANSWERS = {
+ANSWERS: dict[str, list[Any]] = {
     "wrap_openai": [completion(call("get_weather", '{"city": "Bern"}')), completion("It rains in Bern.")],
     "own_tools": [
         call("open_invoices", '{"customer": "Acme"}'),
