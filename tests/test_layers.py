@@ -149,9 +149,9 @@ def test_a_format_builds_on_one_other_at_most():
         assert len((homes - {module}) & set(imports_of(module))) <= 1, module
 
 
-def test_the_readme_names_each_folder():
+def test_each_folder_is_named_for_newcomers():
     """A newcomer finds every one in the table, and none that is gone."""
-    table = (ROOT.parent / "README.md").read_text(encoding="utf-8").partition("| folder of `adapter/` |")[2]
+    table = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| folder of `adapter/` |")[2]
     named = {name for row in table.partition("\n\n")[0].splitlines() for name in re.findall(r"`(\w+)/`", row)}
     assert named == {path.parent.name for path in ROOT.glob("*/__init__.py")}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,17 +15,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
+RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
+WRITTEN = "http://127.0.0.1:8090"
+"""The server's address in recipes."""
+
+
+def settings(recipe: str) -> str:
+    """What the page says to write into the client's file."""
+    page = (RECIPES / f"{recipe}.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- config: \S+ -->\n```\w+\n(.*?)```", page, re.DOTALL)
+    assert found, f"{recipe}.md has no block after <!-- config: NAME -->"
+    return found[1]
 
 
 @dataclass(frozen=True)
 class Client:
     """``packages``: the first tells the version. ``ways``: what its script in ``scripts/`` takes as argument, each an
-    interface that it speaks."""
+    interface that it speaks. ``recipe``: the page below ``docs/recipes/`` whose settings it is run with."""
 
     name: str
     packages: tuple[str, ...]
     ways: tuple[str, ...]
     is_node: bool = False
+    recipe: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -70,6 +83,7 @@ class Client:
             "OPENAI_API_KEY": "k",
             "ANTHROPIC_API_KEY": "k",
             "HOME": str(self.folder),
+            **({"ADAPTER_CONFIG": settings(self.recipe).replace(WRITTEN, url)} if self.recipe else {}),
         }
         if self.is_node:  # where modules are found goes by where the script lies
             script = self.folder / self.script.name
@@ -91,7 +105,9 @@ CLIENTS = (
     Client("openai-js", ("openai",), ("chat", "responses"), is_node=True),
     Client("anthropic-js", ("@anthropic-ai/sdk", "zod"), ("anthropic",), is_node=True),
     Client("ollama-js", ("ollama",), ("ollama",), is_node=True),
-    Client("codex", ("@openai/codex",), ("responses",), is_node=True),
+    Client("codex", ("@openai/codex",), ("responses",), is_node=True, recipe="llamacpp_codex"),
+    Client("continue-cli", ("@continuedev/cli",), ("chat",), is_node=True, recipe="lmstudio_continue"),
+    Client("opencode", ("opencode-ai",), ("chat",), is_node=True, recipe="ollama_opencode"),
     Client("agno", ("agno", "openai"), ("chat", "responses")),
     Client("autogen", ("autogen-agentchat", "autogen-ext[openai]"), ("chat",)),
     Client("haystack", ("haystack-ai",), ("chat",)),

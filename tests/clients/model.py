@@ -46,6 +46,8 @@ def _call(said: str, city: str) -> str:
         call = {"name": "get_weather", "arguments": {"city": city}}
     elif "exec_command" in said:
         call = {"name": "exec_command", "arguments": {"cmd": f"echo weather of {city}"}}
+    elif "bash" in said.lower():
+        call = {"name": "bash", "arguments": {"command": f"echo weather of {city}", "description": "Looks outside"}}
     else:
         call = {"name": "shell", "arguments": {"command": ["echo", f"weather of {city}"]}}
     return f"<tool_call>\n{json.dumps(call)}\n</tool_call>"

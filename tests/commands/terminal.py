@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyte
+from pyte.screens import Char
 
 from tests.command_line import forked
 
@@ -74,6 +75,11 @@ class Terminal:
     @property
     def lines(self) -> list[str]:
         return self.text.split("\n")
+
+    @property
+    def cells(self) -> list[list[Char]]:
+        """The screen with its colours, line by line."""
+        return [[self._screen.buffer[line][column] for column in range(self._screen.columns)] for line in range(LINES)]
 
     def _read(self, is_enough: Callable[[], bool], failure: str, *, until_end: bool = False) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const home = mkdtempSync(join(tmpdir(), "codex-"));
-const provider = `{ name = "a", base_url = "${process.env.ADAPTER_URL}/v1", wire_api = "responses", env_key = "OPENAI_API_KEY" }`;
-writeFileSync(join(home, "config.toml"), `model = "m"\nmodel_provider = "a"\n[model_providers]\na = ${provider}\n`);
+writeFileSync(join(home, "config.toml"), process.env.ADAPTER_CONFIG);
 const args = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "Weather in Bern and Basel?"];
 const done = spawnSync(join(process.cwd(), "node_modules/.bin/codex"), args, {
-  cwd: home, env: { ...process.env, CODEX_HOME: home }, encoding: "utf-8", input: "", timeout: 120000,
+  cwd: home, env: { ...process.env, CODEX_HOME: home, ADAPTER_API_KEY: "none" }, encoding: "utf-8", input: "",
+  timeout: 120000,
 });
 console.log(done.stdout);
 console.error(done.stderr);

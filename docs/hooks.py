@@ -1,0 +1,59 @@
+"""Hooks of mkdocs: the pages at the top of the repository join the site, and links find their way there.
+
+Links are written as they work in the repository. Those to what is no page (code, tests) stay words on the site.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent
+ON_SITE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+}
+"""The pages outside of docs/, with their names on the site."""
+IN_REPOSITORY = {name: source for source, name in ON_SITE.items()}
+
+_CODE_OR_LINK = re.compile(
+    r"(?P<code>^(?P<fence>```|~~~).*?^(?P=fence)$)|(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#)(?P<target>[^)#\s]+)"
+    r"(?P<anchor>#[^)\s]+)?\)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    for source, name in ON_SITE.items():
+        files.append(File.generated(config, name, content=(ROOT / source).read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> str:
+    here = page.file.src_uri
+    folder = posixpath.dirname(IN_REPOSITORY.get(here, f"docs/{here}"))
+
+    def led(match: re.Match[str]) -> str:
+        if match["code"]:
+            return match[0]
+        target = posixpath.normpath(posixpath.join(folder, match["target"]))
+        name = ON_SITE.get(target, target.removeprefix("docs/"))
+        if name == target or files.get_file_from_path(name) is None:
+            return match["text"]
+        place = posixpath.relpath(name, posixpath.dirname(here) or ".")
+        return f"{match['mark']}[{match['text']}]({place}{match['anchor'] or ''})"
+
+    return _CODE_OR_LINK.sub(led, markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Docstrings announce code with two colons, as reStructuredText does."""
+    return html.replace("::</p>", ":</p>")

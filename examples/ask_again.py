@@ -1,0 +1,31 @@
+"""Guardrails in a loop of your own: a promise in place of a call is noticed, and the model asked once more.
+
+announced_call: asked again
+read_file {'path': 'a.txt'}
+"""
+
+from typing import Any
+
+from adapter import Accept, AskAgain, Guardrails, Stop, parse
+
+TOOLS = [{"name": "read_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}]
+ANSWERS = iter([
+    "Sure, let me read the file for you:",
+    '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>',
+])  # fmt: skip
+
+messages = [{"role": "user", "content": "What is in a.txt?"}]
+guardrails, extra = Guardrails(TOOLS), list[Any]()
+while True:
+    text = next(ANSWERS)  # of a model that is sent [*messages, *extra]
+    turn = parse(text, TOOLS)
+    match guardrails.check(messages, turn):
+        case Accept():
+            break
+        case AskAgain(guardrail=name, message=message):
+            print(f"{name}: asked again")
+            extra = [{"role": "assistant", "content": text}, {"role": "user", "content": message}]
+        case Stop(reason=reason):
+            raise SystemExit(reason)
+for call in turn.calls:
+    print(call.name, call.arguments)

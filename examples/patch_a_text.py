@@ -1,0 +1,26 @@
+"""Apply what a model wrote to a text, in whatever notation, or refuse: never half, never at the wrong place.
+
+def total(prices):
+    return round(sum(prices), 2)
+refused: old_text was not found. Closest is line 2 (54 % alike)
+"""
+
+from adapter import EditError, patch_text
+
+TEXT = """def total(prices):
+    return sum(prices)
+"""
+WRITTEN = """Sure, this rounds it:
+
+<<<<<<< SEARCH
+  return sum(prices)
+=======
+  return round(sum(prices), 2)
+>>>>>>> REPLACE
+"""
+
+print(patch_text(TEXT, WRITTEN).text, end="")
+try:
+    patch_text(TEXT, [{"old_text": "return max(prices)", "new_text": "return 0"}])
+except EditError as error:
+    print("refused:", str(error).partition(":")[0])

@@ -1,0 +1,31 @@
+"""The system prompt that teaches a model tools of yours in its family's form; what it answers is read in that form.
+
+In the prompt: <function=get_weather>
+Read back: get_weather {'city': 'Bern', 'days': 3}
+"""
+
+from adapter import guess, parse, system_prompt, tool
+
+
+def get_weather(city: str, days: int = 1) -> str:
+    """Forecast for a city."""
+    return f"{city}: rain for {days} days"
+
+
+family = guess("Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf")
+tools = [tool(get_weather)]
+prompt = system_prompt(format=family or "hermes", tools=tools)  # put this before the conversation
+print("In the prompt:", next(line for line in prompt.splitlines() if line.startswith("<function=")))
+
+answer = """<tool_call>
+<function=get_weather>
+<parameter=city>
+Bern
+</parameter>
+<parameter=days>
+3
+</parameter>
+</function>
+</tool_call>"""
+(call,) = parse(answer, tools, format=family).calls
+print("Read back:", call.name, call.arguments)

@@ -1,0 +1,136 @@
+"""The pages are true: consoles print what they show, commands and options exist, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from adapter.commands.cli import make_app
+from tests import drawings, terminal_picture
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = {
+    page.relative_to(ROOT).as_posix(): page
+    for page in (*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *sorted(DOCS.rglob("*.md")))
+}
+CONSOLES = {
+    "README.md": {},
+    "docs/first_minutes.md": {},
+    "docs/no_call.md": {},
+    "docs/edit.md": {"settings.ini": "[server]\nport = 8000\n"},
+}
+"""Pages whose consoles are run here, with the files that are there before."""
+ELSEWHERE = {"docs/derive.md": "tests/commands/test_derive.py"}
+DEMO = "adapter demo"
+_FENCED = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
+
+
+def consoles(name: str) -> list[str]:
+    return re.findall(r"```console\n(.*?)```", PAGES[name].read_text(encoding="utf-8"), re.DOTALL)
+
+
+def sessions(block: str) -> list[tuple[list[str], str]]:
+    """The commands of a console block, each with the output shown below it."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
+    return [(shlex.split(command), output) for command, output in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def run(words: list[str], folder: Path) -> str:
+    """Both streams, as a terminal shows them."""
+    command = [sys.executable, "-m", "adapter", *words]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", CONSOLES)
+def test_consoles_print_what_they_show(name, tmp_path):
+    """`cat` shows the file that the commands after it read."""
+    for file, text in CONSOLES[name].items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    for block in consoles(name):
+        for (program, *words), output in sessions(block):
+            if program == "cat":
+                (tmp_path / words[0]).write_text(output, encoding="utf-8")
+            elif [program, *words] != DEMO.split():
+                assert program == "adapter"
+                assert run(words, tmp_path) == output
+
+
+@pytest.mark.model
+def test_the_demo_prints_what_it_shows(tmp_path, real_weights):
+    """The built-in model really edits the file, as shown."""
+    shown = {
+        " ".join(words): output for block in consoles("docs/first_minutes.md") for words, output in sessions(block)
+    }
+    assert run(["demo"], tmp_path) == shown[DEMO]
+
+
+def test_every_console_is_run():
+    """A page with one needs to be named above."""
+    assert {name for name in PAGES if consoles(name)} == {*CONSOLES, *ELSEWHERE}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_and_options_named_in_the_text_exist(name):
+    """Every `adapter COMMAND --option` in code that a page shows is one."""
+    shown = re.findall(r"```(?:sh|console)\n.*?```|`adapter [^`]*`", PAGES[name].read_text(encoding="utf-8"), re.DOTALL)
+    commands = typer.main.get_command(make_app()).commands  # type: ignore[attr-defined]  # a group, of the click inside typer
+    for word, rest in re.findall(r"\badapter ([a-z]+)(.*)", "\n".join(shown).replace("\\\n", " ")):
+        assert word in commands, word
+        inner = [commands[word], *getattr(commands[word], "commands", {}).values()]
+        known = {each for one in inner for option in one.params for each in (*option.opts, *option.secondary_opts)}
+        assert set(re.findall(r"(?<![\w'-])--[a-z][a-z-]+", rest)) <= known | {"--help"}, (word, rest)
+
+
+def anchors(page: Path) -> set[str]:
+    """Those of its headings, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    """To a file of the project, and to a heading that it has, where they are no addresses."""
+    page = PAGES[name]
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    for target, anchor in re.findall(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        led_to = (page.parent / target).resolve() if target else page
+        assert led_to.exists(), target
+        assert not anchor or anchor in anchors(led_to), f"{target}#{anchor}"
+
+
+def test_no_page_is_left_out():
+    """Each is named in mkdocs.yml, below `nav`, by one line."""
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r": (\S+\.md)$", nav, re.MULTILINE)
+    of_the_top = {"index.md", "contributing.md", "security.md", "changelog.md"}
+    assert sorted(named) == sorted({*of_the_top, *(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))})
+
+
+def test_every_public_name_is_in_the_reference():
+    """Once each."""
+    import adapter
+
+    named = re.findall(r"^::: adapter\.(\w+)$", (DOCS / "reference.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(adapter.__all__)
+
+
+@pytest.mark.parametrize("name", drawings.DRAWINGS)
+def test_the_drawings_are_what_the_script_draws(name):
+    """Run `python -m tests.drawings` when this fails."""
+    assert (drawings.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawings.DRAWINGS[name].svg()
+
+
+def test_the_terminal_is_what_the_program_shows():
+    """But for the sandbox, which is the machine's. Run `python -m tests.terminal_picture` when this fails."""
+    drawn = terminal_picture.PICTURE.read_text(encoding="utf-8").splitlines()
+    shown = terminal_picture.picture(terminal_picture.lines()).splitlines()
+    assert [line for line in shown if ">sandbox: " not in line] == [line for line in drawn if ">sandbox: " not in line]

@@ -1,0 +1,80 @@
+"""docs/recipes/: what is to be written into clients' files is well-formed, and the programs run as they stand.
+
+The settings themselves are tried by the clients: `pytest -m clients tests/clients`.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.test_agent import in_pieces
+from tests.clients.environments import CLIENTS, RECIPES, WRITTEN, settings
+from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(page: str, mark: str) -> list[str]:
+    text = (RECIPES / page).read_text(encoding="utf-8")
+    return re.findall(rf"<!-- {mark} -->\n```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_each_configuration_is_well_formed():
+    """And is that of a client which is tried."""
+    recipes = {client.recipe for client in CLIENTS if client.recipe}
+    assert recipes == {page.stem for page in RECIPES.glob("*.md") if "<!-- config" in page.read_text(encoding="utf-8")}
+    codex = tomllib.loads(settings("llamacpp_codex"))
+    assert codex["model_providers"][codex["model_provider"]]["base_url"] == f"{WRITTEN}/v1"
+    opencode = json.loads(settings("ollama_opencode"))
+    provider, _, model = opencode["model"].partition("/")
+    assert opencode["provider"][provider]["options"]["baseURL"] == f"{WRITTEN}/v1"
+    assert model in opencode["provider"][provider]["models"]
+
+
+def test_the_configuration_of_continue_is_well_formed():
+    yaml = pytest.importorskip("yaml", reason="needs pyyaml")
+    (model,) = yaml.safe_load(settings("lmstudio_continue"))["models"]
+    assert (model["provider"], model["apiBase"]) == ("openai", f"{WRITTEN}/v1")
+
+
+def test_the_cells_of_the_notebook_run(scripted: ScriptedServer, tmp_path, monkeypatch, capsys):
+    """One after the other, in an event loop that is running, as in a notebook."""
+    monkeypatch.chdir(tmp_path)
+    scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+    asked = '<tool_call>\n{"name": "sales_of", "arguments": {"region": "south"}}\n</tool_call>'
+    scripted.on(CHAT, *map(in_pieces, (asked, "South: 200.", "By 105.")))
+    names: dict[str, Any] = {}
+
+    async def notebook() -> None:
+        for cell in blocks("notebook.md", "cell"):
+            source = cell.replace("http://127.0.0.1:8080", scripted.url)
+            ran = eval(compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+            if inspect.isawaitable(ran):
+                await ran
+
+    asyncio.run(notebook())
+    said = capsys.readouterr().out
+    assert "[60, 75, 200]" in said.replace("\n", " ")
+    assert said.endswith("South: 200.\nBy 105.\n")
+
+
+def test_the_tests_of_the_recipe_pass(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").mkdir()
+    shutil.copy(ROOT / "fixtures" / "transcripts" / "smollm2-edit-port.jsonl", tmp_path / "tests" / "talk.jsonl")
+    names: dict[str, Any] = {}
+    for mark in ("python: a test of a transcript", "python: a test of a tool"):
+        (source,) = blocks("test.md", mark)
+        exec(source, names)
+    names["test_the_agent_still_changes_the_port"]()
+    names["test_the_tool_takes_what_models_write"](tmp_path)

@@ -1,0 +1,49 @@
+"""The site is built without a warning, and loads nothing from anywhere. Only where asked for: pytest -m clients."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.clients
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Its pages, by their places."""
+    pytest.importorskip("material", reason="needs the extra docs")
+    pytest.importorskip("mkdocstrings_handlers.python", reason="needs the extra docs")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setenv("NO_MKDOCS_2_WARNING", "1")
+        config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder), strict=True)
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+    return {page.relative_to(folder).as_posix(): page.read_text(encoding="utf-8") for page in folder.rglob("*.html")}
+
+
+def test_every_page_is_built(site):
+    """Those of docs/, and those of the top."""
+    pages = {page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert pages | {"index.html", "contributing.html", "security.html", "changelog.html"} <= site.keys()
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    """Neither fonts nor scripts, styles or pictures; links are for whoever follows them."""
+    for name, html in site.items():
+        loaded = re.findall(r'<(?:script|img|iframe|source)[^>]*\bsrc="([^"]+)"|<link[^>]*\bhref="([^"]+)"', html)
+        assert [each for pair in loaded for each in pair if re.match(r"(?:https?:)?//", each)] == [], name
+
+
+def test_public_names_have_their_signatures(site):
+    """Of the code, with what the docstring says first."""
+    text = re.sub(r"<[^>]+>", "", site["reference.html"])
+    assert "Apply every patch to" in text
+    assert re.search(r"constraint:\s+Constraint\s+\|\s+None\s+=\s+None", text)
