@@ -16,9 +16,9 @@ LINE = "line"
 """The column of a line that is no JSON object."""
 
 
-def blocks(file: BinaryIO, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+def blocks(file: BinaryIO) -> Iterator[bytes]:
     """The file in whole lines; the same blocks each time."""
-    while block := file.read(size):
+    while block := file.read(BLOCK_BYTES):
         yield block if block.endswith(b"\n") else block + file.readline()
 
 

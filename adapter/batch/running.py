@@ -91,7 +91,9 @@ def _begun(sources: Sequence[Source], out: str, place: Path, settings: Settings)
 
 def _identity(sources: Sequence[Source], settings: Settings) -> str:
     files = [
-        [str(source.path), (about := source.path.stat()).st_size, about.st_mtime_ns] if source.path else os.urandom(8).hex()
+        [str(source.path), (about := source.path.stat()).st_size, about.st_mtime_ns]
+        if source.path
+        else os.urandom(8).hex()
         for source in sources
     ]
     told = json.dumps([__version__, asdict(settings), files], sort_keys=True)
@@ -209,14 +211,14 @@ class _Pool:
 
 def _read(settings: Settings, kind: Kind, block: bytes) -> Block:
     if kind == "lines":
-        return lines.read_block(_reader(settings), block)
+        return lines.read_block(reader_for(settings), block)
     from adapter.batch import tables
 
-    return tables.read_block(_reader(settings), block)
+    return tables.read_block(reader_for(settings), block)
 
 
 @cache
-def _reader(settings: Settings) -> RowReader:
+def reader_for(settings: Settings) -> RowReader:
     return RowReader(settings)
 
 

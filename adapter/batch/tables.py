@@ -54,11 +54,6 @@ def blocks(path: Path) -> Iterator[bytes]:
         yield _as_stream(pa.Table.from_batches(gathered))
 
 
-def rows_in(path: Path) -> int | None:
-    """How many rows a file has, where it says so."""
-    return pq.ParquetFile(path).metadata.num_rows if path.suffix == ".parquet" else None
-
-
 def read_block(reader: RowReader, block: bytes) -> tuple[bytes, Counts]:
     """An Arrow stream with our columns added."""
     table, counts = with_columns(reader, pa.ipc.open_stream(block).read_all())

@@ -36,7 +36,9 @@ def read(
     finish_reason: Annotated[
         str, typer.Option(help="The column with what the server said, where there is one.")
     ] = "finish_reason",
-    prompt: Annotated[str | None, typer.Option(help="The column with the prompt: it may have opened reasoning.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="The column with the prompt: it may have opened reasoning.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; one a core when left out.", min=1)] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="Read by Ray Data on a cluster; IN and OUT may be what it takes (s3://...).")
