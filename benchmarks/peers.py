@@ -105,6 +105,22 @@ def sglang_stream(format: str, tools: Sequence[Tool]) -> Stream | None:
     return stream
 
 
+def vllm_whole(name: str) -> Callable[[str, str], object] | None:
+    """vLLM's parser called ``name`` on a whole answer and the tools as JSON, where vLLM can be imported (0.33)."""
+    parsers = _import("vllm.tool_parsers")
+    if parsers is None:
+        return None
+    protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    tokenizer = _import("tests.words_tokenizer")
+    kind = parsers.ToolParserManager.get_tool_parser(name)
+
+    def read(text: str, tools: str) -> object:
+        request = protocol.ChatCompletionRequest(model="m", messages=[], tools=json.loads(tools))
+        return kind(tokenizer, request.tools).extract_tool_calls(text, request)
+
+    return read
+
+
 def jiter_stream() -> Stream | None:
     """All the text so far decoded as partial JSON at every piece, as many clients do."""
     jiter = _import("jiter")

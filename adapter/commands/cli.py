@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | read | derive | prompt | edit | undo | run | mcp | serve | probe | replay | demo ...``.
+"""The command line: ``adapter parse | read | derive | prompt | edit | run | mcp | serve | probe | replay | demo ...``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no

@@ -98,7 +98,8 @@ def test_a_column_of_ours_makes_way():
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_format_is_recognised(name):
     """Of a call as the format itself writes it, by that format's name, or another's that writes the same."""
-    text = FORMATS[name].encode_calls([("read_file", {"path": "a.py"})])
+    call = ("read_file", {"path": "a.py"})
+    text = FORMATS[name].encode_calls([call])
     found = columns({"text": text}, tools=json.dumps(TOOLS))["format"]
     told = columns({"text": text}, tools=json.dumps(TOOLS), format=name)["format"]
     assert told == name

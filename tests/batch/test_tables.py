@@ -109,7 +109,7 @@ def test_a_lone_surrogate_becomes_the_replacement(tmp_path):
 def test_a_path_leads_into_a_struct():
     """Of which nothing else is read; where the column is missing, every row says so."""
     table = pa.table({"a": [{"b": [CALL]}], "big": ["x"]})
-    made, counts = tables.with_columns(RowReader(Settings(column="a.b.0")), table)
+    _, counts = tables.with_columns(RowReader(Settings(column="a.b.0")), table)
     assert counts.calls == 1
-    made, counts = tables.with_columns(RowReader(Settings(column="c")), table)
+    _, counts = tables.with_columns(RowReader(Settings(column="c")), table)
     assert counts.errors == 1
