@@ -3,7 +3,7 @@
     python -m benchmarks.bench_ray                          in an environment with ray[serve]; loopback alone
 
 How often the turns of a conversation meet the same replica; what becomes of 200 streams when a replica is killed among
-them (SIGKILL); and tokens a second with one replica, with two, and without Ray by `adapter serve`.
+them (`ray.kill`); and tokens a second with one replica, with two, and without Ray by `adapter serve`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -61,7 +60,7 @@ async def ask(session: aiohttp.ClientSession, url: str, number: int, pieces: int
             text = await answer.read()
     except aiohttp.ClientError as error:
         return Stream(replica, False, f"{type(error).__name__}", time.monotonic() - began)
-    is_whole = f"{number}w{pieces - 1} ".encode() in text and b"[DONE]" in text and b"tool_calls" in text
+    is_whole = f"{number}w{pieces - 1}".encode() in text and b"[DONE]" in text and b"tool_calls" in text
     error = "" if is_whole else text[-300:].decode(errors="replace")
     return Stream(replica, is_whole, error, time.monotonic() - began)
 
@@ -87,8 +86,7 @@ async def kill_one(streams: int, pieces: int, rate: float) -> None:
     async with _session() as session:
         running = [asyncio.create_task(ask(session, URL, n, pieces, rate)) for n in range(streams)]
         await asyncio.sleep(pieces / rate / 2)
-        killed, pid = await asyncio.to_thread(_replica)
-        os.kill(pid, signal.SIGKILL)
+        killed = await asyncio.to_thread(kill_replica)
         began = time.monotonic()
         after = await ask(session, URL, 10_000, 2, 0)
         first_s = time.monotonic() - began
@@ -104,12 +102,12 @@ async def kill_one(streams: int, pieces: int, rate: float) -> None:
     )
 
 
-def _replica() -> tuple[str, int]:
-    from ray.util.state import list_actors
-
-    found = [each for each in list_actors(filters=[("state", "=", "ALIVE")]) if "#Proxy#" in (each["name"] or "")]
-    one = min(found, key=lambda each: str(each["name"]))
-    return str(one["name"]).rpartition("#")[2], int(one["pid"])
+def kill_replica() -> str:
+    """The one that is gone, by its name in answers."""
+    named = ray.util.list_named_actors(all_namespaces=True)
+    found = min(each["name"] for each in named if "#Proxy#" in each["name"])
+    ray.kill(ray.get_actor(found, namespace="serve"))
+    return str(found).rpartition("#")[2]
 
 
 async def throughput(label: str, url: str, streams: int, pieces: int, rounds: int) -> float:
@@ -134,13 +132,13 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--pieces", type=int, default=60)
     given = parser.parse_args()
-    node = {"num_cpus": 1, "object_store_memory": STORE_BYTES, "include_dashboard": False}
+    node = {"num_cpus": 1, "object_store_memory": STORE_BYTES, "node_ip_address": "127.0.0.1"}
     with process("benchmarks.bench_serve", "--as", "model") as (upstream, _):
         with process("adapter", "serve", "--upstream", upstream, "--port", "0") as (plain, _):
             url = f"{plain}/chat/completions"
             asyncio.run(throughput("adapter serve, without Ray", url, 32, given.pieces, 3))
-        cluster = Cluster(initialize_head=True, head_node_args=node)
-        cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
+        cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+        cluster.add_node(**node)
         ray.init(address=cluster.address, log_to_driver=False)
         print(json.dumps({"nodes": len(ray.nodes()), "load": os.getloadavg()[0]}), flush=True)
         try:

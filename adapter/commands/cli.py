@@ -38,6 +38,7 @@ COMMANDS = {
     "doctor": "doctor.doctor",
     "replay": "replay.replay",
     "view": "view.view",
+    "export": "export.export",
     "tool": "tool.app",
 }
 """Where each command is in this folder: a function, or a Typer app of several."""
