@@ -44,8 +44,10 @@ class Stream:
 def start(replicas: int, upstream: str) -> None:
     settings: dict[str, Any] = {"num_replicas": replicas, "autoscaling_config": None, "ray_actor_options": SMALL}
     doors = {**settings, "num_replicas": 1}
-    made = Door.options(**doors).bind(Proxy.options(**settings).bind({"upstream": [upstream], "profile": "none"}))
-    serve.run(made, name="adapter")
+    door: Any = Door
+    proxy: Any = Proxy
+    behind = proxy.options(**settings).bind({"upstream": [upstream], "profile": "none"})
+    serve.run(door.options(**doors).bind(behind), name="adapter")
 
 
 async def ask(session: aiohttp.ClientSession, url: str, number: int, pieces: int, rate: float, turn: int = 0) -> Stream:
@@ -58,8 +60,8 @@ async def ask(session: aiohttp.ClientSession, url: str, number: int, pieces: int
         async with session.post(url, json=body) as answer:
             replica = answer.headers.get(REPLICA, "")
             text = await answer.read()
-    except aiohttp.ClientError as error:
-        return Stream(replica, False, f"{type(error).__name__}", time.monotonic() - began)
+    except aiohttp.ClientError as broken:
+        return Stream(replica, False, type(broken).__name__, time.monotonic() - began)
     is_whole = f"{number}w{pieces - 1}".encode() in text and b"[DONE]" in text and b"tool_calls" in text
     error = "" if is_whole else text[-300:].decode(errors="replace")
     return Stream(replica, is_whole, error, time.monotonic() - began)
@@ -132,7 +134,7 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--pieces", type=int, default=60)
     given = parser.parse_args()
-    node = {"num_cpus": 1, "object_store_memory": STORE_BYTES, "node_ip_address": "127.0.0.1"}
+    node = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
     with process("benchmarks.bench_serve", "--as", "model") as (upstream, _):
         with process("adapter", "serve", "--upstream", upstream, "--port", "0") as (plain, _):
             url = f"{plain}/chat/completions"

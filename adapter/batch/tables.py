@@ -126,7 +126,7 @@ def _open_arrow(path: Path) -> Any:
 
 def _is_full(batches: list[Any]) -> bool:
     rows, size = sum(each.num_rows for each in batches), sum(each.nbytes for each in batches)
-    return rows >= BLOCK_ROWS or size >= BLOCK_BYTES
+    return bool(rows >= BLOCK_ROWS or size >= BLOCK_BYTES)
 
 
 def _as_stream(table: Any) -> bytes:

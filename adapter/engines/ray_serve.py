@@ -128,7 +128,8 @@ def app(args: Mapping[str, Json]) -> serve.Application:
     made = config.settings(config.upstream[0])
     if not is_here(config.host) and made.api_key is None:
         raise UsageError(f"host {config.host!r} is reached by others: set api_key, or ADAPTER_API_KEY")
-    return Door.bind(Proxy.bind(config.model_dump(mode="json")))
+    proxy = Proxy.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
+    return Door.bind(proxy)  # type: ignore[attr-defined]
 
 
 _NAMES = ", ".join(Config.model_fields)
@@ -148,7 +149,7 @@ _SCALED: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing
 class Proxy:
     """Our server, one for each model server. Ray sends it all requests of a conversation, and other work beside."""
 
-    async def __init__(self, config: Mapping[str, Json]) -> None:
+    async def __init__(self, config: Mapping[str, Json]) -> None:  # type: ignore[misc]  # Ray awaits it
         given = Config.model_validate(dict(config))
         self._alive = AsyncExitStack()
         self._apps: dict[str, ASGIApp] = {}

@@ -87,9 +87,10 @@ FILTERS: Mapping[str, Callable[[Sample], bool]] = {
 }
 """By name, what an answer must be to be exported.
 
-valid: whole, with no broken call, and not asked again. unfixed: no call needed a repair. calls: it has one. approved: of
-an agent that asks, and what it asked about was allowed. succeeded: every call did what it was to. answered: the
-conversation ended with an answer. What a recording does not say, a server's the last three, is not passed.
+valid: whole, with no broken call, and not asked again. unfixed: no call needed a repair. calls: it has one.
+approved: of an agent that asks, and what it asked about was allowed. succeeded: every call did what it was to.
+answered: the conversation ended with an answer. What a recording does not say, a server's the last three, is not
+passed.
 """
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from os.path import commonprefix
 from typing import TypeAlias
 
 from adapter.transcripts.samples import Sample
@@ -73,13 +72,19 @@ def as_text(sample: Sample, render: Render) -> JsonObject:
     start = len(asked)
     if not text.startswith(asked):  # the prompt opens reasoning, say, and the answer has none
         other = render([*before, {"role": "assistant", "content": _NO_ANSWER}], tools, False)
-        start = len(commonprefix([asked, text, other]))
+        start = min(_shared(asked, text), _shared(text, other))
     if start < len(alone.rstrip()):
         raise NotPut("a template that writes what came before otherwise once there is an answer")
     end = len(text.rstrip())
     if end <= start:
         raise NotPut("a template that leaves the answer out")
     return {"text": text, "spans": [[start, end]]}
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 _NO_ANSWER = "\ue000"

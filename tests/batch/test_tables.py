@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,7 @@ from adapter.batch.rows import RowReader  # noqa: E402
 
 
 @pytest.fixture
-def given(tmp_path, monkeypatch) -> Path:
+def given(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_ROWS", 30)
     monkeypatch.setattr(tables, "BATCH_ROWS", 10)
     file = tmp_path / "in.parquet"
