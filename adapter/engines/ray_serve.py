@@ -7,7 +7,7 @@
 
 Two deployments, which Ray scales and restarts: `Door` takes a request, sees which conversation it is of, and asks a
 `Proxy`, which is the ASGI application of `adapter.server`. Which replica that is Ray decides, by its consistent hash of
-the conversation (`ConsistentHashRouter`, Ray 2.5x and later); which of several model servers, rendezvous hashing in
+the conversation (`ConsistentHashRouter`, as of Ray 2.60); which of several model servers, rendezvous hashing in
 the replica, so that a model server's prompt cache holds also when replicas come and go. A conversation is what the
 header ``x-session-id`` or the body's ``prompt_cache_key`` says, or else the model and the user's first words.
 """
