@@ -198,7 +198,7 @@ def written_format(turn: Turn, names: tuple[str, ...], told: Format | None = Non
 
 
 MAX_LEAD = 80
-"""Characters before a call's name, without white space: the longest of a format's own have 60."""
+"""Characters before a call's name, without white space: but for one, none of the formats has more than 60."""
 _PROBE = "zqname"
 
 
