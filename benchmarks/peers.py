@@ -12,6 +12,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 from adapter.tools.definition import Tool
@@ -103,6 +104,26 @@ def sglang_stream(format: str, tools: Sequence[Tool]) -> Stream | None:
             state.parse_streaming_increment(piece, offered)
 
     return stream
+
+
+def vllm_whole(name: str) -> Callable[[str, str], object] | None:
+    """vLLM's parser called ``name`` on a whole answer and the tools as JSON, where vLLM can be imported (0.33)."""
+    parsers = _import("vllm.tool_parsers")
+    if parsers is None:
+        return None
+    protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    kind = parsers.ToolParserManager.get_tool_parser(name)
+    tokenizer = SimpleNamespace(get_vocab=dict)  # of which hermes' parser asks nothing for a whole answer
+
+    @cache
+    def request_with(tools: str) -> Any:
+        return protocol.ChatCompletionRequest(model="m", messages=[], tools=json.loads(tools) or None)
+
+    def read(text: str, tools: str) -> object:
+        request = request_with(tools)
+        return kind(tokenizer, request.tools).extract_tool_calls(text, request)
+
+    return read
 
 
 def jiter_stream() -> Stream | None:

@@ -1,4 +1,4 @@
-"""The command line: ``adapter parse | derive | prompt | edit | undo | run | chat | mcp | serve | probe ...``.
+"""The command line: ``adapter parse | read | derive | prompt | edit | undo | run | chat | mcp | serve | probe ...``.
 
 Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
@@ -23,6 +23,7 @@ from adapter.values.version import __version__
 
 COMMANDS = {
     "parse": "parse.parse",
+    "read": "read.read",
     "derive": "derive.derive",
     "prompt": "prompt.prompt",
     "edit": "edit.edit",
@@ -38,6 +39,7 @@ COMMANDS = {
     "doctor": "doctor.doctor",
     "replay": "replay.replay",
     "view": "view.view",
+    "export": "export.export",
     "tool": "tool.app",
 }
 """Where each command is in this folder: a function, or a Typer app of several."""

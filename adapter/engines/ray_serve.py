@@ -1,0 +1,270 @@
+"""`adapter serve` as a deployment on Ray: replicas in front of model servers, a conversation always at the same ones.
+
+::
+
+    serve run adapter.engines.ray_serve:app upstream=http://127.0.0.1:8080
+    serve deploy config.yaml                        # import_path: adapter.engines.ray_serve:app, args: see `Config`
+
+Two deployments, which Ray scales and restarts: `Door` takes a request, sees which conversation it is of, and asks a
+`Proxy`, which is the ASGI application of `adapter.server`. Which replica that is Ray decides, by its consistent hash of
+the conversation (`ConsistentHashRouter`, as of Ray 2.60); which of several model servers, rendezvous hashing in
+the replica, so that a model server's prompt cache holds also when replicas come and go. A conversation is what the
+header ``x-session-id`` or the body's ``prompt_cache_key`` says, or else the model and the user's first words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from hashlib import blake2b
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from ray import serve
+from ray.exceptions import RayError
+from ray.serve.config import RequestRouterConfig
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Message, Scope
+
+from adapter.constraints.modes import get_constraint
+from adapter.conversation.guardrails.catalogue import chosen
+from adapter.server.app import Settings, application, is_here
+from adapter.server.intake import MAX_BODY_BYTES, content_of
+from adapter.upstream.endpoints import api_url
+from adapter.upstream.template_files import read_template
+from adapter.values.errors import UsageError
+from adapter.values.events import Json
+from adapter.wire.errors import RequestError, error_object, refusal
+from adapter.wire.options import Options, checked
+from adapter.wire.watching import Asking
+
+SESSION = "x-session-id"
+"""The header that Ray itself goes by, unless ``RAY_SERVE_SESSION_ID_HEADER_KEY`` names another."""
+REPLICA = "x-adapter-replica"
+"""The header of an answer that says which replica made it."""
+MAX_PIECES = 64
+"""Of an answer that wait for a client: then the model server waits, too."""
+LOST = "the replica that was answering has ended, and with it this answer; ask again"
+
+Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
+
+_log = logging.getLogger(__name__)
+
+
+class Config(BaseModel):
+    """The arguments of the application, by the names of `adapter serve`'s options. ``upstream``: one base URL, or
+    several servers of the same model, as a list or with commas between. ``host``: as which clients know the cluster:
+    with another than this machine's they need a key, ``api_key`` or ``ADAPTER_API_KEY``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    upstream: list[str] = Field(min_length=1)
+    host: str = "127.0.0.1"
+    api_key: str | None = None
+    format: str = "auto"
+    style: str | None = None
+    prompt: str = "auto"
+    template: Path | None = None
+    policy: str = "safe"
+    constraint: str = "auto"
+    guide: str = "auto"
+    max_tools: int | None = None
+    guardrails: str = "on"
+    retries: int = 2
+    profile: str = "auto"
+    max_streams: int = 256
+    max_waiting: int = 1024
+    stream_arguments: bool = False
+    patience: float = 600.0
+    keep_alive: float = 5.0
+
+    @field_validator("upstream", mode="before")
+    @classmethod
+    def _as_list(cls, given: Json) -> Json:
+        return [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+
+    def settings(self, upstream: str) -> Settings:
+        """Of the server in front of one of the model servers. Raises UsageError for what does not exist."""
+        options = Options(
+            format=None if self.format == "auto" else self.format,
+            style=self.style,
+            prompt=self.prompt,
+            policy=self.policy,
+            stream_arguments=self.stream_arguments,
+            constraint=get_constraint(None if self.constraint == "auto" else self.constraint),
+            guide=self.guide,
+            max_tools=self.max_tools,
+            asking=Asking(chosen(self.guardrails), self.retries, clock=monotonic),
+        )
+        return Settings(
+            api_url(upstream),
+            self.host,
+            keep_alive_s=self.keep_alive,
+            patience_s=self.patience,
+            api_key=self.api_key or os.environ.get("ADAPTER_API_KEY"),
+            options=checked(options),
+            profile=self.profile,
+            max_streams=self.max_streams,
+            max_waiting=self.max_waiting,
+            template=read_template(self.template) if self.template else None,
+        )
+
+
+def app(args: Mapping[str, Json]) -> serve.Application:
+    """The application; ``args`` are those of `Config`. Raises UsageError for others."""
+    try:
+        config = Config.model_validate(dict(args))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        place = ".".join(map(str, wrong["loc"])) or "args"
+        raise UsageError(f"{place}: {wrong['msg']}; adapter.engines.ray_serve.Config has {_NAMES}") from error
+    made = config.settings(config.upstream[0])
+    if not is_here(config.host) and made.api_key is None:
+        raise UsageError(f"host {config.host!r} is reached by others: set api_key, or ADAPTER_API_KEY")
+    proxy = Proxy.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
+    return Door.bind(proxy)  # type: ignore[attr-defined]
+
+
+_NAMES = ", ".join(Config.model_fields)
+
+_SCALED: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing_requests": 64}
+"""What a configuration file may say otherwise, for each of the two."""
+
+
+@serve.deployment(
+    max_ongoing_requests=512,
+    autoscaling_config=_SCALED,
+    graceful_shutdown_timeout_s=600,
+    request_router_config=RequestRouterConfig(
+        request_router_class="ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
+    ),
+)
+class Proxy:
+    """Our server, one for each model server. Ray sends it all requests of a conversation, and other work beside."""
+
+    async def __init__(self, config: Mapping[str, Json]) -> None:  # type: ignore[misc]  # Ray awaits it
+        given = Config.model_validate(dict(config))
+        self._alive = AsyncExitStack()
+        self._apps: dict[str, ASGIApp] = {}
+        for upstream in given.upstream:
+            made = application(given.settings(upstream))
+            await self._alive.enter_async_context(made.router.lifespan_context(made))  # type: ignore[attr-defined]
+            self._apps[upstream] = made
+        self._name = serve.get_replica_context().replica_id.unique_id.encode()
+
+    async def answer(self, scope: Scope, body: bytes, conversation: str) -> AsyncIterator[Head | bytes]:
+        """Status and headers, then the body in pieces."""
+        asked = self._apps[_nearest(conversation, self._apps)]
+        pieces: asyncio.Queue[Message | None] = asyncio.Queue(MAX_PIECES)
+        gone = asyncio.Event()
+        requests = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def receive() -> Message:
+            if (request := next(requests, None)) is not None:
+                return request
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def run() -> None:
+            try:
+                await asked({"type": "http", "state": {}, **scope}, receive, pieces.put)
+            finally:
+                await pieces.put(None)
+
+        running = asyncio.create_task(run())
+        try:
+            while (message := await pieces.get()) is not None:
+                if message["type"] == "http.response.start":
+                    yield message["status"], [*message["headers"], (REPLICA.encode(), self._name)]
+                elif data := message.get("body", b""):
+                    yield data
+            await running
+        finally:
+            gone.set()
+            running.cancel()
+
+
+@serve.deployment(max_ongoing_requests=512, autoscaling_config=_SCALED, graceful_shutdown_timeout_s=600)
+class Door:
+    """Takes requests, and asks the replica of each one's conversation."""
+
+    def __init__(self, proxy: Any) -> None:
+        self._proxy = proxy.options(method_name="answer", stream=True)
+
+    async def __call__(self, http: Request) -> Response:
+        try:
+            body = await content_of(http)
+        except RequestError as error:
+            return JSONResponse(refusal(error), error.status)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        conversation = conversation_of(http.headers, body)
+        scope = {key: http.scope[key] for key in _SCOPE}
+        for is_last in (False, True):
+            pieces = aiter(self._proxy.options(session_id=conversation).remote(scope, body, conversation))
+            try:
+                status, headers = await anext(pieces)
+                break
+            except RayError as error:  # nothing has been said yet: another replica answers as well
+                _log.warning("a replica ended before it answered: %s", error)
+                if is_last:
+                    return JSONResponse(error_object(LOST, "upstream_error"), 503, {"retry-after": "1"})
+        answer = StreamingResponse(_whole(pieces, _is_stream(headers)), status)
+        answer.raw_headers = list(headers)
+        return answer
+
+
+_SCOPE = (
+    "method", "path", "raw_path", "query_string", "headers", "root_path", "scheme", "http_version", "client", "server",
+)  # fmt: skip
+
+
+async def _whole(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIterator[bytes]:
+    """The body; where the replica ends in the middle, a stream says so, and all else is visibly broken off."""
+    try:
+        async for piece in pieces:
+            yield piece
+    except RayError as error:
+        _log.warning("a replica ended in the middle of an answer: %s", error)
+        if not is_stream:
+            raise
+        yield b"\n\ndata: " + json.dumps(error_object(LOST, "upstream_error")).encode() + b"\n\n"
+
+
+def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
+
+
+def conversation_of(headers: Mapping[str, str], body: bytes) -> str:
+    """What tells a conversation from others; "" for a request that is of none, a list of models say."""
+    if told := headers.get(SESSION):
+        return told
+    try:
+        asked = json.loads(body) if len(body) <= MAX_BODY_BYTES else None
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(asked, dict):
+        return ""
+    if isinstance(told := asked.get("prompt_cache_key"), str) and told:
+        return told
+    words = _first_words(asked.get("messages") or asked.get("input") or asked.get("prompt"))
+    return blake2b(json.dumps([asked.get("model"), words]).encode(), digest_size=16).hexdigest() if words else ""
+
+
+def _first_words(given: Json) -> Json:
+    """What the user says first: it stays while a conversation grows, and what a system message tells may not."""
+    if not isinstance(given, list):
+        return given
+    return next((each.get("content") for each in given if isinstance(each, dict) and each.get("role") == "user"), None)
+
+
+def _nearest(conversation: str, upstreams: Mapping[str, object]) -> str:
+    """The model server of a conversation, which another one more or less leaves to most (rendezvous hashing)."""
+    return max(upstreams, key=lambda each: blake2b(f"{conversation}\0{each}".encode(), digest_size=8).digest())

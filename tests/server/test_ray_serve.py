@@ -1,0 +1,67 @@
+"""The Ray Serve deployment, where Ray is installed, and asked for: pytest -m clients tests/server/test_ray_serve.py.
+
+On a cluster it is tried by `python -m benchmarks.bench_ray`.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from adapter.values.errors import UsageError
+
+pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
+pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
+
+from adapter.engines.ray_serve import Config, _nearest, app, conversation_of  # noqa: E402
+
+
+def conversation(messages, headers=(), **body):
+    return conversation_of(dict(headers), json.dumps({"model": "m", "messages": messages, **body}).encode())
+
+
+def test_a_conversation_stays_itself_while_it_grows():
+    """By the user's first words; a header, or the key for prompt caches, goes before them."""
+    first, other = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Hello"}
+    system = {"role": "system", "content": "It is noon."}
+    begun = conversation([first])
+    assert begun == conversation([system, first, {"role": "assistant", "content": "Yes?"}, other])
+    assert begun != conversation([other])
+    assert conversation([first], prompt_cache_key="k") == "k"
+    assert conversation([first], {"x-session-id": "s"}, prompt_cache_key="k") == "s"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b"5", b"\xff", b'{"messages": 5}', b'{"messages": [5]}'])
+def test_any_body_has_a_conversation_or_none(body):
+    """Nothing is raised: what is wrong with it the server says."""
+    assert isinstance(conversation_of({}, body), str)
+
+
+def test_another_model_server_moves_few():
+    """Rendezvous hashing: only those move that the new one takes."""
+    two, three = dict.fromkeys("ab"), dict.fromkeys("abc")
+    moved = [n for n in map(str, range(300)) if _nearest(n, two) != _nearest(n, three)]
+    assert {_nearest(n, three) for n in moved} == {"c"}
+    assert 50 < len(moved) < 150
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        ({}, "upstream"),
+        ({"upstream": "http://127.0.0.1:1", "polcy": "safe"}, "polcy"),
+        ({"upstream": "http://127.0.0.1:1", "policy": "kind"}, "policy"),
+        ({"upstream": "http://127.0.0.1:1", "host": "models.example"}, "api_key"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_the_start(args, why, monkeypatch):
+    """With what there is; before any replica begins."""
+    monkeypatch.delenv("ADAPTER_API_KEY", raising=False)
+    with pytest.raises(UsageError, match=why):
+        app(args)
+
+
+def test_several_servers_may_be_said_in_one_word():
+    """As `serve run` gives them."""
+    assert Config(upstream="http://a, http://b").upstream == ["http://a", "http://b"]  # type: ignore[arg-type]
