@@ -1,0 +1,1 @@
+"""Our reader inside other people's engines."""
