@@ -38,6 +38,7 @@ COMMANDS = {
     "replay": "replay.replay",
     "view": "view.view",
     "tool": "tool.app",
+    "plugin": "plugin.plugin",
 }
 """Where each command is in this folder: a function, or a Typer app of several."""
 

@@ -51,8 +51,8 @@ class Piece:
 class Answer:
     """Reads one answer, whole or as it streams.
 
-    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then a format that always has reasoning opened
-    there is taken to have done so. ``splits``: reasoning is apart; else it is content, as it was written.
+    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then a format that always has reasoning
+    opened there is taken to have done so. ``splits``: reasoning is apart; else it is content, as it was written.
     ``turn`` tells the ids of this answer's calls from all others.
     """
 

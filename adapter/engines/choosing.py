@@ -1,4 +1,4 @@
-"""What an engine's tokenizer tells of its model: the format it writes, its generation prompt, its marks of reasoning."""
+"""What a tokenizer tells of its model: the format that it writes, its generation prompt, its marks of reasoning."""
 
 from __future__ import annotations
 

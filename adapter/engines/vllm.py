@@ -21,13 +21,10 @@ from typing import Any, ClassVar
 from adapter.engines.answers import Answer, Piece, Rest
 from adapter.engines.choosing import Marks, format_of, generation_prompt
 from adapter.engines.interfaces import InterfaceError, Vllm
-from adapter.formats import FORMATS, get_format
-from adapter.tools.definition import Tool, ToolSet
-from adapter.values.errors import UsageError
+from adapter.engines.requests import names, tools_of
+from adapter.formats import get_format
+from adapter.tools.definition import ToolSet
 from adapter.values.events import Event, Json, ReasoningDelta
-
-NAME = "adapter"
-"""Of the parsers that read what the model's template and name tell; those of one format have its name behind it."""
 
 STREAM_ARGUMENTS = "ADAPTER_STREAM_ARGUMENTS"
 """The environment variable by which arguments are handed on as they are written; else a call comes when it is whole."""
@@ -47,11 +44,6 @@ def register() -> None:
         return
     for name, format in names().items():
         parsers.register(name, format)
-
-
-def names() -> dict[str, str | None]:
-    """Our parsers by name, and the format that each reads: None is the model's."""
-    return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
 class Parsers:
@@ -218,7 +210,7 @@ class ToolReader(_Reader):
         arguments = getattr(request, "chat_template_kwargs", None) or {}
         return Answer(
             self._format,
-            tools_of(request),
+            tools_of(getattr(request, "tools", None)),
             generation_prompt="" if splits else generation_prompt(self.model_tokenizer, arguments),
             turn=uuid.uuid4().hex,
             splits=splits,
@@ -243,6 +235,8 @@ class ReasoningReader(_Reader):
         """The tokens of the last piece."""
         self._held = ""
         """What was read of reasoning, and nothing said about."""
+        self._first: tuple[Any, str] | None = None
+        """The message of the first piece, and its text: 0.10 tells of the prompt after that, and takes the content."""
         self._is_over = False
         self._message_at_end: tuple[Any, str] | None = None
         """The message in which reasoning ended, and all of the text in it that is not reasoning."""
@@ -254,8 +248,12 @@ class ReasoningReader(_Reader):
         if input_ids is self._prompt:
             return self._is_closed_in_prompt
         is_closed = self._marks.are_closed(input_ids)
-        if self._answer is None and input_ids:
+        if self._prompt is None and input_ids:
             self._prompt, self._is_closed_in_prompt = input_ids, is_closed
+            if is_closed and self._first is not None:
+                message, text = self._first
+                setattr(message, self.vllm.reasoning_field, None)
+                message.content, self._answer = text or None, None
         return is_closed
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
@@ -291,7 +289,7 @@ class ReasoningReader(_Reader):
 
     def _whole(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """The reasoning of a whole answer, and its content with all calls as they were written."""
-        tools = tools_of(request)
+        tools = tools_of(getattr(request, "tools", None))
         answer = self._new_answer(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*answer.feed(model_output), *answer.close()]
         piece = answer.told_as_text(events, with_cut_off=not tools)
@@ -314,6 +312,13 @@ class ReasoningReader(_Reader):
             answer = self._answer = self._new_answer(ToolSet(), {})
             self._held = previous_text[sum(len(event.raw) for event in answer.feed(previous_text)) :]
         events = answer.feed(delta_text)
+        message = self._read(answer, events, delta_text, delta_token_ids)
+        if self._prompt is None and not previous_text:
+            message = message or self.vllm.message()
+            self._first = (message, delta_text)
+        return message
+
+    def _read(self, answer: Answer, events: list[Event], delta_text: str, delta_token_ids: Sequence[int]) -> Any:
         self._message_at_end = None
         if self._is_over:
             pass
@@ -346,17 +351,3 @@ class ReasoningReader(_Reader):
             ),
             turn=uuid.uuid4().hex,
         )
-
-
-def tools_of(request: Any) -> ToolSet:
-    """The tools of a request of any of vLLM's endpoints."""
-    return ToolSet([_tool(tool.model_dump()) for tool in getattr(request, "tools", None) or ()])
-
-
-def _tool(definition: dict[str, Json]) -> Tool:
-    """A tool as the engine has let it pass; parameters that are no schema tell nothing."""
-    try:
-        return Tool.from_definition(definition)
-    except UsageError:
-        inner = definition.get("function") or definition
-        return Tool.from_definition({"name": str(inner.get("name"))})
