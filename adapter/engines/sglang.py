@@ -171,7 +171,10 @@ class ReasoningReader:
     def detect_and_parse(self, text: str) -> Any:
         """The reasoning of a whole answer, and all else."""
         answer = self._new_answer()
-        return self._result(answer, [*answer.feed(text), *answer.close()])
+        events = [*answer.feed(text), *answer.close()]
+        if not any(isinstance(event, ToolCall) for event in events):
+            self._is_read_on = False  # SGLang has no tool parser read a text without calls
+        return self._result(answer, events)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
         """What ``new_text`` adds to the reasoning, and to all else."""

@@ -48,7 +48,9 @@ class Serving:
             use_harmony=False,
             tool_call_id_type="random",
             models=SimpleNamespace(model_name=lambda *_: "model"),
-            model_config=SimpleNamespace(hf_config=SimpleNamespace(model_type="none"), hf_text_config=None),
+            model_config=SimpleNamespace(
+                hf_config=SimpleNamespace(model_type="none"), hf_text_config=SimpleNamespace(model_type="none")
+            ),
         )
 
     def request(self, tools: Sequence[Any], *, tool_choice: Any = "auto", stream: bool, tokenizer: Any) -> Any:
