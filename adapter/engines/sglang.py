@@ -157,7 +157,8 @@ class ReasoningReader:
         marks = {"<think>": "</think>"} if self._format is None else self._format.reasoning
         self._opening, closing = next(iter(marks.items()), ("<think>", "</think>"))
         takes = inspect.signature(self.sglang.reasoning_detector.__init__).parameters
-        super().__init__(
+        initialise: Any = super().__init__
+        initialise(
             self._opening,
             closing,
             force_reasoning=force_reasoning,

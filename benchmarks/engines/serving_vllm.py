@@ -61,9 +61,10 @@ class Serving:
         )
         if self.parser_cls is not None:
             return self.parser_cls(tokenizer, request.tools).adjust_request(request)
-        return self._tool_parser(tokenizer, request).adjust_request(request=request)
+        return self.new_tool_parser(tokenizer, request).adjust_request(request=request)
 
-    def _tool_parser(self, tokenizer: Any, request: Any) -> Any:
+    def new_tool_parser(self, tokenizer: Any, request: Any) -> Any:
+        """A tool parser for one answer."""
         takes_tools = "tools" in inspect.signature(self.tool_cls.__mro__[-2].__init__).parameters
         return self.tool_cls(tokenizer, request.tools) if takes_tools else self.tool_cls(tokenizer)
 

@@ -149,7 +149,7 @@ def test_an_interface_that_is_not_known_is_said_and_nothing_breaks(monkeypatch, 
 def test_a_changed_signature_is_not_guessed_at(monkeypatch):
     """It is an error that names both."""
     install_vllm(monkeypatch, NEWEST)
-    parser = sys.modules[NEWEST["tools"]].ToolParser  # type: ignore[attr-defined]
+    parser = sys.modules[str(NEWEST["tools"])].ToolParser
     monkeypatch.setattr(parser, "extract_tool_calls", lambda self, output, context: None)
     with pytest.raises(InterfaceError, match=r"takes \(self, output, context\), expected model_output, request"):
         Vllm()
