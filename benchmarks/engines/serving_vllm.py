@@ -60,8 +60,14 @@ class Serving:
             model="model", messages=[{"role": "user", "content": "-"}], stream=stream, **fields
         )
         if self.parser_cls is not None:
-            return self.parser_cls(tokenizer, request.tools).adjust_request(request)
+            return self._new_parser(tokenizer, request).adjust_request(request)
         return self.new_tool_parser(tokenizer, request).adjust_request(request=request)
+
+    def _new_parser(self, tokenizer: Any, request: Any) -> Any:
+        """Both parsers in one, for releases that have it; the first of them gave it no tools."""
+        assert self.parser_cls is not None
+        takes_tools = "tools" in inspect.signature(self.parser_cls.__init__).parameters
+        return self.parser_cls(tokenizer, request.tools) if takes_tools else self.parser_cls(tokenizer)
 
     def new_tool_parser(self, tokenizer: Any, request: Any) -> Any:
         """A tool parser for one answer."""
@@ -108,7 +114,7 @@ class Serving:
             if prompt_ids:
                 given["reasoning_parser"].is_reasoning_end(prompt_ids)
         if "parser" in takes and self.parser_cls is not None:
-            given["parser"] = self.parser_cls(tokenizer, request.tools)
+            given["parser"] = self._new_parser(tokenizer, request)
             if prompt_ids and hasattr(given["parser"], "set_prompt_token_ids"):
                 given["parser"].set_prompt_token_ids(prompt_ids)
         given = {name: value for name, value in given.items() if name in takes}

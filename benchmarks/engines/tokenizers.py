@@ -31,8 +31,14 @@ def markers(sources: Iterable[Path]) -> list[str]:
 
 def tokenizer(marks: Sequence[str], *, generation_prompt: str | None, name: str) -> Any:
     """``generation_prompt``: what its chat template puts before an answer; None for a tokenizer without a template."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+    from tokenizers import (  # type: ignore[import-not-found]
+        AddedToken,
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+    )
+    from transformers import PreTrainedTokenizerFast  # type: ignore[import-not-found]
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     base = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(alphabet)}, merges=[]))
