@@ -41,6 +41,7 @@ COMMANDS = {
     "view": "view.view",
     "export": "export.export",
     "tool": "tool.app",
+    "plugin": "plugin.plugin",
 }
 """Where each command is in this folder: a function, or a Typer app of several."""
 

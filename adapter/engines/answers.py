@@ -1,0 +1,184 @@
+"""One answer as an engine hands it to its parsers: pieces of text in, content, reasoning and calls out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from adapter.formats import FORMATS
+from adapter.formats.parser import Parser
+from adapter.reading.format import CUT_OFF, Format
+from adapter.reading.tables import reasoning_of
+from adapter.tools.definition import ToolSet
+from adapter.values.events import (
+    ContentWasReasoning,
+    Event,
+    InvalidToolCall,
+    Markup,
+    ReasoningDelta,
+    ReasoningWasContent,
+    RejectedCall,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+)
+
+TAIL = 64
+"""Characters by which a stream is told from another one of the same length."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPiece:
+    """More of the arguments, JSON text, of the call ``index``; its first piece has ``id`` and ``name``."""
+
+    index: int
+    arguments: str
+    id: str | None = None
+    name: str | None = None
+
+
+@dataclass(slots=True)
+class Piece:
+    """What some text of an answer was taken for. ``made``: the calls that it completed."""
+
+    content: str = ""
+    reasoning: str = ""
+    calls: list[CallPiece] = field(default_factory=list)
+    made: list[ToolCall] = field(default_factory=list)
+
+
+class Answer:
+    """Reads one answer, whole or as it streams.
+
+    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then a format that always has reasoning
+    opened there is taken to have done so. ``splits``: reasoning is apart; else it is content, as it was written.
+    ``turn`` tells the ids of this answer's calls from all others.
+    """
+
+    def __init__(
+        self,
+        format: Format | None,
+        tools: ToolSet,
+        *,
+        generation_prompt: str | None,
+        turn: str,
+        splits: bool = True,
+        stream_arguments: bool = False,
+    ) -> None:
+        if generation_prompt is None and format is not None and format.starts_in_reasoning:
+            generation_prompt = next(iter(format.reasoning))
+        self._parser = Parser(
+            format, tools, generation_prompt=generation_prompt, turn=turn, stream_arguments=stream_arguments
+        )
+        marks = reasoning_of(FORMATS.all if format is None else (format,))
+        self._closing = frozenset(marks.values())
+        self._marks = self._closing | frozenset(marks)
+        self._splits = splits
+        self._reasoned: list[str] = []
+        self._indices: dict[str, int] = {}
+        self.read = 0
+        """Characters of the answer so far."""
+        self._tail = ""
+
+    def feed(self, text: str) -> list[Event]:
+        self.read += len(text)
+        self._tail = (self._tail + text)[-TAIL:]
+        return self._parser.feed(text)
+
+    def close(self) -> list[Event]:
+        """The last events. Engines do not say why an answer ended, so that a call without its last marker is whole."""
+        return self._parser.close()
+
+    def has_read(self, text: str) -> bool:
+        """Whether ``text`` is what was read so far, judged by its length and end."""
+        return len(text) == self.read and text.endswith(self._tail)
+
+    def closes_reasoning(self, event: Event) -> bool:
+        """Whether the answer has left its reasoning, or has none, once ``event`` has come."""
+        match event:
+            case Markup(raw=raw):
+                return any(marker in raw.lower() for marker in self._closing)
+            case TextDelta(text=text):
+                return not text.isspace()
+            case ReasoningDelta() | ContentWasReasoning() | ReasoningWasContent() | RejectedCall():
+                return False
+            case _:
+                return True
+
+    def told(self, events: Iterable[Event]) -> Piece:
+        """The events as an engine's client gets them. Calls that were cut off are left out; others that can be none
+        are content, so that nothing is lost."""
+        piece = Piece()
+        for event in events:
+            match event:
+                case ToolCallDelta(id=id, name=name, arguments=arguments):
+                    piece.calls.append(self._piece(id, name, arguments))
+                case ToolCall():
+                    if event.id not in self._indices:
+                        arguments = json.dumps(event.arguments, ensure_ascii=False)
+                        piece.calls.append(self._piece(event.id, event.name, arguments))
+                    piece.made.append(event)
+                case InvalidToolCall(raw=raw, error=error):
+                    piece.content += raw if error != CUT_OFF else ""
+                case _:
+                    self._tell(event, piece)
+        return piece
+
+    def told_as_text(self, events: Iterable[Event], *, with_cut_off: bool) -> Piece:
+        """The same, with all calls as they were written."""
+        piece = Piece()
+        for event in events:
+            match event:
+                case ToolCall(raw=raw):
+                    piece.content += raw
+                case InvalidToolCall(raw=raw, error=error):
+                    piece.content += raw if with_cut_off or error != CUT_OFF else ""
+                case _:
+                    self._tell(event, piece)
+        return piece
+
+    def index_of(self, call: ToolCall) -> int:
+        """The place of a call that was told among all of the answer."""
+        return self._indices[call.id]
+
+    def _tell(self, event: Event, piece: Piece) -> None:
+        match event:
+            case TextDelta(text=text):
+                piece.content += text
+            case ReasoningDelta(text=text, raw=raw):
+                self._reasoned.append(text)
+                if self._splits:
+                    piece.reasoning += text
+                else:
+                    piece.content += raw
+            case Markup(raw=raw) if not self._splits and any(marker in raw.lower() for marker in self._marks):
+                piece.content += raw
+            case ContentWasReasoning() if self._splits:
+                piece.reasoning, piece.content = piece.reasoning + piece.content, ""
+            case ReasoningWasContent() if self._splits:
+                piece.reasoning, piece.content = "", "".join(self._reasoned) + piece.content
+
+    def _piece(self, id: str, name: str, arguments: str) -> CallPiece:
+        if id in self._indices:
+            return CallPiece(self._indices[id], arguments)
+        index = self._indices[id] = len(self._indices)
+        return CallPiece(index, arguments, id, name)
+
+
+class Rest(str):
+    """What follows, or stands around, an answer's reasoning, with the ``events`` that it was read as.
+
+    It is a text for the engine that carries it from our reasoning parser to our tool parser, which need not read
+    it again.
+    """
+
+    __slots__ = ("answer", "events")
+    answer: Answer
+    events: list[Event]
+
+    @classmethod
+    def of(cls, answer: Answer, events: list[Event], text: str) -> Rest:
+        rest = cls(text)
+        rest.answer, rest.events = answer, events
+        return rest

@@ -1,0 +1,33 @@
+"""What both engines are asked with: our parsers' names, and the tools of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from adapter.formats import FORMATS
+from adapter.tools.definition import Tool, ToolSet
+from adapter.values.errors import UsageError
+from adapter.values.events import JsonObject
+
+NAME = "adapter"
+"""Of the parsers that read what the model's template and name tell; those of one format have its name behind it."""
+
+
+def names() -> dict[str, str | None]:
+    """Our parsers by name, and the format that each reads: None is the model's."""
+    return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
+
+
+def tools_of(given: Iterable[Any] | None) -> ToolSet:
+    """The tools of a request of any of an engine's endpoints, which are pydantic models."""
+    return ToolSet([_tool(tool.model_dump()) for tool in given or ()])
+
+
+def _tool(definition: JsonObject) -> Tool:
+    """A tool as the engine has let it pass; parameters that are no schema tell nothing."""
+    try:
+        return Tool.from_definition(definition)
+    except UsageError:
+        inner = definition.get("function") or definition
+        return Tool.from_definition({"name": str(inner.get("name"))})

@@ -1,0 +1,74 @@
+"""A tokenizer for any model's output: bytes, and each marker a token of its own, as models have them.
+
+It is one of Hugging Face's, so that an engine and its parsers ask it what they ask of a model's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from adapter.formats import FORMATS
+
+END = "<|end_of_answer|>"
+_MARKER = re.compile(r"[\"'](<[^\"'\s\\{}]{1,40}>|\[/?[A-Z_]+\]|[◁<]/?[a-z_]+[▷>])[\"']")
+_WORD = re.compile(r"\s?\w+|\s+|[^\w\s]")
+
+
+def markers(sources: Iterable[Path]) -> list[str]:
+    """Those of our formats, and those that an engine's parsers, in ``sources``, name."""
+    found = {"<think>", "</think>", "<tool_call>", "</tool_call>", "[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"}
+    for format in FORMATS.all:
+        named = (*format.special_tokens, *format.ends, *format.stops, *format.next_turns)
+        found |= {mark.strip() for mark in (*named, *format.reasoning, *format.reasoning.values())}
+        found |= {opener.marker.strip() for opener in format.openers}
+    for source in sources:
+        found |= set(_MARKER.findall(source.read_text(encoding="utf-8")))
+    return sorted(mark for mark in found if re.fullmatch(r"[<\[◁]\S+[>\]▷]", mark))
+
+
+def tokenizer(marks: Sequence[str], *, generation_prompt: str | None, name: str) -> Any:
+    """``generation_prompt``: what its chat template puts before an answer; None for a tokenizer without a template."""
+    from tokenizers import (  # type: ignore[import-not-found]
+        AddedToken,
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+    )
+    from transformers import PreTrainedTokenizerFast  # type: ignore[import-not-found]
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    base = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(alphabet)}, merges=[]))
+    base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    base.decoder = decoders.ByteLevel()
+    base.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in marks if mark != END])
+    base.add_special_tokens([AddedToken(END, special=True, normalized=False)])
+    made = PreTrainedTokenizerFast(tokenizer_object=base, eos_token=END, clean_up_tokenization_spaces=False)
+    made.name_or_path = name
+    if generation_prompt is not None:
+        made.chat_template = (
+            "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+            "{% if add_generation_prompt %}{{ " + _quoted(generation_prompt) + " }}{% endif %}"
+        )
+    return made
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
+
+
+def steps(made: Any, marks: Sequence[str], text: str) -> list[tuple[str, list[int]]]:
+    """``text`` as an engine streams it: a marker, a word or a sign at a time, with its tokens."""
+    splits = re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))))
+    pieces: list[str] = []
+    at = 0
+    for found in splits.finditer(text):
+        pieces += _WORD.findall(text[at : found.start()])
+        pieces.append(found[0])
+        at = found.end()
+    pieces += _WORD.findall(text[at:])
+    assert "".join(pieces) == text
+    return [(piece, made.encode(piece, add_special_tokens=False)) for piece in pieces]
