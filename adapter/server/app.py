@@ -16,11 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from adapter.prompting.rendering import Template
@@ -151,7 +149,7 @@ def application(settings: Settings) -> ASGIApp:
     )
 
     @asynccontextmanager
-    async def life(_: Starlette) -> AsyncIterator[None]:
+    async def life(_: ASGIApp) -> AsyncIterator[None]:
         await upstream.open()
         saying = asyncio.create_task(asyncio.to_thread(upstream.tell_prompt))
         yield
@@ -159,7 +157,7 @@ def application(settings: Settings) -> ASGIApp:
         await upstream.close()
 
     chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
-    return Starlette(
+    router = Router(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
             Route("/chat/completions", chat, methods=["POST"]),
@@ -170,9 +168,9 @@ def application(settings: Settings) -> ASGIApp:
             Route("/health", partial(_health, upstream)),
             Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
-        middleware=[Middleware(Guard, is_here(settings.host), settings.api_key, settings.origins)],
         lifespan=life,
     )
+    return Guard(router, is_here(settings.host), settings.api_key, settings.origins)
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
