@@ -26,7 +26,7 @@ FOLDERS = [
     "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
     "constraints", "prompting", "deriving", "conversation.guardrails", "conversation", "wire",
     "workspace.paths", "workspace.processes", "workspace.changes", "workspace.files", "workspace.hosted", "workspace",
-    "upstream", "probing", "agent", "transcripts", "mcp", "server", "evaluating", "commands",
+    "upstream", "probing", "agent", "transcripts", "mcp", "server.telemetry", "server", "evaluating", "commands",
 ]  # fmt: skip
 
 PURE = {

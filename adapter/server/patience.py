@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
+from adapter.server.telemetry.seen import seen_now
+
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
@@ -78,5 +80,6 @@ def _asked_for(state: RetryCallState) -> float | None:
 
 
 def _close(state: RetryCallState) -> None:
+    seen_now().retries += 1
     if (response := _response(state)) is not None:
         response.close()

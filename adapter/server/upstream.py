@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +16,7 @@ from adapter.server.connection import SILENCE_S, Connection
 from adapter.server.patience import RETRY_S
 from adapter.server.places import Places
 from adapter.server.store import Store
+from adapter.server.telemetry.lines import say
 from adapter.server.telling import LeftOut
 from adapter.server.work import Work
 from adapter.upstream.context import context_of
@@ -100,7 +100,8 @@ class Upstream(Connection):
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
             name = str(model or "")
-            found, small = self._settled.get(name) or await asyncio.to_thread(self._found, name)
+            settled = self._settled.get(name)
+            found, small = await asyncio.to_thread(self._found, name) if settled is None else settled
             told = self._wished(found.recognised)
             recognised = (told.certain if told is not None else None) or options.recognised
             options = replace(
@@ -172,7 +173,7 @@ class Upstream(Connection):
             if len(self._said) >= MAX_TOOLLESS:
                 self._said.clear()
             self._said.add(note)
-            print(note, file=sys.stderr, flush=True)
+            say(note)
 
     def cannot_prompt(self, fault: PromptFault, body: JsonObject) -> None:
         """Say that a request goes in words, because its own prompt could not be had."""
@@ -186,7 +187,7 @@ class Upstream(Connection):
             if len(self._toolless) >= MAX_TOOLLESS:
                 self._toolless.clear()
             self._toolless.add(model)
-            print(f"the model server takes no tools for {model}: they are described in the prompt", file=sys.stderr)
+            say(f"the model server takes no tools for {model}: they are described in the prompt")
         return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
@@ -246,7 +247,7 @@ class Upstream(Connection):
         """What is new among ``notes``, on stderr."""
         for note in notes:
             if note not in self._told:
-                print(note, file=sys.stderr, flush=True)
+                say(note)
         self._told = notes
 
     def _holds_for_s(self, known: Known) -> float:

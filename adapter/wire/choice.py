@@ -24,6 +24,7 @@ from adapter.values.events import (
     Markup,
     ReasoningDelta,
     ReasoningWasContent,
+    RejectedCall,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -103,6 +104,7 @@ class Choice:
         again, self.again = self.again, None
         if again is not None:
             self._observed(None)
+            self._request.account.ask_again(self._guardrail)
             self._guardrail = ""
             self._begin(again)
             self._may_remember = False
@@ -256,7 +258,10 @@ class Choice:
             case ToolCall(raw=raw):
                 return self._text(self._shown(raw))
             case InvalidToolCall():
+                self._request.account.refused["unreadable"] += 1
                 return self._invalid(event, finish_reason)
+            case RejectedCall(reason=reason):
+                self._request.account.refused[reason] += 1
             case Markup(raw=raw) if not self._request.tools and raw.isspace():
                 return self._blank(raw)
             case _:
@@ -371,6 +376,7 @@ class Choice:
         before = self._released()
         arguments = in_strings(restore, call.arguments)
         self._calls.append((call.id, call.name, arguments))
+        self._request.account.called(call)
         request = self._request
         format, tools = knowing(get_format(request.format), request.control_tokens), request.tools
         self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
@@ -392,6 +398,7 @@ class Choice:
             if index not in self._native_calls:
                 call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
                 handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
+                self._request.account.calls += 1
                 self._native_calls[index] = len(self._ids) - 1
             else:
                 fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
@@ -416,6 +423,7 @@ class Choice:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
         called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
         self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
+        self._request.account.finish_reasons.append(self.finish_reason)
         self._remember()
         self._observed(finish_reason)
         return self.finish_reason

@@ -177,6 +177,7 @@ def _as_request(asked: Asked, options: Options) -> Request:
         policy=options.policy,
         is_restricted=asked.is_restricted,
         observe=options.observe,
+        counts_tokens=options.counts_tokens,
     )
 
 
