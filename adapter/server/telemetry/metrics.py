@@ -18,6 +18,7 @@ from prometheus_client import (
     Gauge,
     Histogram,
     ProcessCollector,
+    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -56,6 +57,7 @@ class Metrics:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
+        disable_created_metrics()  # a time for each series, which doubles a scrape and which nobody reads
         self._registry = registry = CollectorRegistry()
         self._models, self._left = Names(), Names()
         if folder is None:  # what follows has no meaning for several processes together
