@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
+import threading
 import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -270,3 +273,34 @@ def test_a_span_says_what_the_conventions_ask():
         "404",
         "ERROR",
     )
+
+
+def test_spans_reach_a_collector(monkeypatch):
+    """By OTLP, where the variables say, and all of them before the server has stopped."""
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    contents: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            contents.append(gzip.decompress(content) if self.headers["Content-Encoding"] == "gzip" else content)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector, ScriptedServer() as upstream:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_address[1]}")
+        with serving(f"{upstream.url}/v1") as url:
+            ask(url, tools=TOOLS, stream=True)
+        collector.shutdown()
+    (resource,) = [
+        each for content in contents for each in ExportTraceServiceRequest.FromString(content).resource_spans
+    ]
+    assert [span.name for scope in resource.scope_spans for span in scope.spans] == ["chat qwen3"]
+    assert "toolcall-adapter" in [each.value.string_value for each in resource.resource.attributes]
