@@ -57,7 +57,7 @@ class Metrics:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        disable_created_metrics()  # a time for each series, which doubles a scrape and which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a time for each series, which doubles a scrape and which nobody reads
         self._registry = registry = CollectorRegistry()
         self._models, self._left = Names(), Names()
         if folder is None:  # what follows has no meaning for several processes together
