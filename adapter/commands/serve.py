@@ -41,6 +41,11 @@ def serve(
     keep_alive: given.KeepAlive = 5.0,
     stall: given.Stall = 60.0,
     record: given.Record = None,
+    workers: given.Workers = 1,
+    drain: given.DrainSeconds = 25.0,
+    metrics: given.Metrics = False,
+    otel: given.Otel = None,
+    log_json: given.LogJson = False,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraints.modes import get_constraint
@@ -56,6 +61,7 @@ def serve(
     try:
         from adapter.server.app import Settings
         from adapter.server.app import serve as run_server
+        from adapter.server.telemetry.wanted import traces_wanted
     except ImportError as error:
         raise UsageError(f"{error.name} is not installed: pip install 'toolcall-adapter[server]'") from error
 
@@ -95,5 +101,10 @@ def serve(
             retry_s=retry,
             origins=tuple(each.rstrip("/") for each in allow_origin or ()),
             pass_admin=pass_admin,
+            workers=workers,
+            drain_s=drain,
+            metrics=metrics,
+            traces=traces_wanted(otel, os.environ),
+            log_json=log_json,
         )
     )

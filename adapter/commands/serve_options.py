@@ -9,7 +9,7 @@ import typer
 
 from adapter.commands.options import CONSTRAINT_HELP, GUIDE_HELP, PROFILE_HELP, PROMPT_HELP, TEMPLATE_HELP
 
-SERVER, MODEL, CLIENTS, AGAIN = "The model server", "The model", "Clients", "Asking again"
+SERVER, MODEL, CLIENTS, AGAIN, RUNNING = "The model server", "The model", "Clients", "Asking again", "Running it"
 """The groups of `adapter serve --help`."""
 
 
@@ -108,3 +108,25 @@ StoreFile = Annotated[
 ]
 KeepAlive = Annotated[float, _clients("SECONDS", "Of silence before a sign of life.", min=0.05)]
 Stall = Annotated[float, _clients("SECONDS", "In which a client may take nothing.", min=0.05)]
+
+
+def _running(metavar: str, help: str, **limits: float) -> Any:
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=RUNNING, **limits)  # type: ignore[arg-type]
+
+
+Workers = Annotated[int, _running("N", "Processes that share the address, each with all the limits.", min=1, max=256)]
+DrainSeconds = Annotated[float, _running("SECONDS", "In which answers may end after SIGTERM.", min=0)]
+Metrics = Annotated[
+    bool, typer.Option("--metrics", rich_help_panel=RUNNING, help="Answer /metrics for Prometheus (extra metrics).")
+]
+Otel = Annotated[
+    bool | None,
+    typer.Option(
+        "--otel/--no-otel",
+        rich_help_panel=RUNNING,
+        help="Send traces where OTEL_* variables say (extra otel); by itself where they do.",
+    ),
+]
+LogJson = Annotated[
+    bool, typer.Option("--log-json", rich_help_panel=RUNNING, help="Say all in lines of JSON, and one a request.")
+]

@@ -14,6 +14,7 @@ from adapter.formats import FORMATS
 from adapter.prompting.neutral import in_strings, neutralise, restore
 from adapter.reading.format import Format
 from adapter.reading.tables import Tables, tables_for
+from adapter.text.pieces import Pieces
 from adapter.tools.definition import ToolSet
 from adapter.values.events import (
     ContentWasReasoning,
@@ -43,24 +44,23 @@ class Written:
     """
 
     def __init__(self) -> None:
-        self._kept: list[str] = []
+        self._kept = Pieces()
         self._waiting: list[str] = []  # markup that counts only if more of the answer follows
         self._after_reasoning = False
-        self._reasoning: list[str] = []
+        self._reasoning = Pieces()
 
     def take(self, events: Iterable[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
-                    self._kept += [*self._waiting, raw]
-                    self._waiting, self._after_reasoning = [], False
+                    self.add(raw)
                 case ContentWasReasoning():
-                    self._kept, self._waiting, self._after_reasoning = [], [], True
+                    self._kept, self._waiting, self._after_reasoning = Pieces(), [], True
                 case ReasoningDelta(raw=raw):
-                    self._reasoning.append(raw)
+                    self._reasoning.add(raw)
                     self._waiting, self._after_reasoning = [], True
                 case ReasoningWasContent():
-                    self._kept = [*self._reasoning, *self._kept]
+                    self._kept = Pieces(str(self._reasoning), str(self._kept))
                 case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
                     self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
                 case Markup(raw=raw) if not self._after_reasoning:
@@ -68,8 +68,16 @@ class Written:
                 case _:
                     pass  # progress of a call, which has an event of its own
 
+    def add(self, raw: str) -> None:
+        """Take what is no reasoning and no markup."""
+        if self._waiting:
+            self._kept.add("".join(self._waiting))
+            self._waiting = []
+        self._kept.add(raw)
+        self._after_reasoning = False
+
     def text(self) -> str:
-        return "".join(self._kept) + _own_end("".join(self._waiting))
+        return str(self._kept) + _own_end("".join(self._waiting))
 
 
 def _own_end(markup: str) -> str:

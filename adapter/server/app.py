@@ -9,23 +9,23 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from adapter.prompting.rendering import Template
 from adapter.server import anthropic, conversations, ollama, responses
 from adapter.server.connection import SILENCE_S
+from adapter.server.draining import DRAIN_S, Drain
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
 from adapter.server.passing import check_passing, without_keys
@@ -34,6 +34,10 @@ from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
 from adapter.server.store import Store
+from adapter.server.telemetry.lines import Lines, say, say_in_json
+from adapter.server.telemetry.seen import Observer
+from adapter.server.telemetry.wanted import WORKERS_DIR, check_wanted, metrics_of, traces_of
+from adapter.server.telemetry.watched import Watched
 from adapter.server.upstream import Upstream
 from adapter.server.work import COLLECTED, SWITCH_S
 from adapter.text.secrets import Secrets
@@ -47,6 +51,8 @@ from adapter.wire.request import needs_translation, read, translate
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from adapter.server.telemetry.metrics import Metrics
 
 CHAT = "/v1/chat/completions"
 
@@ -82,9 +88,21 @@ class Settings:
     """The file of the answers that clients come back to; None keeps them in memory."""
     pass_admin: bool = False
     """Pass on whatever is not ours, and not only requests to the server's models."""
+    workers: int = 1
+    """Processes that share the address; each has ``max_streams`` and ``max_waiting`` of its own."""
+    drain_s: float = DRAIN_S
+    """How long answers may go on after SIGTERM."""
+    metrics: bool = False
+    """Answer ``/metrics``."""
+    traces: bool = False
+    """Send a span for each request where the ``OTEL_*`` variables say."""
+    log_json: bool = False
+    """Say everything in lines of JSON, and one for each request."""
 
 
 def _store(settings: Settings) -> Store:
+    if settings.workers > 1 and settings.store is None:
+        return Store(max_bytes=1)  # keeps nothing: what one worker keeps the others would not find
     return Store(settings.store, Secrets(os.environ, [settings.api_key]))
 
 
@@ -92,6 +110,7 @@ def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises UsageError where the address cannot be had."""
     import uvicorn
 
+    check_wanted(settings.metrics, settings.traces)
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
@@ -100,30 +119,58 @@ def serve(settings: Settings) -> None:
         ) from error
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
-    print(f"serving {own}, from {without_password(settings.upstream)}", file=sys.stderr, flush=True)
+    if settings.log_json:
+        say_in_json()
+    say(f"serving {own}, from {without_password(settings.upstream)}")
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
-        print(f"others can reach this address; clients need this key: {settings.api_key}", file=sys.stderr, flush=True)
-    sys.setswitchinterval(SWITCH_S)
-    gc.freeze()  # a collection of all that is loaded keeps everybody waiting, and finds nothing
-    gc.set_threshold(*COLLECTED)
+        say(f"others can reach this address; clients need this key: {settings.api_key}")
     with listener:
-        uvicorn.Server(config_of(settings)).run(sockets=[listener])
+        if settings.workers > 1:
+            _serve_with_workers(settings, listener)
+        else:
+            uvicorn.Server(config_of(settings)).run(sockets=[listener])
+
+
+def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
+    from uvicorn.supervisors import Multiprocess
+
+    if settings.store is None:
+        say("answers of /v1/responses are not kept, for each worker would have its own: --store FILE keeps them")
+    _store(settings).close()  # its tables are made once, and what is wrong with the file is said here
+    with TemporaryDirectory(prefix="adapter-metrics-") as folder:
+        os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as the command does for itself
+        if settings.metrics:
+            os.environ[WORKERS_DIR] = folder
+        Multiprocess(config_of(settings), sockets=[listener]).run()
 
 
 def config_of(settings: Settings) -> uvicorn.Config:
-    import uvicorn
+    from uvicorn.config import LOGGING_CONFIG
 
-    from adapter.server.protocol import bounded
+    from adapter.server.protocol import BoundedConfig
 
-    return uvicorn.Config(
-        application(settings),
-        http=bounded(settings.stall_s),
+    return BoundedConfig(
+        partial(_worker, settings),
+        factory=True,
+        workers=settings.workers,
+        stall_s=settings.stall_s,
         log_level="warning",
+        log_config=None if settings.log_json else LOGGING_CONFIG,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
     )
+
+
+def _worker(settings: Settings) -> ASGIApp:
+    """`application`, in the process that serves it."""
+    sys.setswitchinterval(SWITCH_S)
+    gc.freeze()  # a collection of all that is loaded keeps everybody waiting, and finds nothing
+    gc.set_threshold(*COLLECTED)
+    if settings.log_json:
+        say_in_json()
+    return application(settings)
 
 
 def is_here(host: str) -> bool:
@@ -135,13 +182,17 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def application(settings: Settings) -> ASGIApp:
-    """The server as an ASGI application."""
-    places = Places(settings.max_streams, settings.max_waiting)
+def application(settings: Settings, *observers: Observer) -> ASGIApp:
+    """The server as an ASGI application. ``observers``: of requests, besides those that ``settings`` asks for."""
+    metrics = metrics_of(settings.metrics)
+    traces = traces_of(settings.traces, settings.upstream)
+    observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))
+    places = Places(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
+    options = replace(settings.options, counts_tokens=bool(observers))
     template = TemplateProcess(settings.template) if settings.template else None
     upstream = Upstream(
         settings.upstream,
-        settings.options,
+        options,
         settings.patience_s,
         settings.profile,
         places,
@@ -150,16 +201,21 @@ def application(settings: Settings) -> ASGIApp:
         store=_store(settings),
     )
 
+    drain: Drain
+
     @asynccontextmanager
-    async def life(_: Starlette) -> AsyncIterator[None]:
+    async def life(_: ASGIApp) -> AsyncIterator[None]:
+        drain.watch()
         await upstream.open()
         saying = asyncio.create_task(asyncio.to_thread(upstream.tell_prompt))
         yield
         saying.cancel()
         await upstream.close()
+        if traces:
+            traces.close()
 
     chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
-    return Starlette(
+    router = Router(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
             Route("/chat/completions", chat, methods=["POST"]),
@@ -168,11 +224,16 @@ def application(settings: Settings) -> ASGIApp:
             *conversations.routes(upstream),
             *ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
+            Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
+            *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
             Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
-        middleware=[Middleware(Guard, is_here(settings.host), settings.api_key, settings.origins)],
         lifespan=life,
     )
+    guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins)
+    drain = Drain(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
+    patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}
+    return Watched(drain, patterns, observers)
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
@@ -209,7 +270,20 @@ async def _pass(upstream: Upstream, admin: bool, http: HttpRequest) -> ASGIApp:
 
 
 async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:
-    """Ours, and the model server's: 200 only where a chat can be had."""
+    """200 as long as this process answers."""
+    return JSONResponse(
+        {"status": "ok", "upstream": upstream.endpoint.shown, "left_out": dict(upstream.left_out.counts)}
+    )
+
+
+async def _metrics(metrics: Metrics, _: HttpRequest) -> Response:
+    return Response(await asyncio.to_thread(metrics.text), media_type=metrics.content_type)
+
+
+async def _ready(upstream: Upstream, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
+    """200 only where a chat can be had here."""
+    if is_draining():
+        return JSONResponse({"status": "draining", **error_object("this server stops", "overloaded_error")}, 503)
     try:
         response = await upstream.send("GET", "/v1/models", b"", {})
     except TransportError as error:
@@ -218,6 +292,4 @@ async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:
     if response.status != 200:
         message = f"the model server answers {response.status}"
         return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
-    return JSONResponse(
-        {"status": "ok", "upstream": upstream.endpoint.shown, "left_out": dict(upstream.left_out.counts)}
-    )
+    return JSONResponse({"status": "ready", "upstream": upstream.endpoint.shown})

@@ -10,6 +10,7 @@ import yarl
 
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.patience import RETRY_S, patiently
+from adapter.server.telemetry.seen import seen_now
 from adapter.text.secrets import REDACTED
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, key_for
 from adapter.upstream.template_files import TemplateProcess
@@ -216,7 +217,7 @@ class Connection:
             method,
             yarl.URL(self.url(path), encoded=True),
             data=content or None,
-            headers={**headers, **self._own_headers},
+            headers={**headers, **seen_now().handed_on, **self._own_headers},
             allow_redirects=False,
             # Of aiohttp's timers the one for silence would start anew with every chunk of a stream.
             timeout=aiohttp.ClientTimeout(

@@ -75,7 +75,7 @@ class Guard:
             raise RequestError(message, status=403)
 
     def _check_key(self, path: str, headers: Headers) -> None:
-        if self._api_key is None or path == "/health":
+        if self._api_key is None or path in ("/health", "/ready"):
             return
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         shown = next((headers[name] for name in _KEYS if headers.get(name)), bearer)

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.types import ASGIApp
 
+from adapter.server.telemetry.seen import seen_now
 from adapter.server.work import Work
 from adapter.values.events import JsonObject
 from adapter.wire.bodies import read_body
@@ -77,4 +78,6 @@ async def json_of(http: HttpRequest, work: Work) -> tuple[bytes, JsonObject]:
     if encoding != "identity":
         raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
     content = await content_of(http)
-    return content, await work.do(len(content), partial(read_body, content))
+    body = await work.do(len(content), partial(read_body, content))
+    seen_now().asks_for(body)
+    return content, body

@@ -28,6 +28,9 @@ WORK = (
 )  # fmt: skip
 """How the paths end on which the model works. Others (lists of models, tokenizers) need no place in the queue."""
 
+END_BYTES = 4_096
+"""Of an answer, in which its server says how many tokens it took."""
+
 
 class PassedThrough(Live):
     """The model server's own answer, byte by byte, but for our key. ``writer``: for signs of life until that begins.
@@ -75,8 +78,12 @@ class PassedThrough(Live):
                 return
             await self._begin_as(send, response)
             remover = self._upstream.key_remover()
+            end = b""
             while piece := await response.content.readany():
+                if self._seen.is_observed and self._is_work:
+                    end = (end + piece)[-END_BYTES:]
                 await self.write(send, remover.feed(piece))
+            self._seen.account.count_in(end)
             await self.write(send, remover.close(), more=False)
         except aiohttp.ClientError:
             pass  # an answer without its end is broken off: that is how the client learns of it

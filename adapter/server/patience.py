@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
+from adapter.server.telemetry.seen import seen_now
+
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
@@ -23,6 +25,15 @@ async def patiently(
 ) -> aiohttp.ClientResponse:
     """What ``ask`` gives, asked again for ``retry_s`` while nothing listens, the answer is 503, or 429 with a
     ``Retry-After`` within that time. The last answer, or error, where that did not help."""
+    first: aiohttp.ClientResponse | aiohttp.ClientConnectorError | None
+    try:
+        first = await ask()
+    except aiohttp.ClientConnectorError as error:
+        first = error
+    else:
+        if not _is_busy(first):  # nearly always, and tenacity takes its time
+            return first
+
     from tenacity import AsyncRetrying, retry_if_exception_type, retry_if_result, wait_random_exponential
 
     growing = wait_random_exponential(multiplier=0.25, max=3)
@@ -35,18 +46,26 @@ async def patiently(
         limit_s = min(retry_s, REFUSED_S) if state.outcome is not None and state.outcome.failed else retry_s
         return (state.seconds_since_start or 0.0) + state.upcoming_sleep > limit_s
 
-    def is_busy(response: aiohttp.ClientResponse) -> bool:
-        return response.status == 503 or (response.status == 429 and "Retry-After" in response.headers)
+    async def again() -> aiohttp.ClientResponse:
+        nonlocal first
+        outcome, first = first, None
+        if isinstance(outcome, Exception):
+            raise outcome
+        return await ask() if outcome is None else outcome
 
     attempts = AsyncRetrying(
-        retry=retry_if_exception_type(aiohttp.ClientConnectorError) | retry_if_result(is_busy),
+        retry=retry_if_exception_type(aiohttp.ClientConnectorError) | retry_if_result(_is_busy),
         wait=wait,
         stop=is_over,
         before_sleep=_close,
         retry_error_callback=lambda state: state.outcome.result() if state.outcome is not None else None,
     )
-    response: aiohttp.ClientResponse = await attempts(ask)
+    response: aiohttp.ClientResponse = await attempts(again)
     return response
+
+
+def _is_busy(response: aiohttp.ClientResponse) -> bool:
+    return response.status == 503 or (response.status == 429 and "Retry-After" in response.headers)
 
 
 def _response(state: RetryCallState) -> aiohttp.ClientResponse | None:
@@ -61,5 +80,6 @@ def _asked_for(state: RetryCallState) -> float | None:
 
 
 def _close(state: RetryCallState) -> None:
+    seen_now().retries += 1
     if (response := _response(state)) is not None:
         response.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from adapter.values.errors import TransportError
@@ -23,9 +23,16 @@ class Busy(TransportError):
 
 
 class Places:
-    """``streams`` places, and ``waiting`` requests at most that wait for one: first come, first served."""
+    """``streams`` places, and ``waiting`` requests at most that wait for one: first come, first served. ``told`` of how
+    many are taken and waited for."""
 
-    def __init__(self, streams: int = MAX_STREAMS, waiting: int = MAX_WAITING) -> None:
+    def __init__(
+        self,
+        streams: int = MAX_STREAMS,
+        waiting: int = MAX_WAITING,
+        told: Callable[[int, int], object] = lambda _taken, _waiting: None,
+    ) -> None:
+        self._told, self._taken = told, 0
         self._streams, self._max_waiting = streams, waiting
         self._free = asyncio.Semaphore(streams)
         self._waiting = 0
@@ -38,12 +45,19 @@ class Places:
                 f"the model server is busy (requests at work: {self._streams}, waiting: {self._waiting}). Try again "
                 "later; --max-streams and --max-waiting say how many there may be."
             )
-        self._waiting += 1
+        self._count(0, 1)
         try:
             await self._free.acquire()
         finally:
-            self._waiting -= 1
+            self._count(0, -1)
+        self._count(1, 0)
         try:
             yield
         finally:
             self._free.release()
+            self._count(-1, 0)
+
+    def _count(self, taken: int, waiting: int) -> None:
+        self._taken += taken
+        self._waiting += waiting
+        self._told(self._taken, self._waiting)

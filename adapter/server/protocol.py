@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from http import HTTPStatus
+from typing import Any
 
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_S = 8.0
@@ -32,8 +34,16 @@ UNREAD_BYTES = 65_536
 for more only once a third of that is read: then a slow client could not be told from one that reads nothing."""
 
 
+class BoundedConfig(Config):
+    """``stall_s``: how long a client may take nothing."""
+
+    def __init__(self, app: Any, stall_s: float = STALL_S, **options: Any) -> None:
+        super().__init__(app, http=BoundedProtocol, **options)
+        self.stall_s = stall_s
+
+
 class BoundedProtocol(HttpToolsProtocol):
-    stall_s = STALL_S
+    config: BoundedConfig
     _stalled: asyncio.TimerHandle | None = None
     _unsent = 0
     _timer: asyncio.TimerHandle | None = None
@@ -96,13 +106,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _await_progress(self) -> None:
         self._unsent = self.transport.get_write_buffer_size()
-        self._stalled = self.loop.call_later(self.stall_s, self._check_progress)
+        self._stalled = self.loop.call_later(self.config.stall_s, self._check_progress)
 
     def _check_progress(self) -> None:
         if self.transport.get_write_buffer_size() < self._unsent:
             self._await_progress()
         else:
-            self.logger.warning("A client took nothing for %g s: its connection is closed.", self.stall_s)
+            self.logger.warning("A client took nothing for %g s: its connection is closed.", self.config.stall_s)
             self.transport.abort()  # whoever writes to it learns that the client has gone
 
     def _end_stall(self) -> None:
@@ -125,13 +135,3 @@ class BoundedProtocol(HttpToolsProtocol):
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
             self.transport.write(head.encode("ascii"))
             self.transport.close()
-
-
-def bounded(stall_s: float) -> type[BoundedProtocol]:
-    """The protocol for a server whose clients may take nothing for so long."""
-
-    class Protocol(BoundedProtocol):
-        pass
-
-    Protocol.stall_s = stall_s
-    return Protocol

@@ -14,9 +14,11 @@ from starlette.types import Receive, Scope, Send
 
 from adapter.server.connection import UpstreamError
 from adapter.server.places import RETRY_AFTER_S, Busy
+from adapter.server.telemetry.seen import seen_now
 from adapter.server.upstream import Upstream
 from adapter.server.work import QUICK_BYTES
 from adapter.values.events import JsonObject
+from adapter.wire.account import with_usage
 from adapter.wire.errors import error_object, relayed
 from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.own_prompt import PromptFault
@@ -42,6 +44,7 @@ class Answering:
 
     def __init__(self, upstream: Upstream, as_error: AsError) -> None:
         self._upstream, self._as_error = upstream, as_error
+        self._seen = seen_now()
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         await _while_there(receive, self.run(send))
@@ -75,6 +78,7 @@ class Answering:
 
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         """``retry_after``: when the model server wants to be asked again, in its words."""
+        self._seen.failed(error)
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
         await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
@@ -89,6 +93,7 @@ class Live(Answering):
     def __init__(self, upstream: Upstream, as_error: AsError, keep_alive_s: float, writer: Writer | None) -> None:
         super().__init__(upstream, as_error)
         self._keep_alive_s, self._writer = keep_alive_s, writer
+        self._seen.is_stream = writer is not None
         self._has_begun = False
         self._beginning = asyncio.Lock()
         self._patience = asyncio.timeout(None)
@@ -119,6 +124,8 @@ class Live(Answering):
         if not self._has_begun:
             async with self._beginning:
                 await self._begin(send)
+        if self._seen.first_s is None:
+            self._seen.answers()
         self._listening_since = math.inf
         await send({"type": "http.response.body", "body": body, "more_body": more})
         self._written_at = self._listening_since = self._now()
@@ -171,13 +178,16 @@ class StreamedAnswer(Live):
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._streamed = path, request, streamed
+        self._seen.reads(request)
 
     async def relay(self, send: Send) -> None:
         body: JsonObject | None = self._request.body
+        counts_tokens = self._request.counts_tokens and self._path.endswith("/chat/completions")
         try:
             while body is not None:
                 try:
-                    response = await self._upstream.ask(self._path, body, is_watched=True)
+                    asked = with_usage(body) if counts_tokens else body
+                    response = await self._upstream.ask(self._path, asked, is_watched=True)
                 except PromptFault as fault:
                     if (before := self._streamed.give_up()) is not None:
                         await self.write(send, before)
@@ -245,6 +255,7 @@ class WholeAnswer(Answering):
     ) -> None:
         super().__init__(upstream, as_error)
         self._path, self._request, self._completed, self._as_answer = path, request, completed, as_answer
+        self._seen.reads(request)
 
     async def exchange(self, send: Send) -> None:
         body: JsonObject | None = self._request.body

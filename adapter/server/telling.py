@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapter.server.telemetry.lines import say
+from adapter.server.telemetry.seen import seen_now
 from adapter.wire.left_out import HEADER, as_header, spoken
 
 MAX_TOLD = 1_000
@@ -24,6 +25,7 @@ class LeftOut:
         """``answer`` with a header that names what was left out of its request."""
         if not left_out:
             return answer
+        seen_now().left_out += left_out
         for name in dict.fromkeys(map(spoken, left_out)):
             self._count(f"{route}: {name}")
         named = (HEADER.encode("ascii"), as_header(left_out).encode("ascii"))
@@ -42,5 +44,5 @@ class LeftOut:
         if name not in self.counts:
             if len(self.counts) >= MAX_TOLD:
                 return
-            print(f"left out of a request to {name}", file=sys.stderr, flush=True)
+            say(f"left out of a request to {name}")
         self.counts[name] += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +16,7 @@ from adapter.server.connection import SILENCE_S, Connection
 from adapter.server.patience import RETRY_S
 from adapter.server.places import Places
 from adapter.server.store import Store
+from adapter.server.telemetry.lines import say
 from adapter.server.telling import LeftOut
 from adapter.server.work import Work
 from adapter.upstream.context import context_of
@@ -39,7 +39,7 @@ KNOWN_FOR_S = 60.0
 """How long what llama.cpp or Ollama said about its models holds."""
 
 MAX_PROMPTS = 64
-"""Ways of thinking that are remembered."""
+"""Ways of thinking, and models, that are remembered."""
 
 MAX_TOOLLESS = 1_000
 """Models of which it is remembered that their server takes no tools for them."""
@@ -74,6 +74,7 @@ class Upstream(Connection):
         self.store = store or Store()
         self.left_out = LeftOut()
         self._own = OwnPrompts(self.endpoint, template)
+        self._settled: dict[str, tuple[Found, Parts | None]] = {}  # what needs no thread, for nobody is asked
         self.places = places or Places()
         self.work = Work()
         self.options = options
@@ -98,7 +99,9 @@ class Upstream(Connection):
         options = known.options
         model = body.get("model") if isinstance(body, dict) else None
         if options.may_be_own and known.kind is not None:
-            found, small = await asyncio.to_thread(self._found, str(model or ""))
+            name = str(model or "")
+            settled = self._settled.get(name)
+            found, small = await asyncio.to_thread(self._found, name) if settled is None else settled
             told = self._wished(found.recognised)
             recognised = (told.certain if told is not None else None) or options.recognised
             options = replace(
@@ -129,7 +132,12 @@ class Upstream(Connection):
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._tell_once(f"prompt{of_model}: {found.told}")
         self._tell_format(self._wished(found.recognised), of_model)
-        return found, self._guided(self._own.endpoint, model, found)
+        small = self._guided(self._own.endpoint, model, found)
+        if found.is_sure:
+            if len(self._settled) >= MAX_PROMPTS:
+                self._settled.clear()
+            self._settled[model] = (found, small)
+        return found, small
 
     def _wished(self, told: Recognised | None) -> Recognised | None:
         return told.from_template() if told is not None and self.options.from_template else told
@@ -165,7 +173,7 @@ class Upstream(Connection):
             if len(self._said) >= MAX_TOOLLESS:
                 self._said.clear()
             self._said.add(note)
-            print(note, file=sys.stderr, flush=True)
+            say(note)
 
     def cannot_prompt(self, fault: PromptFault, body: JsonObject) -> None:
         """Say that a request goes in words, because its own prompt could not be had."""
@@ -179,7 +187,7 @@ class Upstream(Connection):
             if len(self._toolless) >= MAX_TOOLLESS:
                 self._toolless.clear()
             self._toolless.add(model)
-            print(f"the model server takes no tools for {model}: they are described in the prompt", file=sys.stderr)
+            say(f"the model server takes no tools for {model}: they are described in the prompt")
         return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
@@ -225,6 +233,7 @@ class Upstream(Connection):
                 self._tell_format(told)
             if before is not None and before.options.template != options.template:
                 self._own.forget()
+                self._settled.clear()
                 self._guides = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
@@ -238,7 +247,7 @@ class Upstream(Connection):
         """What is new among ``notes``, on stderr."""
         for note in notes:
             if note not in self._told:
-                print(note, file=sys.stderr, flush=True)
+                say(note)
         self._told = notes
 
     def _holds_for_s(self, known: Known) -> float:

@@ -35,6 +35,10 @@ class ExchangeLog:
         except OSError as error:
             raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}. Choose another --record.") from error
 
+    def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Secrets]]:
+        """For workers: each appends its lines to the same file."""
+        return ExchangeLog, (self._file, self._secrets)
+
     def __call__(self, exchange: Exchange) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = self._secrets.redact(exchange.model_copy(update={"time": now}).model_dump(mode="json"))

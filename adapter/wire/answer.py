@@ -50,9 +50,11 @@ class Answer:
             return self._failed(chunk)
         if not self._has_head:
             self._take_head(chunk)
+        self._request.account.count(chunk)
         choices = chunk.get("choices")
         if not choices:  # the usage, at the end
-            return [{**chunk, **self._head, "choices": []}]
+            is_ours = self._request.counts_tokens and not self._request.wants_usage and "usage" in chunk
+            return [] if is_ours else [{**chunk, **self._head, "choices": []}]
         chunks: list[JsonObject] = []
         for given in choices if isinstance(choices, list) else ():
             if not isinstance(given, dict):
@@ -95,7 +97,10 @@ class Answer:
     @property
     def awaits_more(self) -> bool:
         """Whether the rest of the server's answer is of no use."""
-        return any(choice.again for choice in self._choices.values())
+        for choice in self._choices.values():  # noqa: SIM110  # each chunk asks: a generator takes three times as long
+            if choice.again:
+                return True
+        return False
 
     def give_up(self) -> list[JsonObject] | None:
         """The client's chunks where the server did not take what was asked again: the answer before counts then."""
@@ -129,11 +134,13 @@ class Answer:
             choice.leave()
 
     def _failed(self, error: JsonObject) -> list[JsonObject]:
+        self._request.account.fail(error)
         self.is_done = True
         return [error]
 
     def _take_head(self, chunk: JsonObject) -> None:
         self._has_head = True
+        self._request.account.answered(chunk)
         self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
     def _choice(self, index: Json) -> Choice | None:
@@ -174,11 +181,14 @@ class Whole:
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
         self._last = completion
+        self._request.account.answered(completion)
+        self._request.account.count(completion)
         given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given) > self._request.answers:
             return _too_many(len(given) - 1, self._request.answers)
         choices = [self._choice(each) for each in given]
         if error := next((choice.error for choice, _ in self._choices.values() if choice.error), None):
+            self._request.account.fail(error)
             return error
         for choice, _ in self._choices.values():
             if again := choice.take_next():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapter.conversation.guardrails.answers import IN_TEXT, Said, opens_result
+from adapter.text.pieces import Pieces
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
@@ -24,35 +25,37 @@ class Attempt:
     def __init__(self, *, holds_text: bool = False) -> None:
         self.holds_text = holds_text
         self._held: list[str] = []
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._raw: list[str] = []
+        self._content, self._reasoning, self._raw = Pieces(), Pieces(), Pieces()
         self._rejected: list[RejectedCall] = []
         self._has_reasoned = self._has_invented = False
 
     def hear(self, raw: str) -> None:
         """A piece of the model's text, before it is read."""
-        self._raw.append(raw)
+        self._raw.add(raw)
 
     def take(self, events: Sequence[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(text=text):
-                    self._content.append(text)
+                    self.add_text(text)
                 case RejectedCall(reason=reason) if reason in IN_TEXT:
                     self._rejected.append(event)
                 case Markup():
                     self._has_invented = self._has_invented or opens_result(event)
                 case ContentWasReasoning():
-                    self._content.clear()
+                    self._content = Pieces()
                     self._has_reasoned = True
                 case ReasoningDelta(text=text):
-                    self._reasoning.append(text)
+                    self._reasoning.add(text)
                     self._has_reasoned = True
                 case ReasoningWasContent():
-                    self._content, self._reasoning = [*self._reasoning, *self._content], []
+                    self._content, self._reasoning = Pieces(str(self._reasoning), str(self._content)), Pieces()
                 case _:
                     pass
+
+    def add_text(self, text: str) -> None:
+        """What `take` does with a piece of the answer's text."""
+        self._content.add(text)
 
     def reasoned(self) -> None:
         """The server has taken reasoning out of the text."""
@@ -69,9 +72,9 @@ class Attempt:
 
     def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> Said:
         """The answer so far, of which ``event`` came last. ``rest``: what was taken, and comes after its content."""
-        content = "".join(self._content)
+        content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
-        raw = "".join(self._raw) if self._rejected else ""
+        raw = str(self._raw) if self._rejected else ""
         return Said(
             content[:end],
             (event,) if isinstance(event, ToolCall) else (),
@@ -83,5 +86,5 @@ class Attempt:
 
     def wrote(self, event: ToolCall | InvalidToolCall | None = None) -> str:
         """What of it a model may be shown again: text and ``event``, without reasoning and markup."""
-        content = "".join(self._content)
+        content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content

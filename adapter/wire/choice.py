@@ -14,6 +14,7 @@ from adapter.formats import get_format, told_format
 from adapter.formats.parser import Parser
 from adapter.prompting.neutral import Restoring, in_strings, knowing, restore
 from adapter.prompting.shortlist import LOOKUPS
+from adapter.text.pieces import Pieces
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
@@ -23,6 +24,7 @@ from adapter.values.events import (
     Markup,
     ReasoningDelta,
     ReasoningWasContent,
+    RejectedCall,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -65,12 +67,12 @@ class Choice:
         self.error: JsonObject | None = None
         self.was_reasoning = 0
         self.was_content = False
-        self._reasoned: list[str] = []  # by this parser
+        self._reasoned = Pieces()  # by this parser
         self.again: Request | None = None
         self._is_whole = is_whole
         self._has_role = False
         self._written = Written()
-        self._content: list[str] = []  # what the client has of it
+        self._content = Pieces()  # what the client has of it
         self._ids: list[str] = []  # of the calls that the client has the beginning of
         self._calls: list[Call] = []  # those that it has whole
         self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
@@ -88,12 +90,12 @@ class Choice:
     def _begin(self, request: Request) -> None:
         self._request = request
         self._parser: Parser | ReplyParser | None = None
-        self._reasoned = []
+        self._reasoned = Pieces()
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
         self._heard = Heard(request)
         self._calls_before = len(self._calls)
-        self._is_again = bool(self._content)  # text of this answer follows text that the client has
+        self._is_again = self._content.size > 0  # text of this answer follows text that the client has
         watch = request.watch
         self._attempt = Attempt(holds_text=watch is not None and (self._is_again or watch.holds_text))
 
@@ -102,6 +104,7 @@ class Choice:
         again, self.again = self.again, None
         if again is not None:
             self._observed(None)
+            self._request.account.ask_again(self._guardrail)
             self._guardrail = ""
             self._begin(again)
             self._may_remember = False
@@ -166,12 +169,12 @@ class Choice:
             return []
         self._withheld = None  # the server took what was asked again
         events = self._events(text)
-        if len(events) != 1 or not isinstance(events[0], TextDelta) or self._attempt.holds_text:
+        if len(events) != 1 or not isinstance(event := events[0], TextDelta) or self._attempt.holds_text:
             return self._deltas(events)
-        self._written.take(events)
-        self._attempt.take(events)
-        self._content.append(events[0].text)
-        return events[0].text
+        self._written.add(event.raw)
+        self._attempt.add_text(event.text)
+        self._content.add(event.text)
+        return event.text
 
     def _events(self, text: str) -> Sequence[Event]:
         self._size += len(text)
@@ -232,13 +235,13 @@ class Choice:
             case TextDelta(text=text):
                 return self._text(text)
             case ReasoningDelta(text=text):
-                self._reasoned.append(text)
+                self._reasoned.add(text)
                 return [{"reasoning_content": text}]
             case ContentWasReasoning():
-                self.was_reasoning = sum(map(len, self._content))
+                self.was_reasoning = self._content.size
             case ReasoningWasContent():
                 self.was_content = True
-                return self._text("".join(self._reasoned))  # in a stream it comes twice, or there is no answer
+                return self._text(str(self._reasoned))  # in a stream it comes twice, or there is no answer
             case ToolCallDelta():
                 return self._fragment(event)
             case ToolCall() | InvalidToolCall() if self._is_over(rest):
@@ -255,7 +258,10 @@ class Choice:
             case ToolCall(raw=raw):
                 return self._text(self._shown(raw))
             case InvalidToolCall():
+                self._request.account.refused["unreadable"] += 1
                 return self._invalid(event, finish_reason)
+            case RejectedCall(reason=reason):
+                self._request.account.refused[reason] += 1
             case Markup(raw=raw) if not self._request.tools and raw.isspace():
                 return self._blank(raw)
             case _:
@@ -272,15 +278,16 @@ class Choice:
         return []
 
     def _place(self) -> int:
-        return len(self._content) + len(self._reasoned)
+        return self._content.size + self._reasoned.size
 
     def _shown(self, raw: str) -> str:
         """What looked like a call and is none, for the client: without tokens that most servers take out."""
         tokens = get_format(self._request.format).special_tokens
         space, place = self._space
         space = space if place == self._place() else ""
-        self._called_at = self._place() + 1
-        return space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
+        text = space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
+        self._called_at = self._place() + len(text)
+        return text
 
     def _asked_again(
         self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
@@ -332,7 +339,7 @@ class Choice:
         if self._attempt.holds_text:
             self._attempt.hold(text)
             return []
-        self._content.append(text)
+        self._content.add(text)
         return [{"content": text}] if text else []
 
     def _released(self, finish_reason: str | None = None) -> list[JsonObject | str]:
@@ -342,7 +349,7 @@ class Choice:
         text = self._attempt.released()
         if not self._is_again:
             return self._text(text)
-        said = "".join(self._content).strip()
+        said = str(self._content).strip()
         if finish_reason is None or not text.strip() or said.endswith(text.strip()):
             return []
         return self._text("\n\n" + text.lstrip().removeprefix(said).lstrip())
@@ -369,6 +376,7 @@ class Choice:
         before = self._released()
         arguments = in_strings(restore, call.arguments)
         self._calls.append((call.id, call.name, arguments))
+        self._request.account.called(call)
         request = self._request
         format, tools = knowing(get_format(request.format), request.control_tokens), request.tools
         self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
@@ -390,6 +398,7 @@ class Choice:
             if index not in self._native_calls:
                 call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
                 handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
+                self._request.account.calls += 1
                 self._native_calls[index] = len(self._ids) - 1
             else:
                 fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
@@ -414,6 +423,7 @@ class Choice:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
         called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
         self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
+        self._request.account.finish_reasons.append(self.finish_reason)
         self._remember()
         self._observed(finish_reason)
         return self.finish_reason
@@ -423,7 +433,7 @@ class Choice:
         self._heard.tell(self._calls[self._calls_before :], finish_reason, self._guardrail)
 
     def _remember(self) -> None:
-        content, written = "".join(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
+        content, written = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
         is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
         if self._request.is_native or is_one_of_several or not self._may_remember:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from adapter.values.events import Json, JsonObject
@@ -96,7 +97,7 @@ class Streamed:
         """What to ask a server that refused the tools it was given; None where it was given none."""
         if self._request.as_text is None:
             return None
-        self._request = self._request.as_text()
+        self._request = replace(self._request.as_text(), account=self._request.account)
         self._answer = Answer(self._request, self._created)
         self._reader = type(self._reader_given)() if self._reader_given else _reader_of(self._request)
         return self._as_body(self._request.body)
@@ -186,7 +187,7 @@ class Completed:
         """As `Streamed.as_text`."""
         if self._request.as_text is None:
             return None
-        self._request = self._request.as_text()
+        self._request = replace(self._request.as_text(), account=self._request.account)
         self._whole = Whole(self._request)
         return self._as_body(self._request.body)
 

@@ -113,6 +113,8 @@ class Options:
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
+    counts_tokens: bool = False
+    """The server is asked how many tokens a stream took, also where the client does not want to know."""
 
     @property
     def style_used(self) -> str:

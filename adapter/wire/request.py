@@ -178,6 +178,7 @@ def _as_request(asked: Asked, options: Options) -> Request:
         is_restricted=asked.is_restricted,
         observe=options.observe,
         messages=asked.messages,
+        counts_tokens=options.counts_tokens,
     )
 
 

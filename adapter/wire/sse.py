@@ -61,7 +61,7 @@ class EventReader:
     def waiting(self) -> int:
         """Bytes that have come and make no event yet."""
         held = self._data if self._body is None else self._body
-        return self._lines.waiting + sum(map(len, held))
+        return self._lines.waiting + sum(map(len, held)) if held else self._lines.waiting
 
     def feed(self, piece: bytes) -> list[bytes]:
         if self._is_one(piece):

@@ -14,6 +14,7 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolCall
+from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.options import DEFAULT_FORMAT, Enforce
@@ -54,6 +55,9 @@ class Request:
     observe: Callable[[Exchange], object] | None = None
     messages: list[JsonObject] | None = None
     """As the client sent them."""
+    counts_tokens: bool = False
+    """As of `Options`."""
+    account: Account = field(default_factory=Account)
     format: str = DEFAULT_FORMAT
     control_tokens: tuple[str, ...] = ()
     """As of `Options`."""

@@ -55,7 +55,7 @@ def ask(
 
 def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str], Any]]:
     """The requests that bear a mark, among those by which a server looks what is behind it."""
-    return [each for each in upstream.requests if each[1].get("x-request-id") == mark]
+    return [each for each in upstream.requests if each[1].get("x-mark") == mark]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_allowed_page_may_read_and_another_may_not(url):
 )  # fmt: skip
 def test_a_client_s_key_is_not_handed_on(upstream, url, header):
     """Other headers are, and other fields of the query."""
-    sent = {header: "sk-secret", "X-Request-Id": f"key in {header}", "OpenAI-Organization": "o"}
+    sent = {header: "sk-secret", "X-Mark": f"key in {header}", "OpenAI-Organization": "o"}
     ask(url, f"{MODELS}?key=sk-secret&api_key=sk-secret&limit=3", sent)
     ask(url, CHAT, sent, "POST", {"model": "m", "messages": ASK})
     (path, listed, _), (_, asked, _) = seen(upstream, f"key in {header}")
@@ -156,10 +156,10 @@ def test_what_manages_the_model_server_is_not_passed_on(upstream, url, open_url,
     is_passed = path in ("/v1/models/org/m:7b", "/props", "/version") or method == "POST"
     is_passed = is_passed and status == 404
     body, mark = None if method == "GET" else {"model": "m"}, f"{method} {path}"
-    answered, _, said = ask(url, path, {"X-Request-Id": mark}, method, body)
+    answered, _, said = ask(url, path, {"X-Mark": mark}, method, body)
     assert answered == status, said
     assert ("not passed on" in said) == (not is_passed and status != 400)
     assert len(seen(upstream, mark)) == is_passed
     if method in ("GET", "POST"):
-        ask(open_url, path, {"X-Request-Id": f"{mark}, open"}, method, body)
+        ask(open_url, path, {"X-Mark": f"{mark}, open"}, method, body)
         assert len(seen(upstream, f"{mark}, open")) == (status != 400)

@@ -1,0 +1,81 @@
+"""SIGTERM lets answers end: who asks meanwhile is sent elsewhere, and the server stops when the last has gone.
+
+A second SIGTERM, or Ctrl-C, stops it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from adapter.server.places import RETRY_AFTER_S
+from adapter.server.relay import send_json
+from adapter.wire.errors import error_object
+
+DRAIN_S = 25.0
+"""How long answers may go on after SIGTERM: less than the 30 seconds that Kubernetes waits before it kills."""
+
+OPEN = ("/health", "/ready", "/metrics")
+"""Paths that are answered to the end."""
+
+
+class Drain:
+    """``limit_s``: how long it may take. ``told`` when it begins."""
+
+    def __init__(self, app: ASGIApp, limit_s: float, told: Callable[[], object] = lambda: None) -> None:
+        self._app, self._limit_s, self._told = app, limit_s, told
+        self.has_begun = False
+        self._at_work = 0
+        self._is_empty = asyncio.Event()
+        self._stopping: asyncio.Task[None] | None = None
+
+    def watch(self) -> None:
+        """Take SIGTERM from whoever has it, uvicorn that is, and hand it on at the end. Only in a main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        before, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
+
+        def stop() -> None:
+            if callable(before):
+                before(signal.SIGTERM, None)
+
+        def begin(_signal: int, _frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(self._asked_to, stop)
+
+        signal.signal(signal.SIGTERM, begin)
+
+    def _asked_to(self, stop: Callable[[], None]) -> None:
+        if self.has_begun:
+            stop()
+            return
+        self.has_begun = True
+        self._told()
+        self._stopping = asyncio.create_task(self._wait(stop))
+
+    async def _wait(self, stop: Callable[[], None]) -> None:
+        if self._at_work:
+            self._is_empty.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_empty.wait(), self._limit_s)
+        stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self._app(scope, receive, send)
+        elif self.has_begun:
+            error = error_object("this server stops: ask again, another one may be there", "overloaded_error")
+            await send_json(send, 503, error, {"retry-after": str(RETRY_AFTER_S), "connection": "close"})
+        else:
+            self._at_work += 1
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._at_work -= 1
+                if not self._at_work:
+                    self._is_empty.set()

@@ -1,0 +1,92 @@
+"""What one request came to, for whoever counts: calls, repairs, refusals, what was asked again, tokens."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from adapter.values.events import Json, JsonObject, ToolCall
+
+MAX_TOKENS = 1_000_000_000
+"""Of one answer, as its server says it; more is no number of tokens."""
+
+MAX_NAME = 200
+"""Characters of a model's name, and of an answer's id."""
+
+ELSE = "no_guardrail"
+"""Stands for a guardrail's name where an answer was not at fault: it was a search among tools, or a repetition."""
+
+_COUNTS = re.compile(
+    rb'"(prompt_tokens|input_tokens|prompt_eval_count|completion_tokens|output_tokens|eval_count)"\s*:\s*(\d{1,9})\b'
+)
+_OF_PROMPT = (b"prompt_tokens", b"input_tokens", b"prompt_eval_count")
+
+
+@dataclass(slots=True)
+class Account:
+    """``calls``: that the client got. ``fixes``: in how many calls each repair was needed. ``refused``: texts that look
+    like a call and were none, by the reason. ``asked_again``: by guardrail. ``error``: its type, where it ended so.
+    """
+
+    calls: int = 0
+    fixes: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    asked_again: Counter[str] = field(default_factory=Counter)
+    finish_reasons: list[str] = field(default_factory=list)
+    error: str = ""
+    model: str = ""
+    """As the model server calls it."""
+    answer_id: str = ""
+    _before: tuple[int, int] = (0, 0)
+    _tokens: tuple[int, int] | None = None
+
+    @property
+    def tokens(self) -> tuple[int, int] | None:
+        """Those read and those written, of all that was asked; None where the server says neither."""
+        if self._tokens is None:
+            return None
+        return self._before[0] + self._tokens[0], self._before[1] + self._tokens[1]
+
+    def called(self, call: ToolCall) -> None:
+        self.calls += 1
+        self.fixes.update(call.fixes)
+
+    def answered(self, chunk: JsonObject) -> None:
+        """``chunk``, or the whole answer, says who answers."""
+        self.model = str(chunk.get("model") or "")[:MAX_NAME]
+        self.answer_id = str(chunk.get("id") or "")[:MAX_NAME]
+
+    def count(self, chunk: JsonObject) -> None:
+        """Take the tokens that a chunk or an answer tells, if it does: the last that does counts."""
+        match chunk:
+            case {"usage": {"prompt_tokens": read, "completion_tokens": written}}:
+                self._tokens = _number(read), _number(written)
+            case {"timings": {"prompt_n": read, "predicted_n": written} as timings}:  # llama.cpp says them unasked
+                self._tokens = _number(read) + _number(timings.get("cache_n")), _number(written)
+
+    def count_in(self, end: bytes) -> None:
+        """The same from the last bytes of an answer that nobody has decoded, of whatever interface."""
+        found = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
+        if found:
+            self._tokens = found.get(True, 0), found.get(False, 0)
+
+    def ask_again(self, guardrail: str) -> None:
+        """The answer so far is of no use; what it took counts all the same."""
+        self.asked_again[guardrail or ELSE] += 1
+        self._before, self._tokens = self.tokens or self._before, None
+
+    def fail(self, error: JsonObject) -> None:
+        """``error``: in OpenAI's shape."""
+        said = error.get("error")
+        self.error = str((said.get("type") if isinstance(said, dict) else None) or "upstream_error")[:MAX_NAME]
+
+
+def _number(value: Json) -> int:
+    return value if isinstance(value, int) and 0 <= value <= MAX_TOKENS else 0
+
+
+def with_usage(body: JsonObject) -> JsonObject:
+    """A streamed chat's request whose answer says at its end how many tokens it took."""
+    given = body.get("stream_options")
+    return {**body, "stream_options": {**(given if isinstance(given, dict) else {}), "include_usage": True}}

@@ -1,0 +1,106 @@
+"""SIGTERM lets answers end, and sends whoever asks meanwhile elsewhere; several workers are one server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.command_line import started
+from tests.live_upstream import LiveUpstream
+from tests.scripted_server import CHAT, ScriptedServer, as_json
+from tests.server.test_serve_queue import Client, Slow
+from tests.server.test_telemetry import ask, samples
+from tests.server.test_wrap import TOOLS, completion
+from tests.serving import serving_afresh
+
+
+@contextmanager
+def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
+    """A model that ends when it is told to, a server before it, and the server's process."""
+    model = Slow()
+    with (
+        LiveUpstream(model.answer) as upstream,
+        started("serve", "--upstream", upstream.url, "--port", "0", "--keep-alive", "0.1", *options) as run,
+    ):
+        url = run.first_line().split()[1].rstrip(",")
+        yield model, url, run.process
+        for event in model.may_end.values():
+            event.set()
+        run.process.join(20)
+
+
+def refused(url: str) -> tuple[int, Any]:
+    """Until the signal has come through."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if ask(url, "/ready")[2].startswith('{"status":"draining"'):
+            break
+        time.sleep(0.02)
+    status, headers, _ = ask(url, tools=TOOLS)
+    return status, headers
+
+
+def test_sigterm_lets_streams_end():
+    """The stream that runs comes to its end; a new request is a 503 with the time to come back; then all is over."""
+    with stoppable() as (model, url, process), ThreadPoolExecutor() as threads:
+        stream = threads.submit(Client(url, "a", tools=TOOLS).text)
+        assert model.next() == "a"
+        os.kill(process.pid, signal.SIGTERM)
+        status, headers = refused(url)
+        assert (status, headers["retry-after"], headers["connection"]) == (503, "5", "close")
+        assert ask(url, "/health")[0] == 200
+        model.may_end["a"].set()
+        text = stream.result(20)
+        assert "To a." in text
+        assert text.endswith("data: [DONE]\n\n")
+        process.join(20)
+        assert not process.is_alive()
+
+
+@pytest.mark.parametrize("how", ["the limit", "a second signal"])
+def test_a_drain_ends(how):
+    """With --drain's seconds, or at once when SIGTERM comes again: the stream then stays without its end."""
+    with stoppable("--drain", "0.3" if how == "the limit" else "60") as (model, url, process):
+        response = Client(url, "a", tools=TOOLS).response()
+        assert model.next() == "a"
+        os.kill(process.pid, signal.SIGTERM)
+        if how == "a second signal":
+            refused(url)
+            os.kill(process.pid, signal.SIGTERM)
+        process.join(20)
+        assert not process.is_alive()
+        with pytest.raises(http.client.IncompleteRead):
+            response.read()
+
+
+def test_workers_are_one_server(tmp_path):
+    """They share the store, and whichever is scraped answers for all of them."""
+    store = str(tmp_path / "answers.sqlite")
+    with (
+        ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
+        serving_afresh(f"{upstream.url}/v1", "--workers", "2", "--metrics", "--store", store) as url,
+    ):
+        answers = [json.loads(ask(url, "/v1/responses", input="Hi", tools=[])[2])["id"] for _ in range(8)]
+        for answer in answers:
+            assert ask(url, f"/v1/responses/{answer}")[0] == 200
+        text = ask(url, "/metrics")[2]
+    assert samples(text)['adapter_requests_total{route="/v1/responses",status="200"}'] == 8
+
+
+def test_workers_keep_no_answers_in_memory():
+    """Else one request in two would find what it refers to."""
+    with (
+        ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
+        serving_afresh(f"{upstream.url}/v1", "--workers", "2") as url,
+    ):
+        answer = json.loads(ask(url, "/v1/responses", input="Hi", tools=[])[2])["id"]
+        assert [ask(url, f"/v1/responses/{answer}")[0] for _ in range(6)] == [404] * 6

@@ -1,0 +1,306 @@
+"""What is seen of a server from outside: ids, metrics, traces, lines of JSON, and whether it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.command_line import started
+from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.test_wrap import TOOLS, completion
+from tests.serving import serving
+
+pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+pytest.importorskip("prometheus_client", reason="needs the extra metrics: pip install 'toolcall-adapter[metrics]'")
+
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py",}}\n</tool_call>'
+USAGE = {"usage": {"prompt_tokens": 30, "completion_tokens": 12}}
+
+
+def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fields: Any) -> tuple[int, Any, str]:
+    """The status, the headers and the text of an answer; a GET where there are no fields."""
+    content = json.dumps({"model": "qwen3", "messages": [{"role": "user", "content": "Hi"}], **fields}).encode()
+    root = url.removesuffix("/v1")
+    request = urllib.request.Request(
+        root + path, content if fields else None, {"Content-Type": "application/json", **(headers or {})}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status, response.headers, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read().decode()
+
+
+def samples(text: str) -> dict[str, float]:
+    """The lines of a scrape: a name with its labels, and the value."""
+    return {name: float(value) for name, value in re.findall(r"^(adapter_\S*(?:\{.*\})?) (\S+)$", text, re.MULTILINE)}
+
+
+@pytest.fixture(scope="module")
+def watched():
+    with ScriptedServer() as upstream, serving(f"{upstream.url}/v1", "--metrics", "--retry", "5") as url:
+        yield upstream, url
+
+
+def test_metrics_say_what_requests_came_to(watched):
+    """Calls, fixes, refusals, tokens, the speed, and what was left out, each under its name."""
+    upstream, url = watched
+    said = as_stream(delta("`<tool_call>` it is. "), delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE})
+    upstream.on(CHAT, said)
+    status, _, text = ask(url, tools=TOOLS, stream=True)
+    assert status == 200
+    assert "usage" not in text  # which the client did not ask for, and the server was
+    assert upstream.bodies()[-1]["stream_options"] == {"include_usage": True}
+    assert ask(url, "/v1/responses", input="Hi", truncation="auto", tools=[])[0] == 502
+    seen = samples(ask(url, "/metrics")[2])
+    expected = {
+        'adapter_requests_total{route="/v1/chat/completions",status="200"}': 1,
+        'adapter_requests_total{route="/v1/responses",status="502"}': 1,
+        'adapter_calls_total{format="hermes",model="qwen3"}': 1,
+        'adapter_fixes_total{fix="trailing-comma"}': 1,
+        'adapter_refused_calls_total{reason="inline-code"}': 1,
+        'adapter_tokens_total{kind="prompt",model="qwen3"}': 30,
+        'adapter_tokens_total{kind="completion",model="qwen3"}': 12,
+        'adapter_first_piece_seconds_count{route="/v1/chat/completions"}': 1,
+        'adapter_request_seconds_count{route="/v1/chat/completions"}': 1,
+        'adapter_left_out_total{name="truncation"}': 1,
+        "adapter_places_taken": 0,
+        "adapter_places_waited_for": 0,
+        'adapter_requests_open{operation="chat"}': 0,
+    }
+    assert {name: seen.get(name) for name in expected} == expected
+    assert seen["adapter_tokens_per_second_count"] == 1
+
+
+def test_what_passes_through_counts_its_tokens(watched):
+    """A chat without tools goes byte by byte, and its end tells."""
+    upstream, url = watched
+    before = samples(ask(url, "/metrics")[2]).get('adapter_tokens_total{kind="completion",model="plain"}', 0)
+    upstream.replies.pop(CHAT, None)
+    upstream.on(CHAT, as_json(200, completion('"completion_tokens": 99') | USAGE))
+    assert ask(url, model="plain", stream=False)[0] == 200
+    after = samples(ask(url, "/metrics")[2])['adapter_tokens_total{kind="completion",model="plain"}']
+    assert after - before == 12
+
+
+def test_a_busy_server_is_counted(watched):
+    """503 and then an answer: one retry."""
+    upstream, url = watched
+    before = samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"]
+    upstream.replies.pop(CHAT, None)
+    upstream.on(CHAT, as_error(503, "loading"), as_json(200, completion("Hello")))
+    assert ask(url, tools=TOOLS)[0] == 200
+    assert samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"] - before == 1
+
+
+def test_names_that_clients_make_up_are_bounded():
+    """The first hundred stand for themselves; what no terminal can say is said otherwise, and a scrape never fails."""
+    from adapter.server.telemetry.metrics import MAX_NAMES, Metrics
+    from adapter.server.telemetry.seen import Seen
+
+    metrics = Metrics()
+    for number in range(3 * MAX_NAMES):
+        seen = Seen(method="POST", path=CHAT, status=200, model=f'm{number}\ud83d"\n{{}}', is_whole=True)
+        seen.account.count(USAGE)
+        seen.left_out.append(f"tool {number}")
+        metrics.begun(seen, {})
+        metrics.ended(seen)
+    metrics.begun(unknown := Seen(path=CHAT, status=404, model="never-there"), {})
+    metrics.ended(unknown)
+    text = metrics.text().decode()
+    assert text.count('adapter_tokens_total{kind="prompt"') == MAX_NAMES + 1
+    assert text.count("adapter_left_out_total{") == MAX_NAMES + 1
+    assert 'model="m0?????"' in text
+    assert "never-there" not in text
+
+
+def test_metrics_ask_for_the_key():
+    """Models and what they are used for are not for everybody; `/health` and `/ready` say neither."""
+    with (
+        ScriptedServer().on(MODELS, as_json(200, {"data": []})) as upstream,
+        serving(f"{upstream.url}/v1", "--metrics", "--api-key", "sesame") as url,
+    ):
+        assert ask(url, "/metrics")[0] == 401
+        assert ask(url, "/metrics", {"Authorization": "Bearer sesame"})[0] == 200
+        assert [ask(url, path)[0] for path in ("/health", "/ready")] == [200, 200]
+
+
+def test_ready_is_what_the_model_server_is(watched):
+    """`/health` says that the process lives, `/ready` that a chat can be had."""
+    upstream, url = watched
+    assert (ask(url, "/health")[0], ask(url, "/ready")[0]) == (200, 503)
+    upstream.on(MODELS, as_json(200, {"data": []}))
+    assert ask(url, "/ready")[0] == 200
+    upstream.replies.pop(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_taken"), [("trace-1:a/b", True), ("", False), ("no spaces", False), ("x" * 129, False), ("é", False)]
+)
+def test_a_request_has_one_id(watched, given, is_taken):
+    """The client's where it is a plain word; the answer and the model server have the same, once."""
+    upstream, url = watched
+    upstream.replies.pop(CHAT, None)
+    upstream.on(CHAT, as_json(200, completion("Hello")))
+    for fields in ({"tools": TOOLS}, {"stream": False}):
+        _, headers, _ = ask(url, headers={"X-Request-Id": given} if given else {}, **fields)
+        ids = headers.get_all("x-request-id")
+        assert len(ids) == 1
+        assert (ids[0] == given) is is_taken
+        assert upstream.requests[-1][1]["x-request-id"] == ids[0]
+
+
+def test_lines_of_json_name_the_request():
+    """Each line is one object, what the server says at its start as well; a model's name breaks none."""
+    with ScriptedServer() as upstream:
+        upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
+        with started("serve", "--upstream", f"{upstream.url}/v1", "--port", "0", "--log-json") as run:
+            first = json.loads(run.first_line())
+            url = re.search(r"http://\S+/v1", first["message"])
+            assert url is not None
+            ask(url[0], headers={"X-Request-Id": "r1"}, model='a"\n\x1b[31mb', tools=TOOLS, stream=True)
+            run.process.terminate()
+            run.process.join()
+            lines = [json.loads(line) for line in run.stderr.read_text(encoding="utf-8").splitlines()]
+    (request,) = [line for line in lines if line.get("route")]
+    assert (request["request_id"], request["route"], request["status"]) == ("r1", "/v1/chat/completions", 200)
+    assert (request["calls"], request["fixes"], request["model"]) == (1, {"trailing-comma": 1}, 'a"\n\x1b[31mb')
+    assert all({"time", "level", "message"} <= line.keys() for line in lines)
+
+
+def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
+    """The spans of ``requests`` to a server of ours in this process."""
+    import httpx
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from adapter.server.app import Settings, application
+    from adapter.server.telemetry.traces import Traces
+
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    app = application(Settings(f"{upstream.url}/v1"), Traces(provider, f"{upstream.url}/v1"))
+
+    async def run() -> None:
+        done, begun = asyncio.Event(), asyncio.Event()
+
+        async def receive() -> dict[str, str]:
+            if begun.is_set():
+                await done.wait()
+                return {"type": "lifespan.shutdown"}
+            return {"type": "lifespan.startup"}
+
+        async def send(_: Any) -> None:
+            begun.set()
+
+        life: asyncio.Task[None] = asyncio.create_task(app({"type": "lifespan", "state": {}}, receive, send))  # type: ignore[arg-type]
+        await begun.wait()
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for request in requests:
+                await client.post(**request)
+        done.set()
+        await life
+
+    asyncio.run(run())
+    provider.shutdown()
+    return list(exporter.get_finished_spans())
+
+
+def test_a_span_says_what_the_conventions_ask():
+    """It goes on from the client's trace, is handed on to the model server, and holds nothing that was said."""
+    pytest.importorskip("opentelemetry.sdk", reason="needs the extra otel: pip install 'toolcall-adapter[otel]'")
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    body = {
+        "model": "qwen3",
+        "messages": [{"role": "user", "content": "the secret word"}],
+        "tools": TOOLS,
+        "stream": True,
+        "temperature": 0,
+        "max_tokens": 50,
+        "stop": "END",
+    }
+    with ScriptedServer() as upstream:
+        upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE}))
+        span, failed = spans_of(
+            upstream,
+            {"url": CHAT, "json": body, "headers": {"traceparent": parent}},
+            {"url": "/v1/models", "json": {}},  # no work of a model
+            {"url": "/v1/embeddings", "json": {"model": "e", "input": "x"}},
+        )
+        handed = next(headers for path, headers, _ in upstream.requests if path == CHAT)["traceparent"]
+    assert (span.name, span.kind.name, f"{span.context.trace_id:032x}") == ("chat qwen3", "CLIENT", parent[3:35])
+    assert handed == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
+    said = dict(span.attributes)
+    assert said.pop("gen_ai.response.time_to_first_chunk") > 0
+    assert len(said.pop("adapter.request_id")) == 32
+    assert said == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "server.address": "127.0.0.1",
+        "server.port": int(upstream.url.rpartition(":")[2]),
+        "http.response.status_code": 200,
+        "gen_ai.request.model": "qwen3",
+        "gen_ai.request.stream": True,
+        "gen_ai.request.temperature": 0.0,
+        "gen_ai.request.max_tokens": 50,
+        "gen_ai.request.stop_sequences": ("END", "<|im_end|>"),
+        "gen_ai.response.model": "m",
+        "gen_ai.response.id": "chatcmpl-1",
+        "gen_ai.response.finish_reasons": ("tool_calls",),
+        "gen_ai.usage.input_tokens": 30,
+        "gen_ai.usage.output_tokens": 12,
+        "adapter.route": "/v1/chat/completions",
+        "adapter.format": "hermes",
+        "adapter.calls": 1,
+        "adapter.fixes": ("trailing-comma",),
+    }
+    assert (failed.name, failed.attributes["error.type"], failed.status.status_code.name) == (
+        "embeddings",
+        "404",
+        "ERROR",
+    )
+
+
+def test_spans_reach_a_collector(monkeypatch):
+    """By OTLP, where the variables say, and all of them before the server has stopped."""
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    contents: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            contents.append(gzip.decompress(content) if self.headers["Content-Encoding"] == "gzip" else content)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector, ScriptedServer() as upstream:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_address[1]}")
+        with serving(f"{upstream.url}/v1") as url:
+            ask(url, tools=TOOLS, stream=True)
+        collector.shutdown()
+    (resource,) = [
+        each for content in contents for each in ExportTraceServiceRequest.FromString(content).resource_spans
+    ]
+    assert [span.name for scope in resource.scope_spans for span in scope.spans] == ["chat qwen3"]
+    assert "toolcall-adapter" in [each.value.string_value for each in resource.resource.attributes]
