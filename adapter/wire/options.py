@@ -20,7 +20,7 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Listen
 from adapter.wire.watching import Asking
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -113,6 +113,8 @@ class Options:
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
+    listen: Listen | None = None
+    """Who looks on while an answer comes."""
 
     @property
     def style_used(self) -> str:

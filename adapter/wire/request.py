@@ -177,6 +177,8 @@ def _as_request(asked: Asked, options: Options) -> Request:
         policy=options.policy,
         is_restricted=asked.is_restricted,
         observe=options.observe,
+        listen=options.listen,
+        clock=options.asking.clock,
     )
 
 

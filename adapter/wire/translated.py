@@ -17,7 +17,7 @@ from adapter.values.events import JsonObject, ToolCall
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.options import DEFAULT_FORMAT, Enforce
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Listen
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds
 from adapter.wire.watching import Watch, said_after
 
@@ -52,6 +52,10 @@ class Request:
     """The same for a server that turns out to take no tools, where it was given them."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
+    listen: Listen | None = None
+    """As of `Options`."""
+    clock: Callable[[], float] = float
+    """Seconds, for those two."""
     format: str = DEFAULT_FORMAT
     control_tokens: tuple[str, ...] = ()
     """As of `Options`."""
