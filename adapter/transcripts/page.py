@@ -15,6 +15,13 @@ from adapter.prompting import resources
 from adapter.values.events import JsonObject
 from adapter.values.version import __version__
 
+ORDERS = (
+    ("", "as they came"), ("newest", "newest first"), ("duration_s", "by seconds"),
+    ("first_s", "by seconds to the first piece"), ("prompt_tokens", "by tokens of the prompt"),
+    ("written_tokens", "by tokens written"), ("retry", "by retries"),
+)  # fmt: skip
+"""How the list can be sorted: the names of figures, the most first, and what they are called."""
+
 
 def page(data: JsonObject) -> str:
     """``data``: of `adapter.transcripts.viewed`."""
@@ -24,7 +31,13 @@ def page(data: JsonObject) -> str:
     )
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(template).render(
-        data=data, style=style, script=script, style_hash=_hash(style), script_hash=_hash(script), version=__version__
+        data=data,
+        orders=ORDERS,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        version=__version__,
     )
 
 
