@@ -13,10 +13,10 @@ from adapter.values.fixes import FIXES
 from adapter.values.rejections import REJECTIONS
 from adapter.values.turn import Turn
 
-INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN = (
-    "invalid call", "rejected", "failed", "read otherwise", "asked again"
+INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN, NO_ANSWER = (
+    "invalid call", "rejected", "failed", "read otherwise", "asked again", "no answer"
 )  # fmt: skip
-BAD = [INVALID, FAILED, OTHERWISE]
+BAD = [INVALID, FAILED, OTHERWISE, NO_ANSWER]
 LOOKED_LIKE = 300
 """Characters of a text that is no call which are shown beside the reason."""
 TITLE = 120

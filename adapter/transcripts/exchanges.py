@@ -44,9 +44,8 @@ class ExchangeLog:
     def __call__(self, exchange: Exchange) -> None:
         began = datetime.now(UTC) - timedelta(seconds=exchange.duration_s or 0.0)
         time = began.isoformat(timespec="milliseconds")
-        line = self._secrets.redact(exchange.model_copy(update={"time": time}).model_dump(mode="json"))
         try:
-            self._append(json.dumps(line) + "\n")
+            self._append(line_of(exchange.model_copy(update={"time": time}), self._secrets))
         except OSError as error:
             _log.warning("an exchange was not recorded in %s: %s", self._file, error.strerror)
 
@@ -55,6 +54,11 @@ class ExchangeLog:
             descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
+
+
+def line_of(exchange: Exchange, secrets: Secrets) -> str:
+    """A line of a recording, with its end."""
+    return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
 
 def difference(exchange: Exchange) -> str:

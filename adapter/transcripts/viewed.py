@@ -157,7 +157,8 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
             title=title_of(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
             prompt=view.messages(messages), tools=view.definitions(exchange.tools),
             settings=[view.part("", indented(rest))], readings=_readings(turns, exchange.reasoning, again),
-            figures=figures_of(exchange), marks=[*exchange_marks(exchange, turns), *([OTHERWISE] if changed else [])],
+            figures=figures_of(exchange),
+            marks=[*marks_of(turns), *asking_marks(exchange), *([OTHERWISE] if changed else [])],
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
@@ -172,9 +173,10 @@ def figures_of(exchange: Exchange) -> Figures:
     return Figures(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
 
 
-def exchange_marks(exchange: Exchange, turns: Sequence[Turn]) -> list[str]:
+def asking_marks(exchange: Exchange) -> list[str]:
+    """Whether it was asked again, and is that itself."""
     asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
-    return [*marks_of(turns), *([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
+    return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
 
 
 def view_transcript(transcript: Transcript, name: str, again: Again | None = None) -> View:
