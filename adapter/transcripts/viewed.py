@@ -229,8 +229,10 @@ def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> Figures:
     """Of one answer; ``chunks``: all of it."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
-    times = [round(max(0.0, end - (request.at_s or 0.0)), 3) for end in (ends[0], ends[-1])] if ends else [None, None]
-    return Figures(*times, counted.prompt_tokens, counted.written_tokens)
+    first_s, duration_s = (
+        (round(max(0.0, end - (request.at_s or 0.0)), 3) for end in (ends[0], ends[-1])) if ends else (None, None)
+    )
+    return Figures(first_s, duration_s, counted.prompt_tokens, counted.written_tokens)
 
 
 def _later(time: str, seconds: float | None) -> str:
