@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -77,7 +78,7 @@ def _recording(stack: ExitStack, settings: Settings, workspace: Workspace) -> Re
         return None
     file = stack.enter_context(_opened(settings.record))
     secrets = Secrets(os.environ, keys_of(workspace.host))
-    return Recording(Recorder(file.write, secrets), Path(workspace.root), settings.record)
+    return Recording(Recorder(file.write, secrets, time.time), Path(workspace.root), settings.record)
 
 
 def tell_changes(workspace: Workspace, root: Path, console: Console) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from jinja2 import Environment, StrictUndefined
-
 from adapter.evaluating.running import Run
 from adapter.evaluating.scenario import Scenario
 from adapter.evaluating.scores import Score, by_kind, only_one, score, with_interval
-from adapter.prompting import resources
+from adapter.prompting.pages import rendered
 from adapter.text.visible import visible
 from adapter.values.events import Json, JsonObject
 from adapter.values.version import __version__
@@ -30,13 +28,11 @@ def page(
     ways: Sequence[str], ended: str,
 ) -> str:  # fmt: skip
     """Everything a model, a server or a suite wrote is escaped."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = (resources.folder("prompts") / "pages" / "eval.html").read_text(encoding="utf-8")
     groups = [("all", list(runs)), *by_kind(runs).items()]
     plot = [_row(kind, _scores(some, ways)) for kind, some in groups]
     failed = [run for run in runs if not run.done]
-    return environment.from_string(template).render(
-        model=model, server=server, settings=settings, version=__version__, ways=ways, ended=ended,
+    return rendered(
+        "eval.html", model=model, server=server, settings=settings, version=__version__, ways=ways, ended=ended,
         scores=_scores(runs, ways), told=with_interval, plot=plot, width=WIDTH, names=NAMES_WIDTH,
         height=ROW_HEIGHT, pairs=[(way, *only_one(runs, ways[0], way)) for way in ways[1:]],
         table=[_line(scenario, runs, ways) for scenario in scenarios], count=len(runs),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from adapter.transcripts.viewed import FAILED, View, span
+from adapter.transcripts.answers import FAILED, Figures, span
+from adapter.transcripts.viewed import View
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject
 
@@ -32,14 +33,14 @@ def view_runs(text: str, name: str) -> View:
 def _add(view: View, row: JsonObject, model: str) -> None:
     fault = str(row["fault"])
     calls = [call["function"]["name"] for message in row["messages"] for call in message.get("tool_calls") or ()]
-    cost = f"{row['prompt_tokens']:,} + {row['written_tokens']:,} tokens, {row['seconds']:.1f} s"
+    figures = Figures(None, float(row["seconds"]), int(row["prompt_tokens"]), int(row["written_tokens"]))
     view.add(
-        title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, cost=cost,
+        title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, figures=figures,
         marks=[FAILED if fault else "done", *(["refused calls"] if row["refused"] else [])], calls=calls,
         prompt=view.messages(row["messages"]), notes=[fault],
         readings=[{"name": "The answer", "spans": [span("content", row["answer"])] if row["answer"] else []}],
         about=[
             ("model", model), ("way", row["way"]), ("kind", row["kind"]), ("answers", str(row["turns"])),
-            ("calls", str(row["calls"])), ("refused", str(row["refused"])), ("took", cost),
+            ("calls", str(row["calls"])), ("refused", str(row["refused"])),
         ],
     )  # fmt: skip

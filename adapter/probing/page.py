@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, StrictUndefined
-
 from adapter.probing.halving import Probe, Trial
 from adapter.probing.profiles import Model, Profile
-from adapter.prompting import resources
+from adapter.prompting.pages import rendered
 from adapter.values.version import __version__
 
 ROW_HEIGHT = 30
@@ -17,12 +15,11 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
     """Everything a model or a server wrote is escaped."""
     tried = [trial for trial in probe.trials if trial.outcomes or trial.refusal]
     tried.sort(key=lambda trial: (len(trial.outcomes), *trial.rank(len(trial.outcomes))), reverse=True)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = (resources.folder("prompts") / "pages" / "probe.html").read_text(encoding="utf-8")
     bars = [
         _bar(trial, row, trial is probe.best) for row, trial in enumerate(trial for trial in tried if trial.outcomes)
     ]
-    return environment.from_string(template).render(
+    return rendered(
+        "probe.html",
         model=model,
         profile=profile,
         version=__version__,

@@ -65,6 +65,10 @@ class PassedThrough(Live):
                 self._instead._has_begun = self._has_begun
             await self._instead.run(send)
 
+    def leave(self, why: str = "") -> None:
+        if self._instead is not None:
+            self._instead.leave(why)
+
     def place(self) -> AbstractAsyncContextManager[None]:
         return super().place() if self._is_work else nullcontext()
 

@@ -19,7 +19,7 @@ from adapter.server.upstream import Upstream
 from adapter.server.work import QUICK_BYTES
 from adapter.values.events import JsonObject
 from adapter.wire.account import with_usage
-from adapter.wire.errors import error_object, relayed
+from adapter.wire.errors import error_object, relayed, words
 from adapter.wire.exchange import Completed, Streamed, Writer
 from adapter.wire.own_prompt import PromptFault
 from adapter.wire.sse import as_json
@@ -47,7 +47,13 @@ class Answering:
         self._seen = seen_now()
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        await _while_there(receive, self.run(send))
+        try:
+            await _while_there(receive, self.run(send))
+        finally:
+            self.leave()
+
+    def leave(self, why: str = "") -> None:
+        """It is over. ``why``: where there was no answer, for whoever looks on."""
 
     async def run(self, send: Send) -> None:
         try:
@@ -79,6 +85,7 @@ class Answering:
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         """``retry_after``: when the model server wants to be asked again, in its words."""
         self._seen.failed(error)
+        self.leave(f"{status}: {words(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
         await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
@@ -183,40 +190,37 @@ class StreamedAnswer(Live):
     async def relay(self, send: Send) -> None:
         body: JsonObject | None = self._request.body
         counts_tokens = self._request.counts_tokens and self._path.endswith("/chat/completions")
-        try:
-            while body is not None:
-                try:
-                    asked = with_usage(body) if counts_tokens else body
-                    response = await self._upstream.ask(self._path, asked, is_watched=True)
-                except PromptFault as fault:
-                    if (before := self._streamed.give_up()) is not None:
-                        await self.write(send, before)
-                        break
-                    body = await self._in_words(send, self._streamed.as_text(), body, fault)
-                    if body is None:
-                        return
-                    continue
-                try:
-                    if response.status == 200:
-                        await self._translate(send, response)
-                        body = self._streamed.next_body()
-                        continue
-                    said = await self._upstream.body_of(response)
-                finally:
-                    response.close()
+        while body is not None:
+            try:
+                asked = with_usage(body) if counts_tokens else body
+                response = await self._upstream.ask(self._path, asked, is_watched=True)
+            except PromptFault as fault:
                 if (before := self._streamed.give_up()) is not None:
                     await self.write(send, before)
                     break
-                is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
-                body = self._streamed.as_text() if is_refused else None
+                body = await self._in_words(send, self._streamed.as_text(), body, fault)
                 if body is None:
-                    when = response.headers.get("Retry-After")
-                    await self.fail(send, response.status, relayed(response.status, said), when)
                     return
-            last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
-            await self.write(send, last, more=False)
-        finally:
-            self._streamed.leave()
+                continue
+            try:
+                if response.status == 200:
+                    await self._translate(send, response)
+                    body = self._streamed.next_body()
+                    continue
+                said = await self._upstream.body_of(response)
+            finally:
+                response.close()
+            if (before := self._streamed.give_up()) is not None:
+                await self.write(send, before)
+                break
+            is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+            body = self._streamed.as_text() if is_refused else None
+            if body is None:
+                when = response.headers.get("Retry-After")
+                await self.fail(send, response.status, relayed(response.status, said), when)
+                return
+        last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
+        await self.write(send, last, more=False)
 
     async def _translate(self, send: Send, response: aiohttp.ClientResponse) -> None:
         streamed, remover = self._streamed, self._upstream.key_remover()
@@ -241,6 +245,9 @@ class StreamedAnswer(Live):
 
     def as_event(self, _writer: Writer, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
+
+    def leave(self, why: str = "") -> None:
+        self._streamed.leave(why)
 
 
 class WholeAnswer(Answering):
@@ -288,7 +295,12 @@ class WholeAnswer(Answering):
                 return
             body = answer
 
+    def leave(self, why: str = "") -> None:
+        self._completed.leave(why)
+
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
+        if status != 200:
+            self.leave(words(completion))
         shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
         await send_json(send, status, shown, asked_again_header(completion))
 

@@ -35,7 +35,8 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
 
 
 def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
-    """What must be equal: everything but what is given, text and results inside of others; if redacted not the ids.
+    """What must be equal: everything but what is given, text and results inside of others, and when it was; if redacted
+    not the ids.
 
     Of questions without a result between them no order is right: calls of a batch run at the same time.
     """
@@ -43,7 +44,7 @@ def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]
     told = (line for line in lines if not isinstance(line, ChunkLine | InnerLine))
     for is_question, group in groupby(told, key=lambda line: isinstance(line, ApprovalLine)):
         compared += sorted(group, key=repr if is_question else lambda _line: "")
-    rows = [line.model_dump(mode="json") for line in compared]
+    rows = [line.model_dump(mode="json", exclude={"at_s"}) for line in compared]
     if not is_redacted:
         return rows
     text = json.dumps(rows)

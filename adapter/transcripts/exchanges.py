@@ -6,19 +6,25 @@ import json
 import logging
 import os
 import threading
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapter.constraints.replies import with_reply
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
+from adapter.values.events import Event, ReasoningDelta
+from adapter.values.turn import Turn
 from adapter.wire.answer import Answer
 from adapter.wire.choice import ABANDONED, INCOMPLETE
 from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.translated import Request
 
 _log = logging.getLogger(__name__)
+
+MAX_TOLD = 20
+"""Calls that a difference spells out."""
 
 
 class ExchangeLog:
@@ -40,10 +46,10 @@ class ExchangeLog:
         return ExchangeLog, (self._file, self._secrets)
 
     def __call__(self, exchange: Exchange) -> None:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = self._secrets.redact(exchange.model_copy(update={"time": now}).model_dump(mode="json"))
+        began = datetime.now(UTC) - timedelta(seconds=exchange.duration_s or 0.0)
+        time = began.isoformat(timespec="milliseconds")
         try:
-            self._append(json.dumps(line) + "\n")
+            self._append(line_of(exchange.model_copy(update={"time": time}), self._secrets))
         except OSError as error:
             _log.warning("an exchange was not recorded in %s: %s", self._file, error.strerror)
 
@@ -54,18 +60,49 @@ class ExchangeLog:
                 file.write(text)
 
 
+def line_of(exchange: Exchange, secrets: Secrets) -> str:
+    """A line of a recording, with its end."""
+    return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
+
+
 def difference(exchange: Exchange) -> str:
     """What of the calls is another today than when ``exchange`` was recorded; empty where nothing is."""
-    today = calls_today(exchange)
-    if exchange.asked_again or today == exchange.calls:
-        return ""
-    return f"recorded {_shown(exchange.calls)}, today {_shown(today)}"
+    return _compared(exchange, calls_today(exchange))
 
 
 def calls_today(exchange: Exchange) -> tuple[RecordedCall, ...]:
     """The calls that a client would get of the recorded text now."""
+    return _answered(exchange)[0]
+
+
+def read_again(exchange: Exchange) -> tuple[Turn, str]:
+    """The recorded text as it is read today, and the `difference`; read once where that tells both."""
+    calls, events = _answered(exchange)
+    turn = Turn.from_events(events)
+    is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)
+    if not is_whole or exchange.has_reply or exchange.asked_again:
+        turn = exchange.turn()
+    return turn, _compared(exchange, calls)
+
+
+class _Kept:
+    """A listener that keeps the events of the text."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def take(self, events: Sequence[Event]) -> None:
+        self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
+
+    def end(self, exchange: Exchange | None, why: str) -> None:
+        """The observer has it."""
+
+
+def _answered(exchange: Exchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
+    """What a client would get now, and the events that this came from."""
     tools = ToolSet(exchange.tools)
     heard: list[Exchange] = []
+    kept = _Kept()
     request = Request(
         body=exchange.sent,
         tools=tools,
@@ -76,14 +113,23 @@ def calls_today(exchange: Exchange) -> tuple[RecordedCall, ...]:
         reply=with_reply(tools)[1] if exchange.has_reply else None,
         format=exchange.format,
         observe=heard.append,
+        listen=lambda _: kept,
     )
     answer = Answer(request)
     said = {"reasoning_content": exchange.reasoning, "content": exchange.text}
     reason = None if exchange.finish_reason in (INCOMPLETE, ABANDONED) else exchange.finish_reason
     answer.feed({"choices": [{"delta": said, "finish_reason": reason}]})
     answer.close()
-    return heard[0].calls if heard else ()
+    return (heard[0].calls if heard else ()), kept.events
+
+
+def _compared(exchange: Exchange, today: tuple[RecordedCall, ...]) -> str:
+    if exchange.asked_again or today == exchange.calls:
+        return ""
+    return f"recorded {_shown(exchange.calls)}, today {_shown(today)}"
 
 
 def _shown(calls: tuple[RecordedCall, ...]) -> str:
-    return ", ".join(f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in calls) or "no call"
+    told = [f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in calls[:MAX_TOLD]]
+    more = [f"{len(calls) - MAX_TOLD:,} more"] if len(calls) > MAX_TOLD else []
+    return ", ".join(told + more) or "no call"

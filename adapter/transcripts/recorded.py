@@ -81,7 +81,7 @@ class RecordedChat:
         if not self._answers:
             raise TransportError("the conversation asks for one answer more than was recorded")
         for line in self._answers.pop(0):
-            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens)
+            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens, line.written_tokens or 0)
             yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
         if self._end is not None and not self._answers:
             if self._end.reason == "interrupted":

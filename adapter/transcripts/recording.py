@@ -237,8 +237,7 @@ class Recording:
             case Query():
                 self._recorder.request(happening, self._kept(happening) if self._is_chat else 0)
             case Chunk():
-                tokens = happening.usage.prompt if happening.usage else None
-                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, tokens)
+                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, happening.usage)
             case Turn():
                 self._recorder.turn(happening)
             case Run():

@@ -2,8 +2,8 @@
 
 ::
 
-    {"kind": "header", "version": 1, "task": ..., "system": ..., "dialect": ..., "files": {...}, ...}
-    {"kind": "request", "number": 1, "messages": [...]}
+    {"kind": "header", "version": 1, "time": ..., "task": ..., "system": ..., "dialect": ..., "files": {...}, ...}
+    {"kind": "request", "number": 1, "messages": [...], "at_s": 0.2}
     {"kind": "chunk", "text": "<tool", ...}             as it came, with its exact boundaries
     {"kind": "call", "name": ..., "arguments": ..., "fixes": [...]} | {"kind": "invalid", ...}
     {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code, where it is needed
@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -33,6 +34,7 @@ from adapter.text.secrets import Secrets
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
 from adapter.values.turn import Turn
+from adapter.wire.usage import Usage
 
 VERSION = 1
 
@@ -63,6 +65,8 @@ class OwnTool(_Line):
 class Header(_Line):
     kind: Literal["header"] = "header"
     version: int = VERSION
+    time: str = ""
+    """When it began, as ISO 8601."""
     task: str
     system: str
     dialect: str
@@ -105,6 +109,8 @@ class RequestLine(_Line):
     messages: tuple[JsonObject, ...]
     kept: int = 0
     """Of the messages of the request before, those that come first in this one and are not written again."""
+    at_s: float | None = None
+    """Seconds since the conversation began; None where nobody looked at a clock, as in a replay."""
 
 
 class ChunkLine(_Line):
@@ -114,6 +120,10 @@ class ChunkLine(_Line):
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     """How many the server counted in the request."""
+    written_tokens: int | None = None
+    """And in the answer."""
+    at_s: float | None = None
+    """As of `RequestLine`."""
 
 
 class CallLine(_Line):
@@ -278,20 +288,32 @@ class Recorder:
     """Turns what happens in a conversation into lines, and hands each to ``write`` at once.
 
     ``secrets`` are left out; without any told, what has the shape of one. A chunk whose end may be
-    the beginning of one waits for the next. None leaves everything in.
+    the beginning of one waits for the next. None leaves everything in. ``clock``: seconds since 1970; without one no
+    line says when it was.
     """
 
-    def __init__(self, write: Callable[[str], object], secrets: Secrets | None = Secrets({})) -> None:  # noqa: B008
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        secrets: Secrets | None = Secrets({}),  # noqa: B008
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._write = write
         self.secrets = secrets
+        self._clock = clock
+        self._began = 0.0
         self._held: list[ChunkLine] = []
 
     def header(self, header: Header) -> None:
+        if self._clock is not None:
+            self._began = self._clock()
+            time = datetime.fromtimestamp(self._began, UTC).isoformat(timespec="milliseconds")
+            header = header.model_copy(update={"time": time})
         self._line(header)
 
     def request(self, query: Query, kept: int = 0) -> None:
         messages = tuple(dict(message) for message in query.messages[kept:])
-        self._line(RequestLine(number=query.number, messages=messages, kept=kept))
+        self._line(RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._at_s()))
 
     def said(self, text: str) -> None:
         self._line(SaidLine(text=text))
@@ -299,10 +321,21 @@ class Recorder:
     def told(self, text: str) -> None:
         self._line(ToldLine(text=text))
 
-    def chunk(self, text: str, reasoning: str, finish_reason: str | None, prompt_tokens: int | None = None) -> None:
-        line = ChunkLine(text=text, reasoning=reasoning, finish_reason=finish_reason, prompt_tokens=prompt_tokens)
-        self._held.append(line)
+    def chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
+        self._held.append(
+            ChunkLine(
+                text=text,
+                reasoning=reasoning,
+                finish_reason=finish_reason,
+                prompt_tokens=usage.prompt if usage else None,
+                written_tokens=usage.written if usage else None,
+                at_s=self._at_s(),
+            )
+        )
         self._release(is_end=False)
+
+    def _at_s(self) -> float | None:
+        return None if self._clock is None else round(self._clock() - self._began, 3)
 
     def turn(self, turn: Turn) -> None:
         for call in turn.calls:

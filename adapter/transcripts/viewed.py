@@ -4,8 +4,9 @@
 
     {"name": "said.jsonl", "kind": "recording", "prompt": "What the model was sent", "goes_on": true,
      "bad": ["invalid call", ...], "parts": [{"role": "user", "text": ...}, ...],
-     "exchanges": [{"time", "model", "title", "cost", "marks": [...], "calls": [names], "about": [[name, value], ...],
-                    "notes": [...], "prompt": [parts], "tools": [parts], "settings": [parts],
+     "exchanges": [{"time", "model", "title", "cost", "figures": {name: number}, "marks": [...],
+                    "calls": [[name, times], ...], "about": [[name, value], ...], "notes": [...],
+                    "prompt": [parts], "tools": [parts], "settings": [parts],
                     "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
                     "results": [{"name", "ok", "text", "diffs"}]}]}
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from adapter.formats import get_format, told_format
 from adapter.formats.parser import parse
@@ -25,8 +27,23 @@ from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED, get_policy
 from adapter.text.visible import visible
 from adapter.tools.definition import ToolSet
+from adapter.transcripts.answers import (
+    ASKED_AGAIN,
+    BAD,
+    FAILED,
+    OTHERWISE,
+    UNKNOWN,
+    Figures,
+    indented,
+    marks_of,
+    row,
+    shown,
+    span,
+    spans_of,
+    title_of,
+)
 from adapter.transcripts.edited import Edited
-from adapter.transcripts.exchanges import difference
+from adapter.transcripts.exchanges import read_again
 from adapter.transcripts.recorded import dialect_of
 from adapter.transcripts.transcript import (
     CallLine,
@@ -39,20 +56,9 @@ from adapter.transcripts.transcript import (
     Transcript,
 )
 from adapter.values.errors import UsageError
-from adapter.values.events import Json, JsonObject, RejectedCall, ToolCall
-from adapter.values.fixes import FIXES
-from adapter.values.rejections import REJECTIONS
+from adapter.values.events import Json, JsonObject
 from adapter.values.turn import Turn
 from adapter.wire.recorded import Exchange
-
-INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN = (
-    "invalid call", "rejected", "failed", "read otherwise", "asked again"
-)  # fmt: skip
-BAD = [INVALID, FAILED, OTHERWISE]
-LOOKED_LIKE = 300
-"""Characters of a text that is no call which are shown beside the reason."""
-TITLE = 120
-"""Characters of what an exchange is called in the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +110,17 @@ class View:
 
     def definitions(self, tools: Iterable[JsonObject]) -> list[int]:
         found = [inner if isinstance(inner := tool.get("function"), dict) else tool for tool in tools]
-        return [self.part(str(each.get("name")), _indented(each)) for each in found]
+        return [self.part(str(each.get("name")), indented(each)) for each in found]
 
     def add(
         self, *, title: str, prompt: Sequence[int], readings: Sequence[JsonObject], calls: Sequence[str],
-        marks: Sequence[str], about: Sequence[tuple[str, str]], time: str = "", model: str = "", cost: str = "",
-        notes: Sequence[str] = (), tools: Sequence[int] = (), settings: Sequence[int] = (),
-        results: Sequence[JsonObject] = (),
+        marks: Sequence[str], about: Sequence[tuple[str, str]], time: str = "", model: str = "",
+        figures: Figures = UNKNOWN, notes: Sequence[str] = (), tools: Sequence[int] = (),
+        settings: Sequence[int] = (), results: Sequence[JsonObject] = (),
     ) -> None:  # fmt: skip
         self._exchanges.append({
-            "title": visible(" ".join(title.split())[:TITLE]), "time": visible(time[:19].replace("T", " ")),
-            "model": visible(model), "cost": cost, "marks": list(dict.fromkeys(map(visible, marks))),
-            "calls": [visible(name) for name in calls],
-            "about": [[name, visible(value)] for name, value in about if value],
+            **row(title, time, model, figures, marks, calls),
+            "about": [[name, visible(value)] for name, value in [*about, *figures.about] if value],
             "notes": [shown(note) for note in notes if note],
             "prompt": prompt, "tools": tools, "settings": settings, "readings": readings, "results": results,
         })  # fmt: skip
@@ -124,11 +128,6 @@ class View:
     @property
     def data(self) -> JsonObject:
         return {**self._head, "parts": self._parts, "exchanges": self._exchanges}
-
-
-def shown(text: str) -> str:
-    """With what hides spelled out, lines kept."""
-    return visible(text, keep="\n\t")
 
 
 def message_text(message: JsonObject) -> str:
@@ -148,19 +147,18 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
     """What a server or a wrapped client recorded."""
     view = View(name, "recording")
     for exchange in exchanges:
-        turn = exchange.turn()
+        turn, changed = read_again(exchange)
         turns = [turn] if again is None else [turn, exchange.turn(again.format, again.policy)]
         messages = [each for each in _as_list(exchange.sent.get("messages")) if isinstance(each, dict)]
         if isinstance(own := exchange.sent.get("prompt"), str):
             messages.append({"role": "prompt", "content": own})
         rest = {key: value for key, value in exchange.sent.items() if key not in ("messages", "prompt", "tools")}
-        changed = difference(exchange)
-        asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
         view.add(
-            title=_title(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
+            title=title_of(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
             prompt=view.messages(messages), tools=view.definitions(exchange.tools),
-            settings=[view.part("", _indented(rest))], readings=_readings(turns, exchange.reasoning, again),
-            marks=[*_marks(turns), *([asked] if exchange.asked_again else []), *([OTHERWISE] if changed else [])],
+            settings=[view.part("", indented(rest))], readings=_readings(turns, exchange.reasoning, again),
+            figures=figures_of(exchange),
+            marks=[*marks_of(turns), *asking_marks(exchange), *([OTHERWISE] if changed else [])],
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
@@ -168,6 +166,17 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
             notes=[f"The calls are read otherwise today: {changed}" if changed else ""],
         )  # fmt: skip
     return view
+
+
+def figures_of(exchange: Exchange) -> Figures:
+    tokens = exchange.prompt_tokens, exchange.written_tokens
+    return Figures(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
+
+
+def asking_marks(exchange: Exchange) -> list[str]:
+    """Whether it was asked again, and is that itself."""
+    asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
+    return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
 
 
 def view_transcript(transcript: Transcript, name: str, again: Again | None = None) -> View:
@@ -199,22 +208,39 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
                 "name": visible(line.name), "ok": line.ok, "text": shown(line.content),
                 "diffs": [shown(diff) for diff in diffs],
             })  # fmt: skip
-        counted = next((line.prompt_tokens for line in reversed(chunks) if line.prompt_tokens), None)
         ended = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
         failed = [FAILED] if any(not line.ok for line in given) else []
         view.add(
-            title=_title(turns[0]), model=header.model, calls=[call.name for call in turns[0].calls],
+            title=title_of(turns[0]), model=header.model, calls=[call.name for call in turns[0].calls],
+            time=_later(header.time, request.at_s), figures=_figures(request, chunks),
             prompt=view.messages(request.messages), tools=view.definitions(definitions), results=results,
-            readings=_readings(turns, reasoning, again), cost=f"{counted:,} tokens" if counted else "",
-            marks=[*_marks(turns), *failed, *([OTHERWISE] if note else [])],
+            readings=_readings(turns, reasoning, again),
+            marks=[*marks_of(turns), *failed, *([OTHERWISE] if note else [])],
             about=[
                 ("task", header.task), ("model", header.model), ("server", header.server), ("dialect", header.dialect),
                 ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(ended)),
-                ("prompt tokens", f"{counted:,}" if counted else ""),
             ],
             notes=[note],
         )  # fmt: skip
     return view
+
+
+def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> Figures:
+    """Of one answer; ``chunks``: all of it."""
+    counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
+    ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
+    first_s, duration_s = (
+        (round(max(0.0, end - (request.at_s or 0.0)), 3) for end in (ends[0], ends[-1])) if ends else (None, None)
+    )
+    return Figures(first_s, duration_s, counted.prompt_tokens, counted.written_tokens)
+
+
+def _later(time: str, seconds: float | None) -> str:
+    """The ISO 8601 time so much after another; "" where one of them is unknown."""
+    try:
+        return (datetime.fromisoformat(time) + timedelta(seconds=seconds or 0.0)).isoformat() if time else ""
+    except (ValueError, OverflowError):
+        return time
 
 
 def _by_request(lines: Sequence[Line]) -> list[tuple[RequestLine, list[Line]]]:
@@ -241,57 +267,7 @@ def _readings(turns: Sequence[Turn], reasoning: str, again: Again | None) -> lis
     """``reasoning``: what the server had taken out of the text."""
     apart = [span("reasoning", reasoning)] if reasoning else []
     names = ["The answer, as read"] if again is None else ["As read then", again.name]
-    return [{"name": name, "spans": apart + _spans(turn)} for name, turn in zip(names, turns, strict=True)]
-
-
-def _spans(turn: Turn) -> list[JsonObject]:
-    pieces = turn.explain()
-    text = "".join(piece.text for piece in pieces)
-    return [
-        span(
-            piece.kind, piece.text, piece.call, piece.error,
-            [[_beginning(text, each), REJECTIONS[each.reason]] for each in piece.rejected],
-        )
-        for piece in pieces
-    ]  # fmt: skip
-
-
-def _beginning(text: str, rejected: RejectedCall) -> str:
-    end = min(rejected.end, rejected.start + LOOKED_LIKE)
-    return shown(text[rejected.start : end]) + ("…" if end < rejected.end else "")
-
-
-def span(
-    kind: str, text: str, call: ToolCall | None = None, error: str | None = None, rejected: Sequence[Json] = ()
-) -> JsonObject:
-    return {
-        "kind": kind, "text": shown(text), "call": f"{visible(call.name)} {_indented(call.arguments)}" if call else "",
-        "fixes": [[fix, FIXES[fix]] for fix in call.fixes] if call else [], "error": shown(error or ""),
-        "rejected": rejected,
-    }  # fmt: skip
-
-
-def _marks(turns: Sequence[Turn]) -> list[str]:
-    """By what an exchange can be found; ``turns``: as read then, and now where that is asked for."""
-    turn = turns[0]
-    marks = {
-        "calls": turn.calls, "no call": not turn.calls, "fixes": any(call.fixes for call in turn.calls),
-        INVALID: turn.invalid, REJECTED: turn.rejected,
-        OTHERWISE: [(call.name, call.arguments) for call in turns[-1].calls]
-        != [(call.name, call.arguments) for call in turn.calls],
-    }  # fmt: skip
-    return [mark for mark, holds in marks.items() if holds]
-
-
-def _title(turn: Turn) -> str:
-    """What an answer says, or else asks for first."""
-    if turn.content.strip() or not turn.calls:
-        return turn.content
-    return f"{turn.calls[0].name} {json.dumps(turn.calls[0].arguments, ensure_ascii=False)}"
-
-
-def _indented(value: Json) -> str:
-    return shown(json.dumps(value, ensure_ascii=False, indent=2))
+    return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]
 
 
 def _as_list(value: Json) -> list[Json]:

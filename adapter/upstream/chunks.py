@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING
 
 from adapter.values.events import Json, JsonObject
 from adapter.wire.own_prompt import as_chat
+from adapter.wire.usage import Usage, usage_of
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
 INCOMPLETE = "incomplete"
 """The finish reason of a stream that just stopped: a call in it must be taken as cut off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What the server counted, in tokens. ``reused``: of the prompt, those that it had read before; None: unsaid."""
-
-    prompt: int
-    written: int = 0
-    reused: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +43,8 @@ def read(event: ChatCompletionChunk | JsonObject) -> Chunk:
     # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
     reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
-        _text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, _usage(raw), _reading(raw)
+        _text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, usage_of(raw), _reading(raw)
     )
-
-
-def _usage(raw: JsonObject) -> Usage | None:
-    usage, timings = raw.get("usage"), raw.get("timings")  # llama.cpp says timings without being asked
-    if isinstance(timings, dict) and isinstance(read := timings.get("prompt_n"), int):
-        reused = timings.get("cache_n")
-        reused = reused if isinstance(reused, int) else None
-        return Usage(read + (reused or 0), _count(timings.get("predicted_n")), reused)
-    if isinstance(usage, dict) and isinstance(prompt := usage.get("prompt_tokens"), int):
-        details = usage.get("prompt_tokens_details")
-        reused = details.get("cached_tokens") if isinstance(details, dict) else None
-        return Usage(prompt, _count(usage.get("completion_tokens")), reused if isinstance(reused, int) else None)
-    return None
 
 
 def _reading(raw: JsonObject) -> tuple[int, int] | None:
@@ -73,10 +52,6 @@ def _reading(raw: JsonObject) -> tuple[int, int] | None:
     progress = raw.get("prompt_progress")
     done, total = (progress.get("processed"), progress.get("total")) if isinstance(progress, dict) else (None, None)
     return (done, total) if isinstance(done, int) and isinstance(total, int) else None
-
-
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _text(value: Json) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from adapter.prompting.rendering import TemplateFault
 from adapter.text.secrets import Secrets
-from adapter.upstream.chunks import INCOMPLETE, Chunk, Usage, read
+from adapter.upstream.chunks import INCOMPLETE, Chunk, read
 from adapter.upstream.context import Context, context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.upstream.enforcing import constraint_fields
@@ -33,6 +33,7 @@ from adapter.values.errors import TransportError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.failures import UNKNOWN, Failure, failure_of
 from adapter.wire.own_prompt import Post, PromptFault, Render, sending, streams_lines
+from adapter.wire.usage import Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream

@@ -6,10 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from adapter.values.events import Json, JsonObject, ToolCall
-
-MAX_TOKENS = 1_000_000_000
-"""Of one answer, as its server says it; more is no number of tokens."""
+from adapter.values.events import JsonObject, ToolCall
+from adapter.wire.usage import Usage
 
 MAX_NAME = 200
 """Characters of a model's name, and of an answer's id."""
@@ -57,13 +55,9 @@ class Account:
         self.model = str(chunk.get("model") or "")[:MAX_NAME]
         self.answer_id = str(chunk.get("id") or "")[:MAX_NAME]
 
-    def count(self, chunk: JsonObject) -> None:
-        """Take the tokens that a chunk or an answer tells, if it does: the last that does counts."""
-        match chunk:
-            case {"usage": {"prompt_tokens": read, "completion_tokens": written}}:
-                self._tokens = _number(read), _number(written)
-            case {"timings": {"prompt_n": read, "predicted_n": written} as timings}:  # llama.cpp says them unasked
-                self._tokens = _number(read) + _number(timings.get("cache_n")), _number(written)
+    def count(self, usage: Usage) -> None:
+        """The last that a chunk or an answer tells counts."""
+        self._tokens = usage.prompt, usage.written
 
     def count_in(self, end: bytes) -> None:
         """The same from the last bytes of an answer that nobody has decoded, of whatever interface."""
@@ -80,10 +74,6 @@ class Account:
         """``error``: in OpenAI's shape."""
         said = error.get("error")
         self.error = str((said.get("type") if isinstance(said, dict) else None) or "upstream_error")[:MAX_NAME]
-
-
-def _number(value: Json) -> int:
-    return value if isinstance(value, int) and 0 <= value <= MAX_TOKENS else 0
 
 
 def with_usage(body: JsonObject) -> JsonObject:

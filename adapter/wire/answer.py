@@ -11,8 +11,10 @@ from collections.abc import Iterable
 
 from adapter.values.events import Json, JsonObject
 from adapter.wire.choice import Choice
-from adapter.wire.errors import error_object
+from adapter.wire.errors import error_object, words
+from adapter.wire.heard import Heard
 from adapter.wire.translated import Request
+from adapter.wire.usage import usage_of
 
 DIED = (
     "the model server closed the connection in the middle of its answer; "
@@ -37,6 +39,7 @@ class Answer:
         }
         self._has_head = False
         self._choices: dict[int, Choice] = {}
+        self._heard = Heard(request)  # until there is a choice, whose it is then
         self.is_done = False
 
     def feed(self, chunk: Json) -> list[JsonObject]:
@@ -50,7 +53,9 @@ class Answer:
             return self._failed(chunk)
         if not self._has_head:
             self._take_head(chunk)
-        self._request.account.count(chunk)
+        if (usage := usage_of(chunk)) is not None:
+            self._request.account.count(usage)
+            _heard_of(self._choices.values(), self._heard).count(usage)
         choices = chunk.get("choices")
         if not choices:  # the usage, at the end
             is_ours = self._request.counts_tokens and not self._request.wants_usage and "usage" in chunk
@@ -116,8 +121,12 @@ class Answer:
 
         ``has_ended``: the server said that this is the end, if not why.
         """
-        if self.is_done:
-            return []
+        chunks = [] if self.is_done else self._rest(has_ended)
+        for choice in self._choices.values():
+            choice.heard.close()
+        return chunks
+
+    def _rest(self, has_ended: bool) -> list[JsonObject]:
         chunks = self.give_up() or []  # nobody asked again
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
         for choice in unfinished:
@@ -128,14 +137,18 @@ class Answer:
         self.is_done = True
         return chunks
 
-    def leave(self) -> None:
-        """The client has gone, or has what it wanted: nobody reads on."""
+    def leave(self, why: str = "") -> None:
+        """The client has gone, or has what it wanted: nobody reads on. ``why``: where there was no answer."""
         for choice in self._choices.values():
             choice.leave()
+        if not self._choices:
+            self._heard.close(why)
 
     def _failed(self, error: JsonObject) -> list[JsonObject]:
         self._request.account.fail(error)
         self.is_done = True
+        if not self._choices:
+            self._heard.close(words(error))
         return [error]
 
     def _take_head(self, chunk: JsonObject) -> None:
@@ -148,7 +161,8 @@ class Answer:
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
         if choice is None and 0 <= number < self._request.answers:
-            choice = self._choices[number] = Choice(self._request, number)
+            heard = Heard(self._request) if self._choices else self._heard
+            choice = self._choices[number] = Choice(self._request, number, heard)
         return choice
 
     def _chunks(self, choice: Choice, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
@@ -176,16 +190,19 @@ class Whole:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._choices: dict[int, tuple[Choice, list[JsonObject | str]]] = {}
+        self._heard = Heard(request)
         self._last: JsonObject = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | Request:
         """The completion for the client, or what to ask the server first."""
         self._last = completion
         self._request.account.answered(completion)
-        self._request.account.count(completion)
         given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given) > self._request.answers:
             return _too_many(len(given) - 1, self._request.answers)
+        if (usage := usage_of(completion)) is not None:
+            self._request.account.count(usage)
+            _heard_of((choice for choice, _ in self._choices.values()), self._heard).count(usage)
         choices = [self._choice(each) for each in given]
         if error := next((choice.error for choice, _ in self._choices.values() if choice.error), None):
             self._request.account.fail(error)
@@ -193,6 +210,8 @@ class Whole:
         for choice, _ in self._choices.values():
             if again := choice.take_next():
                 return again
+        for choice, _ in self._choices.values():
+            choice.heard.close()
         told = {key: value for choice, _ in self._choices.values() for key, value in choice.told.items()}
         return {**completion, **told, "choices": choices}
 
@@ -203,14 +222,25 @@ class Whole:
             if (more := choice.give_up()) is None:
                 return None
             deltas += more
+            choice.heard.close()
             choices.append(self._shown(given, choice, deltas))
         return {**self._last, "choices": choices} if choices else None
+
+    def leave(self, why: str = "") -> None:
+        """As `Answer.leave`."""
+        for choice, _ in self._choices.values():
+            choice.leave()
+        if not self._choices:
+            self._heard.close(why)
 
     def _choice(self, given: JsonObject) -> JsonObject:
         message = _object(given.get("message"))
         index = given.get("index")
         index = index if isinstance(index, int) else 0
-        choice, deltas = self._choices.setdefault(index, (Choice(self._request, index, is_whole=True), []))
+        if index not in self._choices:
+            heard = Heard(self._request) if self._choices else self._heard
+            self._choices[index] = (Choice(self._request, index, heard, is_whole=True), [])
+        choice, deltas = self._choices[index]
         # A server that does not say why it ended has answered all the same.
         deltas += choice.feed(message, given.get("finish_reason") or "stop", given.get("logprobs"))
         return self._shown(given, choice, deltas)
@@ -225,6 +255,11 @@ class Whole:
             "message": {**kept, **_folded(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
+
+
+def _heard_of(choices: Iterable[Choice], before: Heard) -> Heard:
+    """Whose what the server counts is: of several answers the first one's. ``before``: where there is none yet."""
+    return next((choice.heard for choice in choices), before)
 
 
 def _too_many(index: Json, answers: int) -> JsonObject:

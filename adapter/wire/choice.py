@@ -59,9 +59,9 @@ class _Rest:
 
 
 class Choice:
-    """One of the ``n`` answers: its parser, and what of it the client has seen."""
+    """One of the ``n`` answers: its parser, and what of it the client has seen. ``heard``: for whoever looks on."""
 
-    def __init__(self, request: Request, index: int, *, is_whole: bool = False) -> None:
+    def __init__(self, request: Request, index: int, heard: Heard, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
@@ -85,15 +85,15 @@ class Choice:
         self._space = ("", -1)  # white space that came last, and where
         self._called_at = -1  # where what looked like a call ended
         self._positions: Positions | None = None  # where the client wants to know how likely each token was
-        self._begin(request)
+        self._begin(request, heard)
 
-    def _begin(self, request: Request) -> None:
+    def _begin(self, request: Request, heard: Heard) -> None:
         self._request = request
+        self.heard = heard
         self._parser: Parser | ReplyParser | None = None
         self._reasoned = Pieces()
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
-        self._heard = Heard(request)
         self._calls_before = len(self._calls)
         self._is_again = self._content.size > 0  # text of this answer follows text that the client has
         watch = request.watch
@@ -105,8 +105,9 @@ class Choice:
         if again is not None:
             self._observed(None)
             self._request.account.ask_again(self._guardrail)
+            self.heard.close()
             self._guardrail = ""
-            self._begin(again)
+            self._begin(again, Heard(again, self.heard.retry + 1))
             self._may_remember = False
         return again
 
@@ -141,7 +142,7 @@ class Choice:
         if isinstance(reasoning, str) and reasoning:
             self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
             deltas.append({"reasoning_content": reasoning})
-            self._heard.hear(reasoning=reasoning)
+            self.heard.hear(reasoning=reasoning)
             self._attempt.reasoned()
         if isinstance(text := delta.get("content"), str) and text:
             if logprobs and (self._positions or not self._size):
@@ -173,6 +174,7 @@ class Choice:
             return self._deltas(events)
         self._written.add(event.raw)
         self._attempt.add_text(event.text)
+        self.heard.take(events)
         self._content.add(event.text)
         return event.text
 
@@ -181,7 +183,7 @@ class Choice:
         if self._size > MAX_CHARACTERS:
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
             return ()
-        self._heard.hear(text)
+        self.heard.hear(text)
         self._attempt.hear(text)
         return self._reading().feed(text)
 
@@ -193,8 +195,9 @@ class Choice:
 
     def leave(self) -> None:
         """Nobody reads on."""
-        if not self._heard.is_told:
+        if not self.heard.is_told:
             self._observed(ABANDONED)
+        self.heard.close()
 
     def _reading(self) -> Parser | ReplyParser:
         if self._parser is None:
@@ -220,6 +223,7 @@ class Choice:
         deltas: list[JsonObject | str] = []
         self._written.take(events)
         self._attempt.take(events)
+        self.heard.take(events)
         for position, event in enumerate(events):
             made = self._made_of(event, _Rest(events, position), finish_reason)
             if self._positions is not None:
@@ -430,7 +434,7 @@ class Choice:
 
     def _observed(self, finish_reason: str | None) -> None:
         """This answer is over; ``finish_reason`` is None where another is asked for."""
-        self._heard.tell(self._calls[self._calls_before :], finish_reason, self._guardrail)
+        self.heard.tell(self._calls[self._calls_before :], finish_reason, self._guardrail)
 
     def _remember(self) -> None:
         content, written = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()

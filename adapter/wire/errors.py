@@ -56,6 +56,12 @@ def is_error(value: Json) -> bool:
     return isinstance(value, dict) and bool(value.get("error"))
 
 
+def words(error: JsonObject) -> str:
+    """What an error says."""
+    told = error.get("error")
+    return str(told.get("message") if isinstance(told, dict) else told)
+
+
 def relayed(status: int, body: bytes) -> JsonObject:
     """A model server's error in OpenAI's shape: untouched where it has that shape already.
 

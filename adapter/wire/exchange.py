@@ -20,6 +20,9 @@ MAX_UNLIKE = 20
 MAX_STREAM_BYTES = 256_000_000
 """Of a streamed answer, some two hundred a token."""
 
+REFUSED = "it was refused, and asked in words"
+"""What whoever looks on hears of a request with tools, or a prompt, that the server did not take."""
+
 
 class Writer(Protocol):
     """How a client reads a stream. ``ping`` is what it skips."""
@@ -97,6 +100,7 @@ class Streamed:
         """What to ask a server that refused the tools it was given; None where it was given none."""
         if self._request.as_text is None:
             return None
+        self._answer.leave(REFUSED)
         self._request = replace(self._request.as_text(), account=self._request.account)
         self._answer = Answer(self._request, self._created)
         self._reader = type(self._reader_given)() if self._reader_given else _reader_of(self._request)
@@ -125,9 +129,9 @@ class Streamed:
         self._is_over = True
         return self._written(chunks)
 
-    def leave(self) -> None:
-        """Nobody reads on: the client has gone, or all is said."""
-        self._answer.leave()
+    def leave(self, why: str = "") -> None:
+        """Nobody reads on: the client has gone, or all is said. ``why``: where there was no answer."""
+        self._answer.leave(why)
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
@@ -187,9 +191,14 @@ class Completed:
         """As `Streamed.as_text`."""
         if self._request.as_text is None:
             return None
+        self._whole.leave(REFUSED)
         self._request = replace(self._request.as_text(), account=self._request.account)
         self._whole = Whole(self._request)
         return self._as_body(self._request.body)
+
+    def leave(self, why: str = "") -> None:
+        """As `Streamed.leave`."""
+        self._whole.leave(why)
 
     def give_up(self) -> JsonObject | None:
         """As `Streamed.give_up`: the completion for the client."""

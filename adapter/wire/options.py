@@ -20,7 +20,7 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Listen
 from adapter.wire.watching import Asking
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -115,6 +115,8 @@ class Options:
     """Told of each answer, when that is over."""
     counts_tokens: bool = False
     """The server is asked how many tokens a stream took, also where the client does not want to know."""
+    listen: Listen | None = None
+    """Who looks on while an answer comes."""
 
     @property
     def style_used(self) -> str:

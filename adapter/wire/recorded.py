@@ -3,7 +3,8 @@ r"""Exchanges with a model as lines of JSON: what it was sent, what it wrote, an
 ::
 
     {"kind": "exchange", "time": "2026-11-21T09:30:00+00:00", "model": "qwen3", "format": "hermes", "sent": {...},
-     "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}]}
+     "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}],
+     "first_s": 0.8, "duration_s": 2.1, "prompt_tokens": 912, "written_tokens": 45}
 
 `adapter serve --record` and ``wrap(client, record=...)`` write them, `adapter parse --exchange` shows what became of
 one and why, and `adapter replay` reads them all again.
@@ -11,7 +12,8 @@ one and why, and `adapter replay` reads them all again.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -22,7 +24,7 @@ from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
-from adapter.values.events import JsonObject
+from adapter.values.events import Event, JsonObject
 from adapter.values.turn import Turn
 
 
@@ -34,7 +36,8 @@ class RecordedCall(BaseModel):
 
 
 class Exchange(BaseModel):
-    """One request to the model's server and its answer. ``sent``: the body. ``tools``: those that may be called.
+    """One request to the model's server and its answer. ``sent``: the body, at ``time``. ``tools``: those that may be
+    called.
 
     ``text``: what the model wrote, and ``reasoning`` what the server had taken out of that. ``finish_reason``: the
     server's, or ``incomplete`` where it broke off, or ``abandoned`` where the client did. ``asked_again``: a next
@@ -68,6 +71,15 @@ class Exchange(BaseModel):
     calls: tuple[RecordedCall, ...] = ()
     asked_again: bool = False
     guardrail: str = ""
+    retry: int = 0
+    """Answers of the client's request that were asked again before this one."""
+    first_s: float | None = None
+    """Seconds from the request to the first piece of the answer."""
+    duration_s: float | None = None
+    """Seconds from the request to the end of the answer."""
+    prompt_tokens: int | None = None
+    """As the server counted; None where it did not say."""
+    written_tokens: int | None = None
 
     def turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
         """The text as the parser reads it, with each piece and why it was taken for what; with ``format`` and
@@ -81,6 +93,20 @@ class Exchange(BaseModel):
             generation_prompt="" if self.reasoning else self.generation_prompt,
             policy=policy or (APPROVED if self.has_reply else self.policy),
         )
+
+
+class Listener(Protocol):
+    """Looks on while one answer comes. `take`: what its pieces were read as; reasoning that the server had taken out
+    of the text is among it, without ``raw``. `end`: no more comes; without an exchange there was no answer, and ``why``
+    says so."""
+
+    def take(self, events: Sequence[Event]) -> None: ...
+
+    def end(self, exchange: Exchange | None, why: str) -> None: ...
+
+
+Listen: TypeAlias = Callable[[Exchange], Listener]
+"""Called with what is asked, when it is."""
 
 
 def holds_exchanges(text: str) -> bool:

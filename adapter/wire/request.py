@@ -179,6 +179,8 @@ def _as_request(asked: Asked, options: Options) -> Request:
         observe=options.observe,
         messages=asked.messages,
         counts_tokens=options.counts_tokens,
+        listen=options.listen,
+        clock=options.asking.clock,
     )
 
 

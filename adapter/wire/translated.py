@@ -18,7 +18,7 @@ from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
 from adapter.wire.options import DEFAULT_FORMAT, Enforce
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Listen
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds
 from adapter.wire.watching import Watch, said_after
 
@@ -58,6 +58,10 @@ class Request:
     counts_tokens: bool = False
     """As of `Options`."""
     account: Account = field(default_factory=Account)
+    listen: Listen | None = None
+    """As of `Options`."""
+    clock: Callable[[], float] = float
+    """Seconds, for those two."""
     format: str = DEFAULT_FORMAT
     control_tokens: tuple[str, ...] = ()
     """As of `Options`."""

@@ -258,7 +258,8 @@ def test_the_command_writes_a_profile_and_a_page(config, capsys):
     request = translate({"model": "x", "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS}, options)
     assert "Tools (arguments are strings" in request.body["messages"][0]["content"]
     html = (config / "m_1b.html").read_text(encoding="utf-8")
-    assert "http" not in html.replace(upstream.url, ""), "nothing is loaded from elsewhere"
+    assert "http" not in html.replace(upstream.url, "").replace("http-equiv", ""), "nothing is loaded from elsewhere"
+    assert "default-src 'none'; style-src 'sha256-" in html
 
 
 def test_ctrl_c_writes_what_is_known(config):

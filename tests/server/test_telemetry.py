@@ -112,7 +112,7 @@ def test_names_that_clients_make_up_are_bounded():
     metrics = Metrics()
     for number in range(3 * MAX_NAMES):
         seen = Seen(method="POST", path=CHAT, status=200, model=f'm{number}\ud83d"\n{{}}', is_whole=True)
-        seen.account.count(USAGE)
+        seen.account.count(Usage(7, 3))
         seen.left_out.append(f"tool {number}")
         metrics.begun(seen, {})
         metrics.ended(seen)

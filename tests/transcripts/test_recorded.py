@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from adapter import wrap
 from adapter.commands.cli import make_app
 from adapter.transcripts.exchanges import calls_today, difference
 from adapter.values.errors import UsageError
-from adapter.wire.answer import Answer, Whole
+from adapter.values.events import Event
+from adapter.wire.answer import DIED, Answer, Whole
 from adapter.wire.options import Options
-from adapter.wire.recorded import Exchange, read_exchanges
+from adapter.wire.recorded import Exchange, RecordedCall, read_exchanges
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
+from adapter.wire.watching import Asking
 from tests.constraints.test_passes import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
@@ -80,7 +83,10 @@ def test_the_server_adds_a_line_for_each_answer(scripted, tmp_path, monkeypatch,
             given = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=stream)
             _ = list(given) if stream else given
     first, second = written(file)
-    assert second.model_copy(update={"time": first.time}) == first
+    assert second.model_copy(update={key: getattr(first, key) for key in ("time", "first_s", "duration_s")}) == first
+    assert 0 < (first.first_s or 0) <= (first.duration_s or 0)
+    assert first.time < second.time
+    assert (first.prompt_tokens, first.written_tokens) == ((None, None) if stream else (5, 2))
     assert first.text == text.replace(SECRET, "[redacted MY_API_KEY]")
     assert first.sent["messages"][-1]["content"] == "Read a.py"
     assert [(call.name, call.arguments) for call in first.calls] == [("read_file", {"path": "a.py"})]
@@ -122,6 +128,80 @@ def test_reasoning_that_the_server_split_off_is_kept():
     streamed_in(request, {"reasoning_content": "Hm. "}, {"reasoning_content": "Yes."}, {"content": CALL})
     assert [(each.reasoning, each.text) for each in heard] == [("Hm. Yes.", CALL)]
     assert heard[0].turn().calls
+
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 90, "completion_tokens": 7}}
+TIMINGS = {"timings": {"cache_n": 80, "prompt_n": 10, "predicted_n": 7}}
+
+
+@pytest.mark.parametrize(("last", "after"), [({}, [USAGE]), (TIMINGS, []), ({}, [])], ids=["usage", "timings", "none"])
+def test_figures_are_the_clocks_and_the_servers(last, after):
+    """Seconds from the request to the first piece and to the end; tokens also where they come after that."""
+    request, heard = asked(asking=Asking(clock=itertools.count(100.0, 0.5).__next__))
+    answer = Answer(request)
+    for text in (QUOTED, CALL):
+        answer.feed({"choices": [{"index": 0, "delta": {"content": text}}]})
+    answer.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **last})
+    assert heard == []
+    for chunk in after:
+        answer.feed(chunk)
+    answer.close(has_ended=True)
+    answer.leave()
+    (exchange,) = heard
+    assert (exchange.first_s, exchange.retry) == (0.5, 0)
+    assert exchange.duration_s == 1.0
+    tokens = (90, 7) if last or after else (None, None)
+    assert (exchange.prompt_tokens, exchange.written_tokens) == tokens
+
+
+class Heard:
+    """A listener that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def __call__(self, exchange: Exchange) -> Heard:
+        self.told.append(("asked", exchange.retry))
+        return self
+
+    def take(self, events: Sequence[Event]) -> None:
+        self.told += [event.raw or getattr(event, "text", "") for event in events]
+
+    def end(self, exchange: Exchange | None, why: str) -> None:
+        self.told.append(("ended", exchange.calls if exchange else why))
+
+
+def test_who_listens_hears_each_answer_from_the_request_on():
+    """Pieces as they were read; what was asked again, and what never came, too."""
+    heard = Heard()
+    answer = Answer(asked(listen=heard)[0])
+    assert heard.told == [("asked", 0)]
+    answer.feed({"choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}}]})
+    answer.feed({"choices": [{"index": 0, "delta": {"content": "I look.\n"}}]})
+    assert heard.told[1:] == ["Hm.", "I look."]
+    answer.feed({"choices": [{"index": 0, "delta": {"content": CALL}, "finish_reason": "stop"}]})
+    answer.close()
+    assert "".join(each for each in heard.told if isinstance(each, str) and each != "Hm.").endswith(CALL)
+    assert heard.told[-1] == ("ended", (RecordedCall(name="read_file", arguments={"path": "a.py"}),))
+    for error, why in (({"error": {"message": "no memory"}}, "no memory"), (None, DIED)):
+        heard = Heard()
+        answer = Answer(asked(listen=heard)[0])
+        if error:
+            answer.feed(error)
+        answer.close()
+        answer.leave()
+        assert heard.told == [("asked", 0), ("ended", why)]
+    heard = Heard()
+    whole = Whole(asked(constraint="arguments", enforce=enforce, listen=heard)[0])
+    for text in (BROKEN["no JSON"], GOOD):
+        whole.feed({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]})
+    assert [told for told in heard.told if isinstance(told, tuple)][:3] == [("asked", 0), ("ended", ()), ("asked", 1)]
+
+
+def test_a_line_of_before_has_no_figures():
+    line = '{"kind": "exchange", "format": "hermes", "policy": "safe", "sent": {}, "tools": [], "text": "No."}'
+    (exchange,) = read_exchanges(line, "f")
+    assert (exchange.first_s, exchange.duration_s, exchange.prompt_tokens, exchange.retry) == (None, None, None, 0)
 
 
 def test_an_answer_that_broke_off_is_recorded_as_such():

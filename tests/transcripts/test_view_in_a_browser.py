@@ -176,11 +176,36 @@ def test_the_picture_in_the_docs_can_be_made_anew():
     assert len(kept) < 100_000
 
 
-def test_very_many_pieces_are_shown_when_asked_for(chrome, tmp_path):
-    """Calls of one answer, and what looked like one: first some hundreds."""
-    opened(chrome, tmp_path, view_exchanges([exchange(CALL * 2000), exchange(f"`{'<tool_call>' * 2000}`")], "f"))
+def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
+    """Calls of one answer, and what looked like one: some hundreds, and as many more when asked for."""
+    opened(chrome, tmp_path, view_exchanges([exchange(CALL * 15_000), exchange(f"`{'<tool_call>' * 2000}`")], "f"))
+    assert texts(chrome, ".row .called")[0] == "read_file × 15,000"
     assert len(texts(chrome, ".span")) == 300
+    assert texts(chrome, "section button") == ["Show more of 1,701 pieces"]
     chrome.find_element("css selector", "section > div > div > button").click()
-    assert len(texts(chrome, ".span")) == 2000
+    assert len(texts(chrome, ".span")) == 600
+    assert texts(chrome, "section button") == ["Show more of 1,401 pieces"]
     press(chrome, "j")
-    assert texts(chrome, "li button") == ["Show all 2,000 remarks"]
+    assert texts(chrome, "li button") == ["Show more of 1,700 remarks"]
+    chrome.find_element("css selector", "li button").click()
+    assert len(texts(chrome, ".remarks li")) == 601
+
+
+def test_the_slowest_and_the_longest_come_first_when_asked_for(chrome, tmp_path):
+    """And those below a bound are left out; where nothing is known there is nothing to sort by."""
+    took = [exchange(duration_s=seconds, written_tokens=tokens) for seconds, tokens in ((1.0, 9), (3.0, 5), (2.0, 7))]
+    opened(chrome, tmp_path, view_exchanges([*took, exchange()], "f"))
+    order = chrome.find_element("id", "sort")
+
+    def numbers() -> list[str]:
+        return [text.partition(" ")[0] for text in texts(chrome, ".row div:first-child")]
+
+    assert not chrome.find_element("id", "least").is_displayed()
+    order.send_keys("by seconds")
+    assert numbers() == ["2", "3", "1", "4"]
+    chrome.find_element("id", "least").send_keys("1.5")
+    assert numbers() == ["2", "3"]
+    order.send_keys("newest")
+    assert numbers() == ["4", "3", "2", "1"]
+    opened(chrome, tmp_path, view_exchanges([exchange()], "f"))
+    assert not chrome.find_element("id", "sort").is_displayed()

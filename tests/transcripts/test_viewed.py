@@ -121,13 +121,54 @@ def test_an_exchange_says_what_each_piece_was_taken_for():
     (rejected,) = shown["readings"][0]["spans"][1]["rejected"]
     assert rejected == ["<tool_call>{}</tool_call>?", "it was drafted in reasoning"]
     assert shown["marks"] == ["calls", "fixes", "rejected"]
-    assert (shown["calls"], shown["notes"]) == (["read_file"], [])
+    assert (shown["calls"], shown["notes"]) == ([["read_file", 1]], [])
 
 
 def test_what_the_server_had_taken_out_stands_first():
     """Reasoning that came in a field of its own."""
     (shown,) = view_exchanges([exchange("Done.", reasoning="Hm.")], "f").data["exchanges"]
     assert spans(shown) == [("reasoning", "Hm."), ("content", "Done.")]
+
+
+def test_an_exchange_says_what_it_took():
+    """Seconds and tokens as they were recorded, beside each other and to sort by; nothing where nothing is known."""
+    took = exchange(first_s=0.5, duration_s=2.5, prompt_tokens=1200, written_tokens=40, retry=1)
+    first, second = view_exchanges([took, exchange()], "f").data["exchanges"]
+    assert first["cost"] == "1,200 + 40 tokens, 2.5 s"
+    assert dict(first["about"])["written"] == "40 tokens, 20 a second"
+    assert first["figures"] == {
+        "first_s": 0.5, "duration_s": 2.5, "prompt_tokens": 1200, "written_tokens": 40, "retry": 1,
+    }  # fmt: skip
+    assert "retry" in first["marks"]
+    assert (second["cost"], second["figures"]) == ("", {})
+
+
+def test_a_transcript_says_when_each_answer_came():
+    """From the seconds of its lines; those of before have none."""
+    text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert all(not each["time"] for each in view_transcript(Transcript.from_text(text), "f").data["exchanges"])
+    rows[0]["time"] = "2026-11-23T09:00:00.000+00:00"
+    for number, row in enumerate(row for row in rows if row["kind"] in ("request", "chunk")):
+        row["at_s"] = number * 0.5
+    last = max(place for place, row in enumerate(rows[: len(rows) // 2]) if row["kind"] == "chunk")
+    rows[last] |= {"prompt_tokens": 90, "written_tokens": 7}
+    again = Transcript.from_text("\n".join(map(json.dumps, rows)))
+    exchanges = view_transcript(again, "f").data["exchanges"]
+    assert exchanges[0]["time"] == "2026-11-23 09:00:00"
+    assert all(each["figures"]["first_s"] == 0.5 <= each["figures"]["duration_s"] for each in exchanges)
+    assert exchanges[0]["time"] < exchanges[-1]["time"]
+    assert [each["figures"].get("written_tokens") for each in exchanges].count(7) == 1
+
+
+def test_of_very_many_pieces_and_remarks_some_stand_apart():
+    """The rest is one piece: the text is whole, and the page no larger for it."""
+    many, marked = view_exchanges([exchange(CALL * 3000), exchange(f"`{'<tool_call>' * 3000}`")], "f").data["exchanges"]
+    found = spans(many)
+    assert (len(found), "".join(text for _, text in found)) == (2001, CALL * 3000)
+    assert "1,000 more pieces, 1,000 calls among them" in many["readings"][0]["spans"][-1]["error"]
+    assert many["calls"] == [["read_file", 3000]]
+    assert sum(len(span["rejected"]) for span in marked["readings"][0]["spans"]) == 2000
 
 
 def test_the_prompt_is_what_was_sent_and_stands_there_once():
@@ -213,6 +254,7 @@ def test_runs_of_an_eval_are_shown():
     assert (shown["title"], shown["model"], shown["marks"], shown["notes"]) == (
         "s, ours, run 1", "m", ["failed"], ["no call"],
     )  # fmt: skip
+    assert shown["cost"] == "10 + 2 tokens, 1.5 s"
     assert data["parts"][0]["text"] == "Do it\n[image_url, 21 characters]"
     with pytest.raises(UsageError, match="f, line 3: no run of an eval"):
         view_runs(lines + "[]x\n", "f")
