@@ -15,6 +15,7 @@ from adapter.edits.made import (
     made_roughly,
     shares_lines,
     standing,
+    standing_verbatim,
     stands_around,
     stands_as_part,
 )
@@ -248,6 +249,7 @@ class _Locator:
         if hint is None or self._distance(place, hint) == 0:
             return ""
         places = [first for first, _ in standing(self.search, reading.old, reading.new)]
+        places = places or standing_verbatim(self.search, reading.old, reading.new)
         nearest = min(places, key=lambda first: abs(first + 1 - hint), default=None)
         if nearest is None or abs(nearest + 1 - hint) >= self._distance(place, hint):
             return ""

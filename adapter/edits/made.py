@@ -14,7 +14,7 @@ from adapter.edits.alignment import Candidate, align
 from adapter.edits.folding import line_key
 from adapter.edits.indent import indent_of, indent_width
 from adapter.edits.search import Search, occurrences
-from adapter.edits.stages import Place, lines_of, splits_word
+from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
 from adapter.text.diffs import changes
 
 MIN_TELLING_CHARACTERS = 8
@@ -57,15 +57,18 @@ def _filled_around(search: Search, place: Place, count: int) -> list[int]:
 
 
 def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool:
-    """Whether the lines are those of ``new``, also all of them indented by as much more or less, where
-    that tells them from the old ones. Where nothing else was changed blanks count, too."""
+    """Whether the lines are those of ``new``, also in another indentation, where that tells them from the old ones.
+    Where nothing else was changed all are indented by as much more or less, and blanks count, too."""
     lines = search.document.lines[first : last + 1]
     before, after, filled = _filled(old), _filled(new), [line for line in lines if line.strip()]
-    shifts = {indent_width(line) - indent_width(actual) for line, actual in zip(after, filled, strict=True)}
+    widths = [(indent_width(line), indent_width(actual)) for line, actual in zip(after, filled, strict=True)]
+    if widths[0][0] == 0:
+        widths = widths[1:]  # models leave out what stands before a text's first word
+    if list(map(line_key, before)) != list(map(line_key, after)):
+        return _keeps_order(widths)
+    shifts = {written - actual for written, actual in widths}
     if len(shifts) > 1:
         return False
-    if list(map(line_key, before)) != list(map(line_key, after)):
-        return True
     bodies = [
         (_body(was), _body(becomes), _body(reads)) for was, becomes, reads in zip(before, after, filled, strict=True)
     ]
@@ -76,6 +79,12 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
     is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
     is_moved = shifts == {0} and list(map(indent_width, before)) != list(map(indent_width, after))
     return is_so and (is_more or is_moved or _depths(before) != _depths(after))
+
+
+def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
+    """Whether lines of one written indentation have one in the document, and deeper ones a deeper one."""
+    pairs = sorted(set(widths))
+    return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
 
 def _body(line: str) -> str:
@@ -96,6 +105,16 @@ def standing(search: Search, old: str, new: str) -> list[tuple[int, int]]:
     if not telling or "\n" + "\n".join(new_keys) + "\n" in "\n" + "\n".join(old_keys) + "\n":
         return []
     return search.find_lines(new_keys)
+
+
+def standing_verbatim(search: Search, old: str, new: str) -> list[int]:
+    """The first lines of where ``new`` stands as it is written, in whole lines, if it is telling and ``old`` does not
+    hold it."""
+    view = search.document.view
+    if new in old or len("".join(new.split())) < MIN_TELLING_CHARACTERS:
+        return []
+    starts = islice(occurrences(view, new), MAX_OFFSETS)
+    return [search.document.line_at(start) for start in starts if are_whole_lines(view, start, new)]
 
 
 def stands_as_part(search: Search, old: str, new: str) -> int:

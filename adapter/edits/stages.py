@@ -185,12 +185,26 @@ def within_lines(search: Search, reading: Reading) -> Iterator[Place]:
         return
     for match in islice(re.finditer(r"[ \t]+".join(map(re.escape, words)), view), MAX_PLACES):
         if not (splits_word(view, match.start()) or splits_word(view, match.end())):
-            yield _inner_place(search.document, reading, *match.span(), "whitespace")
+            yield _inner_place(search.document, _without_outer_blanks(reading), *match.span(), "whitespace")
 
 
 def splits_word(text: str, at: int) -> bool:
     """Whether a word goes on before and after ``at``."""
     return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
+
+
+def _without_outer_blanks(reading: Reading) -> Reading:
+    """Blanks around the old text are no part of the place, nor as many around the new one."""
+    before, words, after = _parts(reading.old)
+    new_before, new_words, new_after = _parts(reading.new)
+    new = new_before[len(before) :] + new_words + new_after[: max(0, len(new_after) - len(after))]
+    return replace(reading, old=words, new=new)
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    words = text.strip(" \t")
+    at = text.find(words)
+    return text[:at], words, text[at + len(words) :]
 
 
 def _inner_place(document: Document, reading: Reading, start: int, end: int, strictness: str) -> Place:
@@ -200,7 +214,7 @@ def _inner_place(document: Document, reading: Reading, start: int, end: int, str
     def replacement() -> str:
         return exact_replacement(document, actual, merged_text(reading.old, actual, reading.new), first)
 
-    return Place(start, end, first, document.line_at(end - 1), replacement, strictness)
+    return Place(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
 
 
 STAGES: tuple[Stage, ...] = (exact, whole_lines, within_lines)

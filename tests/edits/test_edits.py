@@ -437,3 +437,51 @@ def test_the_parts_of_the_call_are_named_as_the_tool_names_them():
 def test_a_lone_carriage_return_is_kept_and_not_copied(text, patch, after):
     """Where lines end otherwise a new one gets their end; where all end so, that one."""
     assert patch_text(text, [patch]).text == after
+
+
+TWICE = {
+    "part of a line with its indentation, and a twin of it within another line": (
+        '# Shell\n  eval "$(fzf --zsh)"\n\n* zsh: `COMMAND= eval "$(fzf --zsh)"`\n',
+        {"old_text": '  eval "$(fzf --zsh)"', "new_text": "  source <(fzf --zsh)"},
+    ),
+    "a blank line, in a text that begins without its indentation": (
+        "def f(self):\n    g.append(\n        1\n    )\n    return endpoints_info\n\ndef parse(self):\n    pass\n",
+        {
+            "old_text": ")\n    return endpoints_info\n\ndef parse(self):\n",
+            "new_text": ")\n\n    return endpoints_info\n\ndef parse(self):\n",
+        },
+    ),
+    "two blanks a level where the file has four": (
+        "class C:\n    @overload\n    def __call__(\n        self, key: str\n    ) -> str:\n        ...\n",
+        {
+            "old_text": "  def __call__(\n    self, key: str\n",
+            "new_text": "  def __call__(\n    self,\n  ) -> T:\n    ...\n\n"
+            "  @overload\n  def __call__(\n    self, key: str\n",
+        },
+    ),
+    "a blank line in one of two blocks, told by its line": (
+        "a\n\tvar size = args.length;\n\tif (size > 1) {\n"
+        + "x\n" * 10
+        + "\tvar size = args.length;\n\tif (size > 1) {\n",
+        {
+            "old_text": "\tvar size = args.length;\n\tif (size > 1) {\n",
+            "new_text": "\tvar size = args.length;\n\n\tif (size > 1) {\n",
+            "start_line": 2,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_what_was_made_is_not_made_again(case):
+    text, patch = TWICE[case]
+    once = patch_text(text, [patch]).text
+    assert once != text
+    with pytest.raises(EditError, match="already"):
+        patch_text(once, [patch])
+
+
+def test_blanks_before_a_part_of_a_line_are_not_added_to_it():
+    """The place has one blank there, the texts have two."""
+    patch = {"old_text": "  eval  x", "new_text": "  source y"}
+    assert patch_text("run: `A= eval x`\n", [patch]).text == "run: `A= source y`\n"
