@@ -51,6 +51,10 @@ def dress_up() -> None:
     os.name, sys.platform, platform.system = "nt", "win32", lambda: "Windows"
 
 
+IN_ENGINES = {"adapter.engines.ray_serve", "adapter.engines.adapter_vllm_plugin"}
+"""Are imported where Ray or vLLM is."""
+
+
 def _failures() -> list[str]:
     root = pathlib.Path(__file__).parent.parent
     failures = []
@@ -58,6 +62,8 @@ def _failures() -> list[str]:
         if path.name == "__main__.py":
             continue
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        if name in IN_ENGINES:
+            continue
         try:
             import_module(name)
         except (ImportError, AttributeError) as error:

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
-LOCKS = {"dev.txt": ["dev"], "ci.txt": ["dev", "clients", "browser", "release"]}
+LOCKS = {"dev.txt": ["dev"], "ci.txt": ["dev", "clients", "browser", "release", "docs"]}
 """The locks, and the extras that each is made from (`.ci/lock`)."""
 RELOCK = "run .ci/lock"
 

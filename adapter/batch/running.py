@@ -7,7 +7,6 @@ The output is the same however often the run was ended, and by how many processe
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import multiprocessing
@@ -32,6 +31,9 @@ from adapter.batch.rows import RowReader, Settings
 from adapter.batch.sources import Kind, Source
 from adapter.values.errors import AdapterError, UsageError
 from adapter.values.version import __version__
+
+if sys.platform != "win32":
+    import fcntl
 
 Told: TypeAlias = Callable[[Counts], object]
 """Is told what is done so far, after each block."""
@@ -157,6 +159,8 @@ def _blocks(source: Source) -> Iterator[bytes]:
 
 
 def _lock(file: BinaryIO, partial: Path) -> None:
+    if sys.platform == "win32":
+        return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -21,7 +21,7 @@ from adapter.workspace.processes import landlock
 from adapter.workspace.processes.sandbox import Confinement, Level, Sandbox, missing
 from adapter.workspace.processes.syscalls import LOCAL, socket_filter
 
-EXTRAS = ("embedded", "index", "pdf", "web", "server", "mcp", "code")
+EXTRAS = ("embedded", "index", "pdf", "web", "server", "metrics", "otel", "mcp", "chat", "code", "batch", "pytest")
 """The extras that add abilities; the others are for developing this project."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")

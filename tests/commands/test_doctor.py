@@ -67,7 +67,7 @@ def test_what_is_missing_comes_with_a_next_step(monkeypatch, tmp_path):
 def test_every_extra_for_users_is_looked_at():
     """All that the package offers but those for development."""
     offered = set(metadata.metadata("toolcall-adapter").get_all("Provides-Extra") or ())
-    assert offered - {"dev", "bench", "clients", "browser", "release"} == set(doctor.EXTRAS)
+    assert offered - {"dev", "bench", "clients", "browser", "docs", "release"} == set(doctor.EXTRAS)
     assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
 
 
