@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,14 @@ PLUGINS = {"vllm": "adapter_vllm_plugin.py", "sglang": "sglang.py"}
 """By engine, the file in adapter/engines/."""
 
 
-def plugin(engine: Annotated[Literal["vllm", "sglang"], typer.Argument(help="The engine.")]) -> None:
+def plugin(engine: Annotated[str, typer.Argument(help="The engine: vllm or sglang.", metavar="ENGINE")]) -> None:
     """Print the file that gives an engine our parsers: vllm serve ... --tool-parser-plugin "$(adapter plugin vllm)"."""
     from pathlib import Path
 
     import adapter.engines
+    from adapter.values.errors import UsageError
 
+    if engine not in PLUGINS:
+        there = ", ".join(PLUGINS)
+        raise UsageError(f"no plugin for {engine!r}; there are: {there}. `adapter serve` in front of it needs none")
     typer.echo(Path(adapter.engines.__path__[0]) / PLUGINS[engine])

@@ -117,7 +117,11 @@ def _shown(sources: list[Source]) -> Iterator[Told]:
 
 
 def _summary(counts: Counts) -> str:
-    return (
-        f"{counts.rows:,} rows, {counts.calls:,} calls, {counts.fixed:,} rows with fixes, "
-        f"{counts.invalid:,} invalid calls, {counts.errors:,} rows that could not be read"
-    )
+    told = {
+        "row{}": counts.rows,
+        "call{}": counts.calls,
+        "row{} with fixes": counts.fixed,
+        "invalid call{}": counts.invalid,
+        "row{} that could not be read": counts.errors,
+    }
+    return ", ".join(f"{number:,} {words.format('s' * (number != 1))}" for words, number in told.items())

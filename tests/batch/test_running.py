@@ -158,7 +158,7 @@ def test_the_command_reads_a_pipe(tmp_path):
     first, second = map(json.loads, done.stdout.splitlines())
     assert first["tool_calls"][0]["function"]["name"] == "read_file"
     assert second["line"] == "5"
-    assert done.stderr == "2 rows, 1 calls, 0 rows with fixes, 0 invalid calls, 1 rows that could not be read\n"
+    assert done.stderr == "2 rows, 1 call, 0 rows with fixes, 0 invalid calls, 1 row that could not be read\n"
     assert done.returncode == 0
 
 

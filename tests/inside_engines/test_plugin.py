@@ -6,7 +6,10 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-from adapter.commands.plugin import PLUGINS
+import pytest
+
+from adapter.commands.plugin import PLUGINS, plugin
+from adapter.values.errors import UsageError
 
 ROOT = Path(__file__).parent.parent.parent
 GROUPS = ("vllm.general_plugins", "sglang.srt.plugins")
@@ -16,6 +19,11 @@ def test_each_engines_file_is_there():
     """vLLM loads it under its own file name, which must not be that of vLLM."""
     assert all((ROOT / "adapter" / "engines" / name).is_file() for name in PLUGINS.values())
     assert Path(PLUGINS["vllm"]).stem != "vllm"
+
+
+def test_another_engine_is_told_of_these():
+    with pytest.raises(UsageError, match="there are: vllm, sglang"):
+        plugin("llama.cpp")
 
 
 def test_the_entry_points_lead_to_functions():
