@@ -38,7 +38,7 @@ def talks_of(workspace: Workspace) -> Talks:
 
 @dataclass(slots=True)
 class Answered:
-    """An answer to the last message, as far as it came. ``again``: why it was asked once more than the one before."""
+    """An answer to the last message, as far as it came; ``query`` says why, where the one before was asked again."""
 
     query: Query
     events: list[Event]
