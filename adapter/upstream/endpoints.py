@@ -39,6 +39,8 @@ LOCAL_PORTS: dict[int, str] = {
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 BUILT_IN = "leave out --base-url to use the built-in model"
 
+MAX_MODELS = 256
+"""Names of models of which something is kept: clients choose them. With one more all are forgotten, and asked again."""
 MAX_SAID_BYTES = 8_000_000
 """Of what a server says about itself and its models."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from adapter.prompting.choosing import Parts
-from adapter.upstream.endpoints import Endpoint, get
+from adapter.upstream.endpoints import MAX_MODELS, Endpoint, get
 from adapter.values.events import Json
 
 SMALL = 400_000_000
@@ -31,6 +31,8 @@ class Guides:
         with self._asking:
             if model not in self._known:
                 count = parameters_of(self._endpoint, model)
+                if len(self._known) >= MAX_MODELS:
+                    self._known.clear()
                 self._known[model] = Parts() if count is not None and count <= SMALL else None
             return self._known[model]
 

@@ -17,7 +17,7 @@ from adapter.prompting.rendering import TemplateFault
 from adapter.prompting.traits import CAREFUL, TOOLS, Traits, examine
 from adapter.tools.definition import ToolSet
 from adapter.upstream.deriving import recognise_format
-from adapter.upstream.endpoints import Answer, Endpoint, get
+from adapter.upstream.endpoints import MAX_MODELS, Answer, Endpoint, get
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.events import Json, JsonObject
 from adapter.wire.ollama import render_request
@@ -76,6 +76,8 @@ class OwnPrompts:
                     named = self.template.template if self.template is not None else found.template
                     found = replace(found, recognised=recognise_format(named, model))
                 if found.is_sure:
+                    if len(self._found) >= MAX_MODELS:
+                        self._found.clear()
                     self._found[name] = found
             return found
 

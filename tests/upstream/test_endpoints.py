@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 
 import pytest
 
-from adapter.upstream.endpoints import Endpoint, api_url, find_endpoint, ollama_url, sees_images
+from adapter.upstream.endpoints import MAX_MODELS, Endpoint, api_url, find_endpoint, ollama_url, sees_images
+from adapter.upstream.guides import Guides
+from adapter.upstream.own_prompts import OwnPrompts
 from adapter.values.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 
@@ -149,3 +152,13 @@ def test_servers_tell_whether_the_model_sees(scripted, kind, path, body, sees):
     assert sees_images(Endpoint(api_url(scripted.url), kind), "m") is sees
     if kind == "ollama":
         assert scripted.bodies(path) == [{"model": "m"}]
+
+
+def test_names_of_models_that_clients_make_up_are_not_kept_for_ever(scripted):
+    """Whatever a request calls its model is asked for, and forgotten when there are many."""
+    endpoint = Endpoint(api_url(scripted.url), "ollama")
+    prompts, guides = OwnPrompts(replace(endpoint, kind="openai")), Guides(endpoint, "auto")
+    for number in range(MAX_MODELS + 10):
+        assert prompts.of(f"made up {number}").own is None
+        assert guides.of(f"made up {number}") is None
+    assert len(prompts._found) == len(guides._known) == 10
