@@ -33,12 +33,22 @@ some all every one also just now tell about as s t re ll d m up out
 STOP = frozenset(_LITTLE.split())
 """Words that tell nothing of what is asked for."""
 
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 KINDS = {
     "_mail_": re.compile(r"\b[\w.+-]+@[\w-]+\.\w+\b"),
     "_url_": re.compile(r"\bhttps?://\S+"),
-    "_date_": re.compile(r"\b\d{4}-\d{2}-\d{2}\b"),
+    "_date_": re.compile(
+        rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b\d{{1,2}}/\d{{1,2}}/\d{{4}}\b"
+        rf"|\b{_MONTH} {_DAY},? \d{{4}}\b|\b{_DAY} {_MONTH},? \d{{4}}\b"
+    ),
     "_time_": re.compile(r"\b\d{1,2}:\d{2}\b"),
-    "_code_": re.compile(r"\b[A-Z]+-\d+\b|\b[a-z]+_[a-z_]+\b|\b[A-Z]{2,}[A-Z_]*\b"),
+    "_code_": re.compile(
+        r"\b[A-Z]+-\d+\b|\b[a-z]+_[a-z_]+\b|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{4,}\b|\b[A-Z]{2,}[A-Z_]*\b"
+    ),
     "_number_": re.compile(r"\b\d+(?:\.\d+)?\b"),
 }
 """What a value looks like, the narrower first."""
@@ -68,10 +78,10 @@ def words(text: str) -> list[str]:
     for kind, pattern in KINDS.items():
         text, times = pattern.subn(" ", text)
         found += [kind] * times
-    return found + [stem(word) for word in _spelled(text) if word not in STOP]
+    return found + [stem(word) for word in spelled(text) if word not in STOP]
 
 
-def _spelled(text: str) -> list[str]:
+def spelled(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower())
 
 
@@ -108,6 +118,10 @@ class Ranking:
     def _has_room(self, name: str, held: Counter[str]) -> bool:
         texts = min(held["_text_"], max(self._room.values()))
         return self._needs[name] <= held and texts <= self._room[name]
+
+    def shared_with(self, name: str, request: str) -> set[str]:
+        """The words that the request has in common with this tool."""
+        return {word for word in words(request) if word in self._documents[name] and not word.startswith("_")}
 
     def shared(self, request: str) -> set[str]:
         """The words, not the kinds of values, that the request has in common with any tool."""
@@ -148,7 +162,7 @@ def _needed(tool: Tool) -> Iterator[str]:
 
 
 def _plain(text: str) -> list[str]:
-    return [stem(word) for word in _spelled(text) if word not in STOP]
+    return [stem(word) for word in spelled(text) if word not in STOP]
 
 
 def kinds_of(name: str, schema: Json) -> set[str]:

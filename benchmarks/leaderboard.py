@@ -1,0 +1,153 @@
+"""The Berkeley Function Calling Leaderboard: cases drawn by a seed, judged by its own checker.
+
+    pip install --no-deps --target DIR bfcl-eval==2026.3.23
+    python -m benchmarks.leaderboard DIR [--model MODEL.gguf] [--base-url URL] [--count N] [--seed N] [--way NAME ...]
+        [--results FILE]
+
+Its cases and its checker are in that package; what it needs besides are the clients of the models that it asks, and
+none of them is asked here. Of four of its categories: one function offered, several offered, several calls wanted, and
+no call wanted. Ways, answers and intervals as in `benchmarks.choices`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+
+from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.transport import ChatClient
+from adapter.values.events import Json, JsonObject
+from benchmarks.choices import WAYS, Answered, Case, Results, interval
+
+SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
+"""Of its categories, how many cases are drawn for each one of the others."""
+USUAL = ("server alone", "words", "prefer", "all")
+MODEL = "model"
+Check: TypeAlias = Callable[["Drawn", Answered], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """``functions`` and ``answers``: as the package has them. ``case``: the same as a request to a server."""
+
+    category: str
+    case: Case
+    functions: Sequence[JsonObject]
+    answers: Sequence[JsonObject]
+
+
+def draw(package: Path, count: int, seed: int) -> list[Drawn]:
+    data, drawn, chance = package / "bfcl_eval" / "data", [], random.Random(seed)
+    for category, share in SHARES.items():
+        name = f"BFCL_v4_{category}.json"
+        answers = {row["id"]: row["ground_truth"] for row in _rows(data / "possible_answer" / name)}
+        rows = chance.sample(_rows(data / name), count * share // sum(SHARES.values()))
+        for row in rows:
+            request = row["question"][0][-1]["content"]
+            tools = [{"type": "function", "function": _as_openai(each)} for each in row["function"]]
+            drawn.append(
+                Drawn(category, Case(category, request, tools, ()), row["function"], answers.get(row["id"], ()))
+            )
+    return drawn
+
+
+def _rows(path: Path) -> list[JsonObject]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def _as_openai(function: JsonObject) -> JsonObject:
+    """As the leaderboard offers it to OpenAI's models: no dots in its name, and JSON Schema's names of types."""
+    return {**function, "name": function["name"].replace(".", "_"), "parameters": _as_schema(function["parameters"])}
+
+
+_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
+
+
+def _as_schema(schema: Json) -> Json:
+    if not isinstance(schema, dict):
+        return schema
+    made = dict(schema)
+    if isinstance(kind := made.get("type"), str):
+        made["type"] = _TYPES.get(kind, kind)
+    if isinstance(properties := made.get("properties"), dict):
+        made["properties"] = {name: _as_schema(each) for name, each in properties.items()}
+    if "items" in made:
+        made["items"] = _as_schema(made["items"])
+    return made
+
+
+def checker(package: Path) -> Check:
+    """The leaderboard's own. All that it asks its table of models is whether names have underscores for dots."""
+    sys.path.append(str(package))
+    table = ModuleType("bfcl_eval.constants.model_config")
+    table.MODEL_CONFIG_MAPPING = {MODEL: SimpleNamespace(underscore_to_dot=True)}  # type: ignore[attr-defined]
+    sys.modules[table.__name__] = table
+    from bfcl_eval.constants.enums import Language
+    from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
+
+    def check(drawn: Drawn, answered: Answered) -> bool:
+        if drawn.category == "irrelevance":
+            return not answered.calls
+        calls = [{call["name"]: call["arguments"]} for call in answered.calls]
+        category = drawn.category.removesuffix("_python")
+        return bool(ast_checker(drawn.functions, calls, drawn.answers, Language.PYTHON, category, MODEL)["valid"])
+
+    return check
+
+
+def row(way: str, asked: Sequence[tuple[Drawn, Answered]], check: Check) -> list[str]:
+    right = {category: [0, 0] for category in SHARES}
+    for drawn, answered in asked:
+        right[drawn.category][0] += check(drawn, answered)
+        right[drawn.category][1] += 1
+    good, of = (sum(each[place] for each in right.values()) for place in (0, 1))
+
+    def mean(name: str) -> float:
+        return float(sum(getattr(answered, name) for _, answered in asked)) / max(of, 1)
+
+    costs = [f"{mean('prompt_tokens'):.0f}", f"{mean('written_tokens'):.0f}", f"{mean('seconds'):.1f}"]
+    return [way, *(f"{each[0]}/{each[1]}" for each in right.values()), f"{good}/{of}", interval(good, of), *costs]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("package", type=Path, help="where bfcl-eval is")
+    parser.add_argument("--model", help="a GGUF file; default: the built-in model")
+    parser.add_argument("--base-url", help="a running server instead")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--way", nargs="*", default=USUAL, choices=[way.name for way in WAYS])
+    parser.add_argument("--results", type=Path, help="keep the answers here, and go on from those that are there")
+    options = parser.parse_args()
+    drawn, check = draw(options.package, options.count, options.seed), checker(options.package)
+    if not drawn:
+        parser.error(f"no cases in {options.package}: pip install --no-deps --target {options.package} bfcl-eval")
+    results = Results(options.results)
+    table = Table("way", *SHARES, "right", "%", "tokens read", "written", "s")
+    with ExitStack() as stack:
+        if options.base_url:
+            endpoint = find_endpoint(options.base_url)
+        else:
+            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+        client = stack.enter_context(ChatClient(endpoint))
+        for way in (way for way in WAYS if way.name in options.way):
+            made = row(way.name, [(each, results.get(way, each.case, client)) for each in drawn], check)
+            print(json.dumps(made), flush=True)
+            table.add_row(*made)
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()
