@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
@@ -132,7 +133,7 @@ def _alike(offered: Mapping[str, Sequence[Value]]) -> list[list[str]]:
 
 def _is_sharp(value: str, request: str) -> bool:
     """A name, a code, a date, or what is quoted; no run of common words."""
-    return value in NAME.findall(request) or value in quoted(request) or any(map(str.isdigit, value))
+    return value in NAME.findall(request) or value in _quoted(request) or any(map(str.isdigit, value))
 
 
 def _is_number(schema: Json) -> bool:
@@ -230,7 +231,19 @@ _COUNTED: Mapping[str, Callable[[str], Sequence[str]]] = {
 }
 
 
+@lru_cache(maxsize=2)
+def _quoted(request: str) -> list[str]:
+    return quoted(request)
+
+
+@lru_cache(maxsize=2)
+def _paths(request: str) -> list[str]:
+    return spelled_paths(request)
+
+
+@lru_cache(maxsize=2)
 def _numbers(request: str, *, whole: bool) -> list[int | float]:
+    """Asked for each parameter, as the two above: nobody changes what they give."""
     found: list[int | float] = []
     for text in _NUMBER.findall(request):
         number = float(_WRITTEN.get(text.lower(), text))
@@ -255,7 +268,7 @@ def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
     """Paths, and quoted texts, one for each parameter that takes them: in the order in which they were said."""
     strings = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"string"}]
     kinds = {name: kinds_of(name, tool.properties[name]) for name in strings}
-    paths = spelled_paths(request)
+    paths = _paths(request)
     pieces = [piece for piece in dict.fromkeys(_pieces(request)) if piece not in paths]
     taking_paths = [name for name in strings if "_path_" in kinds[name]]
     taking_texts = [name for name in strings if name not in taking_paths]
@@ -279,7 +292,7 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     for kind in _TYPED:
         if kind in kinds and (found := KINDS[kind].findall(request)):
             return list(dict.fromkeys(found))
-    pieces, paths = quoted(request), spelled_paths(request)
+    pieces, paths = _quoted(request), _paths(request)
     if kinds & {"_path_", "_folder_"} and (found := paths or _places(request)):
         return found
     if len(request.split()) > MOST_WORDS:
@@ -298,7 +311,7 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     for each in names:
         parts = [piece for part in parts for piece in part.split(each)]
     if _NUMBERED.search(name):
-        pieces += re.findall(r"(?<![\w.])\d+(?![\w.])", rest)
+        pieces = pieces + re.findall(r"(?<![\w.])\d+(?![\w.])", rest)
     own = set(_plain_words(tool))
     others = (run for part in parts for run in runs(part) if _is_name(run, own))
     return [*pieces, *names, *dict.fromkeys(others)][:MAX_CHOICES]
@@ -336,7 +349,7 @@ _ASKING = {
 
 def _pieces(request: str) -> list[str]:
     """What is quoted, and what follows a colon, or "that", to the end: words that are to be written as they stand."""
-    pieces = quoted(request)
+    pieces = _quoted(request)
     found = re.search(r":\s+(\S.*)$", request) or re.search(r"\b(?:that|saying)\s+(\S.*)$", request)
     said = found[1].rstrip(".") if found else ""
     return [*pieces, said] if said and not any(piece in said for piece in pieces) else pieces
