@@ -106,7 +106,7 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
                 yield Case(group, row["request"], tools, row["calls"])
 
 
-def ask(client: ChatClient, case: Case, way: Way) -> Answered:
+def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
     """What a client of `adapter serve` would get."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = Options(
@@ -124,7 +124,7 @@ def ask(client: ChatClient, case: Case, way: Way) -> Answered:
         for chunk in client.stream(
             request.body["messages"],
             stop=request.body.get("stop", ()),
-            max_tokens=MAX_TOKENS,
+            max_tokens=max_tokens,
             temperature=0.0,
             seed=1,
             extra=further,
@@ -223,8 +223,8 @@ def row(way: Way, asked: Sequence[tuple[Case, Answered]]) -> list[str]:
 class Results:
     """The answers by way and request, in memory and in ``file``."""
 
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
+    def __init__(self, file: Path | None, max_tokens: int = MAX_TOKENS) -> None:
+        self._file, self._max_tokens = file, max_tokens
         self._answers: dict[tuple[str, str], Answered] = {}
         for line in file.read_text(encoding="utf-8").splitlines() if file and file.exists() else ():
             kept: Mapping[str, Json] = json.loads(line)
@@ -233,7 +233,7 @@ class Results:
     def get(self, way: Way, case: Case, client: ChatClient) -> Answered:
         key = way.name, case.request
         if key not in self._answers:
-            self._answers[key] = answered = ask(client, case, way)
+            self._answers[key] = answered = ask(client, case, way, self._max_tokens)
             if self._file is not None:
                 kept = {"way": way.name, "request": case.request, "answered": asdict(answered)}
                 with self._file.open("a", encoding="utf-8") as lines:

@@ -35,6 +35,8 @@ SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
 """Of its categories, how many cases are drawn for each one of the others."""
 USUAL = ("server alone", "words", "prefer", "all")
 MODEL = "model"
+MAX_TOKENS = 400
+"""Of an answer: of several calls."""
 Check: TypeAlias = Callable[["Drawn", Answered], bool]
 
 
@@ -134,7 +136,7 @@ def main() -> None:
     drawn, check = draw(options.package, options.count, options.seed), checker(options.package)
     if not drawn:
         parser.error(f"no cases in {options.package}: pip install --no-deps --target {options.package} bfcl-eval")
-    results = Results(options.results)
+    results = Results(options.results, MAX_TOKENS)
     table = Table("way", *SHARES, "right", "%", "tokens read", "written", "s")
     with ExitStack() as stack:
         if options.base_url:

@@ -31,6 +31,8 @@ _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?\n])[\s\"'“]*$")
 _JOINS = frozenset({"and", "or", "but", "then"})
 _BETWEEN = {"between", "during", "instead", "over", "per", "since", "till", "under", "until", "using", "via", "while"}
 _LITTLE = STOP | _BETWEEN
+_CALLED = frozenset(map(stem, ("called", "named", "titled")))
+_NAMES = frozenset(map(stem, ("name", "label", "title")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class Placed:
 
     values: list[Value]
     at: int
+    is_sharp: bool
+    """A number, a name or a code."""
 
 
 def beside(
@@ -141,7 +145,7 @@ def beside(
         free = [each for each in there[place] if taken.isdisjoint(range(each.first, each.last + 1))]
         if free:
             values = list(dict.fromkeys(each.value for each in free))
-            placed.setdefault(place[0], []).append(Placed(values, free[0].first))
+            placed.setdefault(place[0], []).append(Placed(values, free[0].first, free[0].is_sharp))
             taken.update(at for each in free for at in range(each.first, each.last + 1))
     return placed
 
@@ -182,9 +186,10 @@ def _mentions(said: _Request, properties: Mapping[str, Json], names: Iterable[st
             if own and said.stems[at : at + len(own)] == own
         ]
         for at, word in enumerate(said.stems):
-            if (word not in telling and word not in described) or said.is_little(at) or said.is_in_name(at):
+            is_own = word in telling or (word in _CALLED and not _NAMES.isdisjoint(own))
+            if not (is_own or (word in described and not said.is_little(at))) or said.is_in_name(at):
                 continue
-            if word in telling:
+            if is_own:
                 mentions.append(_Mention(at, at, 0.5 if len(own) == 1 else 1.0))
             elif not said.is_name(at):
                 mentions.append(_Mention(at, at, 1.5))

@@ -16,7 +16,7 @@ from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.mentions import spelled_paths
 from adapter.constraints.shapes import Choices
 from adapter.prompting.examples import EXAMPLES
-from adapter.prompting.offering import NAME, placed_often, with_values
+from adapter.prompting.offering import NAME, narrowed, placed_often, with_values
 from adapter.prompting.ranking import KINDS, Ranking, kinds_in, kinds_of, words
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import ToolSet
@@ -77,7 +77,7 @@ def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Part
         return Chosen()
     few = ToolSet(tools[name] for name in _few(request, tools, scores, parts.shortlist))
     shown, choices = with_values(request, few) if parts.values else (few, {})
-    times = _times(request, few, shown) if parts.counts else []
+    times = _times(request, few) if parts.counts else []
     free = {key: values for key, values in choices.items() if not times or key[-1] not in times[0]}
     return Chosen(shown, free, tuple(_at_a_time(shown, time) for time in times))
 
@@ -127,16 +127,16 @@ NARROW = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_",
 # ----------------------------------------------------------------- how many
 
 
-def _times(request: str, tools: ToolSet, shown: ToolSet) -> list[dict[str, list[Json]]]:
+def _times(request: str, tools: ToolSet) -> list[dict[str, list[Json]]]:
     """For each call that the request wants of the only tool, the values that it says for that: of each time it says
-    them, or else of the one parameter those of a list. ``shown``: the tools with what it may mean."""
+    them, or else of the one parameter those of a list."""
     if len(tools) != 1 or not re.search(r"(?i)\b(?:and|both|each|per)\b", request):
         return []
-    (tool,), (narrow,) = tools.values(), shown.values()
+    (tool,) = tools.values()
     times: list[dict[str, list[Json]]] = [dict(time) for time in placed_often(request, tool)]
     if not times and len(tool.required) == 1:
         name = tool.required[0]
-        schema = narrow.properties.get(name, {})
+        schema = narrowed(request, name, tool.properties.get(name, {}))
         times = [{name: [value]} for value in _listed(request, name, schema)] if isinstance(schema, dict) else []
     return times if 1 < len(times) <= MAX_CALLS else []
 

@@ -31,7 +31,7 @@ def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
         placed = {name: found[0] for name, found in _beside(request, tool, meant, given).items()}
         _place(request, tool, meant, given, placed)
         for name in [name for name in meant if name not in tool.required and name not in placed]:
-            if not _is_wanted(tool.properties[name]):
+            if not _is_wanted(name, tool.properties[name]):
                 del meant[name]
                 given.pop(name, None)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
@@ -45,23 +45,23 @@ def _is_flag(schema: Json) -> bool:
     return isinstance(schema, dict) and types_of(schema) == {"boolean"}
 
 
-def _is_wanted(schema: Json) -> bool:
+def _is_wanted(name: str, schema: Json) -> bool:
     """Whether an argument that may be left out, and stands beside no value, is to be written all the same: it is a path
     or the like, a choice that is named, or a flag. A model would write something it was not asked for."""
     if not isinstance(schema, dict) or not types_of(schema) <= {"string", "number", "integer"}:
         return True
-    return bool(schema.get("enum")) or bool(kinds_of("", schema) & {"_path_", "_folder_", *_TYPED})
+    return bool(schema.get("enum")) or bool(kinds_of(name, schema) & {"_path_", "_folder_", *_TYPED})
 
 
 def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
     """Where the request says a tool's values several times, those of each time: "a base of 3 and a height of 4, and
     another with base 5 and height 6". Values that are said once are those of each. Nothing where it says none so."""
-    found = {
-        name: sorted(places, key=lambda place: place.at)
-        for name, places in _beside(request, tool, *_offered(request, tool)).items()
-        if name in tool.required
-    }
-    times = max(map(len, found.values()), default=0)
+    found: dict[str, list[Placed]] = {}
+    for name, places in _beside(request, tool, *_offered(request, tool)).items():
+        sharp = [place for place in places if place.is_sharp] or places
+        found[name] = sorted(sharp, key=lambda place: place.at)
+    times = max((len(places) for name, places in found.items() if name in tool.required), default=0)
+    found = {name: places for name, places in found.items() if name in tool.required or len(places) in (1, times)}
     if times < 2 or any(len(places) not in (1, times) for places in found.values()):
         return []
     return [{name: places[min(at, len(places) - 1)].values for name, places in found.items()} for at in range(times)]
@@ -70,7 +70,7 @@ def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
 def _offered(request: str, tool: Tool) -> tuple[dict[str, Json], dict[str, list[str]]]:
     """The parameters that the request may mean, and the texts that it has for each."""
     meant = {
-        name: _narrowed(request, name, schema)
+        name: narrowed(request, name, schema)
         for name, schema in tool.properties.items()
         if name in tool.required or _is_meant(request, name, schema)
     }
@@ -171,7 +171,7 @@ def _is_meant(request: str, name: str, schema: Json) -> bool:
     return any(word in said for word in words(request) if not word.startswith("_"))
 
 
-def _narrowed(request: str, name: str, schema: Json) -> Json:
+def narrowed(request: str, name: str, schema: Json) -> Json:
     """A number, or a list of them, as one of those that the request has; of choices those that it names; a flag as the
     request speaks of it."""
     if not isinstance(schema, dict):
@@ -186,7 +186,7 @@ def _narrowed(request: str, name: str, schema: Json) -> Json:
     if "array" in types and len(lists := _lists(request)) == 1:
         return {**schema, "enum": lists}
     if "array" in types and isinstance(items := schema.get("items"), dict):
-        return _counted(request, {**schema, "items": _narrowed(request, name, items)})
+        return _counted(request, {**schema, "items": narrowed(request, name, items)})
     if not types & {"integer", "number"} or "string" in types:
         return schema
     fitting = [each for each in _numbers(request, whole="number" not in types) if _fits(each, schema)]
@@ -310,10 +310,11 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     names = [name for name in dict.fromkeys(NAME.findall(rest)) if name != "I"]
     for each in names:
         parts = [piece for part in parts for piece in part.split(each)]
-    if _NUMBERED.search(name):
+    is_numbered = _NUMBERED.search(name) is not None
+    if is_numbered:
         pieces = pieces + re.findall(r"(?<![\w.])\d+(?![\w.])", rest)
     own = set(_plain_words(tool))
-    others = (run for part in parts for run in runs(part) if _is_name(run, own))
+    others = (run for part in parts for run in runs(part) if _is_name(run, own, is_numbered=is_numbered))
     return [*pieces, *names, *dict.fromkeys(others)][:MAX_CHOICES]
 
 
@@ -321,20 +322,20 @@ NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w'-]*(?: (?:(?:de|of|the|and) )?[A-Z0-9
 """Words with capitals that do not begin a sentence."""
 
 
-_NUMBERED = re.compile(r"(?i)number|(?:^|_)(?:id|no)(?:_|$)|code|zip|phone|account")
-"""In the name of a text that may be written in figures alone."""
+_NUMBERED = re.compile(r"(?i)number|(?:^|_)(?:id|no)(?:_|$)|code|zip|phone|account|address|street|size")
+"""In the name of a text that may begin with figures, or be of them."""
 
 
 def _plain_words(tool: Tool) -> list[str]:
     return [word for word in words(f"{tool.name.replace('_', ' ')} {tool.description}") if not word.startswith("_")]
 
 
-def _is_name(run: str, own: set[str]) -> bool:
+def _is_name(run: str, own: set[str], *, is_numbered: bool) -> bool:
     """Whether a run of words may be a value: it ends in no little word, and is not what the tool is called itself."""
     spelled = re.findall(r"[^\W_]+", run.lower())
     if not spelled or spelled[0] in STOP | _ASKING or spelled[-1] in STOP or run[-1] in ".,;:!?":
         return False
-    if spelled[0].isdigit() and len(spelled) == 1:
+    if spelled[0].isdigit() and not is_numbered:
         return False
     return not own.intersection(map(stem, spelled))
 
