@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
 from adapter.constraints.mentions import quoted
@@ -106,7 +107,8 @@ def _pattern(value: Value) -> str:
     if isinstance(value, str):
         return rf"(?<![\w.^]){re.escape(value)}(?!\w)"
     spelled_out = rf"|\b{NUMBER_WORDS[value]}\b" if value in NUMBER_WORDS else ""
-    return rf"(?<![\w.^]){re.escape(str(value))}(?:\.0+)?(?!\d|\.\d){spelled_out}"
+    figures = re.escape(format(Decimal(str(value)), "f"))
+    return rf"(?<![\w.^]){figures}(?:\.0+)?(?!\d|\.\d){spelled_out}"
 
 
 @dataclass(frozen=True, slots=True)

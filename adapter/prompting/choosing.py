@@ -71,6 +71,7 @@ class Chosen:
 
 def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = Parts()) -> Chosen:
     """For a request in words. ``must_call``: whatever its words say."""
+    request = _without_quotes_around(request)
     ranking = Ranking(tools, _sayings(tools))
     scores = ranking.scores(request)
     if parts.decides and not must_call and not _wants_call(request, tools, ranking, scores):
@@ -80,6 +81,13 @@ def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Part
     times = _times(request, few) if parts.counts else []
     free = {key: values for key, values in choices.items() if not times or key[-1] not in times[0]}
     return Chosen(shown, free, tuple(_at_a_time(shown, time) for time in times))
+
+
+def _without_quotes_around(request: str) -> str:
+    """A request that is quoted as a whole quotes nothing."""
+    text = request.strip()
+    inner = text[1:-1]
+    return inner if text[:1] == text[-1:] and text[:1] in ('"', "'") and text[:1] not in inner else request
 
 
 def _sayings(tools: ToolSet) -> dict[str, list[str]]:

@@ -62,6 +62,7 @@ SIDES = tool("triangle", "Of three sides.", side1=NUMBER, side2=NUMBER, side3=NU
         ("From British Pounds to Japanese Yen?", RATE, {"source_currency": ["British Pounds"]}),
         ("How many Bengal Tigers live in the country India?", TIGER, {"country": ["India"]}),
         ("Which is SNP (a kind of variation) ID rs6034464?", MUTATION, {"snp_id": ["rs6034464"]}),
+        ('"A height of 0.0000001 and a base of 2"', AREA, {"base": [2], "height": [1e-07]}),
         ("Two nights at the Grand Hotel", HOTEL, {"nights": [2]}),
         ("From May 3, 2022 to May 9, 2022", STAY, {"arrival": ["May 3, 2022"], "leaving": ["May 9, 2022"]}),
         ("Sides of 5, 4 and 3", SIDES, {"side1": [5], "side2": [4], "side3": [3]}),
