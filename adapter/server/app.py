@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from adapter.server.telemetry.metrics import Metrics
+    from adapter.transcripts.live import Live
 
 CHAT = "/v1/chat/completions"
 
@@ -98,6 +99,10 @@ class Settings:
     """Send a span for each request where the ``OTEL_*`` variables say."""
     log_json: bool = False
     """Say everything in lines of JSON, and one for each request."""
+    view: bool = False
+    """Show exchanges on a page at ``/view/``."""
+    view_key: str | None = None
+    """What that page asks for where clients need no key; made up when left out."""
 
 
 def _store(settings: Settings) -> Store:
@@ -111,6 +116,11 @@ def serve(settings: Settings) -> None:
     import uvicorn
 
     check_wanted(settings.metrics, settings.traces)
+    if settings.view and settings.workers > 1:
+        raise UsageError(
+            "each of several workers would show its own exchanges: leave out --workers, or take --record FILE, "
+            "in which all of them write, and `adapter view FILE`"
+        )
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
@@ -125,11 +135,19 @@ def serve(settings: Settings) -> None:
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
         say(f"others can reach this address; clients need this key: {settings.api_key}")
+    if settings.view:
+        settings = replace(settings, view_key=settings.view_key or secrets.token_urlsafe(16))
+        say(f"to see: {own.removesuffix('/v1')}{_view_of(settings)}")
     with listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
         else:
             uvicorn.Server(config_of(settings)).run(sockets=[listener])
+
+
+def _view_of(settings: Settings) -> str:
+    """The path of the page; with its key where that is none of the clients'."""
+    return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
@@ -188,7 +206,8 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
     traces = traces_of(settings.traces, settings.upstream)
     observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))
     places = Places(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
-    options = replace(settings.options, counts_tokens=bool(observers))
+    live = _live(settings)
+    options = replace(settings.options, counts_tokens=bool(observers or live), listen=live.listen if live else None)
     template = TemplateProcess(settings.template) if settings.template else None
     upstream = Upstream(
         settings.upstream,
@@ -213,6 +232,8 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         await upstream.close()
         if traces:
             traces.close()
+        if live:
+            live.close()
 
     chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     router = Router(
@@ -226,14 +247,33 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
             Route("/health", partial(_health, upstream)),
             Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
+            *_view_routes(settings, live, lambda: drain.has_begun),
             Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
         lifespan=life,
     )
-    guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins)
+    form = "/view" if live else ""
+    guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins, form)
     drain = Drain(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
     patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}
     return Watched(drain, patterns, observers)
+
+
+def _live(settings: Settings) -> Live | None:
+    if not settings.view:
+        return None
+    from adapter.transcripts.live import Live
+
+    return Live(Secrets(os.environ, [settings.api_key, settings.view_key]))
+
+
+def _view_routes(settings: Settings, live: Live | None, is_stopping: Callable[[], bool]) -> list[Route]:
+    if live is None:
+        return []
+    from adapter.server.viewing import Viewing
+
+    key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)
+    return Viewing(live, without_password(settings.upstream), key, is_stopping).routes()
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]

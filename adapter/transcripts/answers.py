@@ -128,7 +128,11 @@ def title_of(turn: Turn) -> str:
     """What an answer says, or else asks for first."""
     if turn.content.strip() or not turn.calls:
         return turn.content
-    return f"{turn.calls[0].name} {json.dumps(turn.calls[0].arguments, ensure_ascii=False)}"
+    return title_of_call(turn.calls[0])
+
+
+def title_of_call(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
 def indented(value: Json) -> str:
