@@ -1,6 +1,6 @@
 """SIGTERM lets answers end: who asks meanwhile is sent elsewhere, and the server stops when the last has gone.
 
-A second SIGTERM, or Ctrl-C, stops it at once; what goes on as long as the server does ends by itself when `Drain.has_begun`.
+A second SIGTERM, or Ctrl-C, stops it at once. What would go on as long as the server does looks at `Drain.has_begun`.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ _FORM = _SAFE | {"referrer-policy": "same-origin"}
 
 
 class Viewing:
-    """``name``: of the page. ``key``: what one has to know. ``is_stopping``: whether the server is to end, which no page
-    holds up."""
+    """``name``: of the page. ``key``: what one has to know. ``is_stopping``: the server is to end, which no page holds
+    up."""
 
     def __init__(self, live: Live, name: str, key: str, is_stopping: Callable[[], bool]) -> None:
         self._live, self._key, self._is_stopping = live, key.encode(), is_stopping

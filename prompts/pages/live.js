@@ -56,11 +56,8 @@ async function look() { // at what is chosen, if it has changed; one look at a t
   const row = known.get(number);
   if (!row || looked.version >= row.version) return;
   isLooking = true;
-  try {
-    await fetched(number, looked.prompt && !row.is_over ? { answer: 1 } : {});
-  } finally {
-    setTimeout(() => { isLooking = false; if (isBehind) { isBehind = false; look(); } }, PAUSE);
-  }
+  await fetched(number, looked.prompt && !row.is_over ? { answer: 1 } : {}).catch(() => {}); // the connection says it
+  setTimeout(() => { isLooking = false; if (isBehind) { isBehind = false; look(); } }, row.is_over ? 0 : PAUSE);
 }
 
 async function fetched(number, query) {
@@ -86,7 +83,7 @@ async function fetched(number, query) {
 function connect() {
   if (source || document.hidden) return;
   source = new EventSource(`events?since=${cursor}`);
-  source.onopen = () => { connection.textContent = "live"; };
+  source.onopen = () => { connection.textContent = ""; };
   source.onmessage = (event) => took(JSON.parse(event.data));
   source.onerror = () => {
     connection.textContent = "The server does not answer; what it said stays here.";
