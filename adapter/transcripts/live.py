@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ MAX_KEPT_BYTES = 64_000_000
 """Of what they were sent and said, compressed."""
 MAX_ROWS = 500
 """Told at a time of what has changed."""
+PACK_S = 0.2
+"""After the end of an exchange until it is compressed, with those that end meanwhile."""
 
 WAITING = "waiting"
 """The mark of what nothing was answered to yet."""
@@ -86,16 +89,17 @@ class Live:
         self._kept: OrderedDict[int, _Kept] = OrderedDict()  # what changed last stands last
         self._lock = threading.Lock()
         self._packing = ThreadPoolExecutor(1, "view")
+        self._unpacked: list[_Kept] = []
         self._number = self._bytes = self.version = 0
         self._redacted = lru_cache(2 * MAX_ROWS)(self._redact)
         self.epoch = secrets.token_hex(4)
 
     def listen(self, asked: Exchange) -> _Listening:
         """As of `adapter.wire.options.Options`."""
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._number += 1
-            kept = _Kept(self._number, time, asked.model, asked.model_copy(update={"time": time}))
+            kept = _Kept(self._number, now, asked.model, asked)
             self._changed(kept)
         return _Listening(self, kept)
 
@@ -108,14 +112,17 @@ class Live:
     def ended(self, kept: _Kept, exchange: Exchange | None, why: str) -> None:
         with self._lock:
             if exchange is not None:
-                kept.record = exchange.model_copy(update={"time": kept.time})
+                kept.record = exchange
                 kept.figures, kept.asking = figures_of(exchange), asking_marks(exchange)
             else:
                 kept.why = why or "it ended without one"
             kept.is_over = True
             self._changed(kept)
-        with suppress(RuntimeError):  # the server stops
-            self._packing.submit(self._pack, kept)
+            self._unpacked.append(kept)
+            is_first = len(self._unpacked) == 1
+        if is_first:
+            with suppress(RuntimeError):  # the server stops
+                self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
         """``wait``: until all is as small as it becomes."""
@@ -150,7 +157,8 @@ class Live:
         elif kept.why:
             own |= {"notes": [shown(f"No answer came: {self._redacted(kept.why)}")], "readings": []}
         said = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
-        data = view_exchanges([Exchange.model_validate(self._hidden.redact(said))], "", again).data
+        said = self._hidden.redact(said | {"time": kept.time})
+        data = view_exchanges([Exchange.model_validate(said)], "", again).data
         found = data["exchanges"][0]
         if is_over and not kept.why:
             own["marks"] = list(dict.fromkeys([*own["marks"], *found["marks"]]))
@@ -159,19 +167,25 @@ class Live:
     def _changed(self, kept: _Kept) -> None:
         self.version += 1
         kept.version = self.version
-        self._kept[kept.number] = kept
-        self._kept.move_to_end(kept.number)
-        self._bound()
+        if kept.number in self._kept:
+            self._kept.move_to_end(kept.number)
+        else:
+            self._kept[kept.number] = kept
+            self._bound()
 
     def _bound(self) -> None:
         while len(self._kept) > self._max_kept or (self._bytes > self._max_bytes and len(self._kept) > 1):
             _, gone = self._kept.popitem(last=False)
             self._bytes -= len(gone.record) if isinstance(gone.record, bytes) else 0
 
-    def _pack(self, kept: _Kept) -> None:
-        """Beside the streams: of a hundred kilobytes it takes a millisecond."""
-        kept.coming.close()
-        if isinstance(kept.record, Exchange):
+    def _pack(self) -> None:
+        """Beside the streams, and several at once: each time that a thread wakes they wait."""
+        time.sleep(PACK_S)
+        with self._lock:
+            over, self._unpacked = self._unpacked, []
+        for kept in over:
+            kept.coming.close()
+            assert isinstance(kept.record, Exchange)
             record = zlib.compress(json.dumps(kept.record.model_dump(mode="json")).encode(), 1)
             with self._lock:
                 kept.record = record
