@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ MAX_HEAD = 400
 
 WRITING = "writing"
 """The kind of a piece, and a mark: more comes."""
+
+_BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
 
 @dataclass(slots=True)
@@ -126,12 +129,10 @@ def last_pieces(tail: Sequence[Event], secrets: Secrets) -> list[JsonObject]:
 
 
 def settled(text: str) -> str:
-    """Without what may yet become a credential: a private key that is not closed, and the last word."""
+    """Without what may yet become a credential: the last word, and a private key that is not closed."""
+    text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_HELD)) for blank in " \n\t")]
     begun = text.rfind("-----BEGIN ")
-    if begun >= 0 and "-----END" not in text[begun:]:
-        text = text[:begun]
-    held = max(text.rfind(blank, max(0, len(text) - MAX_HELD)) for blank in " \n\t")
-    return text[: held + 1]
+    return text if begun < 0 or _BLOCK_END.search(text, begun) else text[:begun]
 
 
 def _is_progress(event: Event) -> bool:

@@ -162,6 +162,7 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
+                ("conversation", exchange.conversation),
             ],
             notes=[f"The calls are read otherwise today: {changed}" if changed else ""],
         )  # fmt: skip
