@@ -65,7 +65,9 @@ def run_probe(settings: Settings) -> int:
         minutes = settings.time_limit_s / 60
         console.note(f"{len(setups)} ways to call tools, up to {len(TASKS)} tasks each, at most {minutes:g} minutes")
         with _Display(len(setups)) as display:
-            found = probe(Asker(chat, own=own, observe=log), setups, time_limit_s=settings.time_limit_s, observe=display)
+            found = probe(
+                Asker(chat, own=own, observe=log), setups, time_limit_s=settings.time_limit_s, observe=display
+            )
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"no task was answered: {found.ended or found.trials[0].refusal}")
     output = settings.output or profiles.path_of(model.name)

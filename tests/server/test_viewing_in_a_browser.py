@@ -199,10 +199,11 @@ def test_hostile_text_stays_text_live(chrome, live):
             """
             const [count, done] = arguments, tags = new Set();
             const pause = () => new Promise((then) => setTimeout(then, 2));
+            const is = (number) => document.querySelector("#shown h2").textContent.startsWith(`${number}. `);
             (async () => {
               sort.value = ""; find(); pick(0);
               for (let number = 1; number <= count; number++) {
-                while (!document.querySelector("#shown h2").textContent.startsWith(`${number}. `) || !looked.prompt) await pause();
+                while (!is(number) || !looked.prompt) await pause();
                 for (const _ of [1, 2]) {
                   for (const fold of document.querySelectorAll("details:not([open]) > summary")) fold.click();
                   await pause();
@@ -210,8 +211,9 @@ def test_hostile_text_stays_text_live(chrome, live):
                 for (const element of document.body.querySelectorAll("*")) tags.add(element.tagName.toLowerCase());
                 document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
               }
-              const own = performance.getEntriesByType("resource").every(({ name }) => name.startsWith(`${origin}/view/`));
-              return { tags: [...tags], hurt: window.hurt === undefined ? null : window.hurt, own, scripts: document.scripts.length };
+              const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+              return { tags: [...tags], hurt: window.hurt === undefined ? null : window.hurt,
+                own: loaded.every((name) => name.startsWith(`${origin}/view/`)), scripts: document.scripts.length };
             })().then(done, (error) => done({ error: `${error}` }));
             """,
             len(exchanges),
