@@ -184,6 +184,7 @@ def test_hostile_text_stays_text_live(chrome, live):
     loaded but by the page's own script, no element is added."""
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     exchanges = hostile()[:-2]
+    chrome.get_log("browser")  # of tests before
     with page_of(live) as address:
         chrome.get(address)
         for number, each in enumerate(exchanges, start=1):
