@@ -66,14 +66,14 @@ class Figures:
 UNKNOWN = Figures()
 
 
-def row(title: str, time: str, model: str, figures: Figures, marks: Sequence[str], calls: Sequence[str]) -> JsonObject:
-    """What the list shows of an exchange."""
+def row(title: str, time: str, model: str, figures: Figures, marks: Sequence[str], calls: Counter[str]) -> JsonObject:
+    """What the list shows of an exchange. ``calls``: how many of each tool."""
     return {
         "title": visible(" ".join(title[: TITLE * 10].split())[:TITLE]), "time": visible(time[:19].replace("T", " ")),
         "model": visible(model), "cost": figures.cost,
         "figures": {name: value for name, value in asdict(figures).items() if value is not None},
         "marks": list(dict.fromkeys(map(visible, marks))),
-        "calls": [[visible(name), times] for name, times in Counter(calls).most_common(MAX_NAMES)],
+        "calls": [[visible(name), times] for name, times in calls.most_common(MAX_NAMES)],
     }  # fmt: skip
 
 

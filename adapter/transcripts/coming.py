@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -27,10 +27,12 @@ from adapter.values.turn import Span, Turn
 
 MAX_TAIL = 8_000
 """Characters of an answer, from its end, that are shown while it comes."""
-MAX_TAIL_EVENTS = 2_000
+MAX_TAIL_EVENTS = 1_000
 """Events of an answer that are kept while it comes, for those."""
 MAX_HEAD = 400
-"""Characters of an answer, from its beginning, that its title is made of."""
+"""Characters of an answer, from its beginning, that its title is made of; of a name likewise."""
+MAX_CALLED = 200
+"""Names of tools that are counted in an answer."""
 
 WRITING = "writing"
 """The kind of a piece, and a mark: more comes."""
@@ -43,7 +45,7 @@ class Coming:
     """`take` is on the way of the stream to its client; all else is for who looks. ``size``: characters so far."""
 
     size: int = 0
-    calls: list[str] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
     tail: deque[Event] = field(default_factory=lambda: deque(maxlen=MAX_TAIL_EVENTS))
     _content: str = ""
     _reasoning: str = ""
@@ -67,7 +69,8 @@ class Coming:
                 self.size += len(text)
             case ToolCall(name=name, fixes=fixes):
                 self._first_call = self._first_call or event
-                self.calls.append(name)
+                if name in self.calls or len(self.calls) < MAX_CALLED:
+                    self.calls[name[:MAX_HEAD]] += 1
                 self._has_fixes = self._has_fixes or bool(fixes)
             case InvalidToolCall():
                 self._has_invalid = True

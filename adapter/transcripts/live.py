@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -34,6 +34,8 @@ MAX_KEPT_BYTES = 64_000_000
 """Of what they were sent and said, compressed."""
 MAX_ROWS = 500
 """Told at a time of what has changed."""
+MAX_WHY = 2_000
+"""Characters of why there was no answer."""
 PACK_S = 0.2
 """After the end of an exchange until it is compressed, with those that end meanwhile."""
 
@@ -82,7 +84,8 @@ class _Listening:
 
 
 class Live:
-    """``hidden``: what nobody gets to see. ``version``: of the last change; of another ``epoch`` it means nothing."""
+    """``hidden``: what nobody gets to see. ``version``: of the last change; of another ``epoch`` it means nothing.
+    ``size``: bytes that are kept."""
 
     def __init__(self, hidden: Secrets, max_kept: int = MAX_KEPT, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._hidden, self._max_kept, self._max_bytes = hidden, max_kept, max_bytes
@@ -90,7 +93,7 @@ class Live:
         self._lock = threading.Lock()
         self._packing = ThreadPoolExecutor(1, "view")
         self._unpacked: list[_Kept] = []
-        self._number = self._bytes = self.version = 0
+        self._number = self.size = self.version = 0
         self._redacted = lru_cache(2 * MAX_ROWS)(self._redact)
         self.epoch = secrets.token_hex(4)
 
@@ -99,7 +102,7 @@ class Live:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._number += 1
-            kept = _Kept(self._number, now, asked.model, asked)
+            kept = _Kept(self._number, now, asked.model[:MAX_HEAD], asked)
             self._changed(kept)
         return _Listening(self, kept)
 
@@ -115,7 +118,7 @@ class Live:
                 kept.record = exchange
                 kept.figures, kept.asking = figures_of(exchange), asking_marks(exchange)
             else:
-                kept.why = why or "it ended without one"
+                kept.why = (why if len(why) < MAX_WHY else settled(why[:MAX_WHY])) or "it ended without one"
             kept.is_over = True
             self._changed(kept)
             self._unpacked.append(kept)
@@ -174,9 +177,9 @@ class Live:
             self._bound()
 
     def _bound(self) -> None:
-        while len(self._kept) > self._max_kept or (self._bytes > self._max_bytes and len(self._kept) > 1):
+        while len(self._kept) > self._max_kept or (self.size > self._max_bytes and len(self._kept) > 1):
             _, gone = self._kept.popitem(last=False)
-            self._bytes -= len(gone.record) if isinstance(gone.record, bytes) else 0
+            self.size -= len(gone.record) if isinstance(gone.record, bytes) else 0
 
     def _pack(self) -> None:
         """Beside the streams, and several at once: each time that a thread wakes they wait."""
@@ -190,7 +193,7 @@ class Live:
             with self._lock:
                 kept.record = record
                 if kept.number in self._kept:
-                    self._bytes += len(record)
+                    self.size += len(record)
                     self._bound()
 
     def _row(self, kept: _Kept) -> JsonObject:
@@ -199,8 +202,8 @@ class Live:
         is_over, head = kept.is_over, kept.coming.head
         is_whole = is_over and len(head) < MAX_HEAD
         title = self._redacted(head if is_whole else settled(head)) or self._redacted(kept.why)
-        names = map(self._redacted, kept.coming.calls)
-        made = row(title, kept.time, self._redacted(kept.model), kept.figures, kept.marks, list(names))
+        calls = Counter({self._redacted(name): times for name, times in kept.coming.calls.copy().items()})
+        made = row(title, kept.time, self._redacted(kept.model), kept.figures, kept.marks, calls)
         made |= {"number": kept.number, "is_over": is_over}
         if is_over:
             kept.row = made

@@ -15,7 +15,7 @@ from adapter.text.secrets import Secrets
 from adapter.transcripts.coming import MAX_TAIL, MAX_TAIL_EVENTS
 from adapter.transcripts.live import MAX_ROWS, Live
 from adapter.transcripts.viewed import Again, view_exchanges
-from adapter.values.events import TextDelta
+from adapter.values.events import TextDelta, ToolCall
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.options import Options
 from adapter.wire.recorded import Exchange
@@ -254,16 +254,29 @@ def test_of_a_very_long_answer_the_end_is_shown(live):
 
 
 def test_hostile_texts_are_told_without_what_hides():
-    """Lone surrogates, directions, control characters; each as a question, an answer, a name."""
-    live = Live(Secrets({}))
-    for number, each in enumerate(hostile()[:-2], start=1):
+    """Lone surrogates, directions, control characters; each as a question, an answer, a name, why there is none."""
+    live, exchanges = Live(Secrets({})), hostile()[:-2]
+    shown = []
+    for number, each in enumerate(exchanges, start=1):
         going = live.listen(each)
         going.take(each.turn().events)
         seen = f"{rows(live)[-1:]} {live.detail(number)}"
-        going.end(each, "")
-        seen += f"{rows(live)[-1:]} {live.detail(number)}"
-        assert not set("\u202e\x1b\x00\ud800\u2066") & set(seen)
-    live.close()
+        going.end(*((each, "") if number % 5 else (None, each.text)))
+        shown.append(live.detail(number))
+        assert not set("\u202e\x1b\x00\ud800\u2066") & set(f"{seen} {rows(live)[-1:]} {shown[-1]}")
+    live.close(wait=True)
+    assert [live.detail(number) for number in range(1, len(exchanges) + 1)] == shown
+    assert 10_000 < live.size < 1_000_000
+
+
+def test_names_and_reasons_are_bounded_too(live):
+    """A hundred thousand calls of as many tools, names of a megabyte, an error of one."""
+    going = live.listen(exchange(model="m" * 1_000_000))
+    going.take([ToolCall(str(each), f"tool{each}", {}, "") for each in range(1_000)])
+    going.take([ToolCall("1", "n" * 1_000_000, {}, "")])
+    going.end(None, "no " * 1_000_000)
+    live.listen(exchange()).take([ToolCall("1", "n" * 1_000_000, {}, "")])
+    assert len(str(live.changes(0))) < 10_000
 
 
 def test_many_threads_may_tell_and_look_at_once(live):
