@@ -77,6 +77,9 @@ class Viewing:
             match http.method, path.split("/"):
                 case "GET", ["rows"]:
                     return _json(await asyncio.to_thread(self._live.changes, self._since(http)))
+                case "GET", ["found"]:
+                    words = http.query_params.get("words", "")
+                    return _json({"numbers": await asyncio.to_thread(self._live.holding, words)})
                 case "GET", ["events"]:
                     return await self._events(http)
                 case "GET", ["exchanges", number] if number.isdecimal() and len(number) < 16:

@@ -31,9 +31,11 @@ from adapter.wire.recorded import Exchange
 MAX_KEPT = 5_000
 """Exchanges that the page of a server shows; those go first that changed longest ago."""
 MAX_KEPT_BYTES = 64_000_000
-"""Of what they were sent and said, compressed."""
+"""Of what they were sent and said, compressed, and what of it can be searched."""
 MAX_ROWS = 500
 """Told at a time of what has changed."""
+MAX_SAID = 20_000
+"""Characters of an answer, and of its reasoning, that can be searched."""
 MAX_WHY = 2_000
 """Characters of why there was no answer."""
 PACK_S = 0.2
@@ -57,8 +59,15 @@ class _Kept:
     figures: Figures = UNKNOWN
     asking: Sequence[str] = ()
     coming: Coming = field(default_factory=Coming)
+    said: str = ""
+    """What is searched, in lower case; once it is over."""
     row: JsonObject | None = None
     """Once it is over, and somebody looked."""
+
+    @property
+    def size(self) -> int:
+        """Of what is kept for long; 0 until that is."""
+        return len(self.record) + len(self.said) if isinstance(self.record, bytes) else 0
 
     @property
     def marks(self) -> list[str]:
@@ -116,6 +125,7 @@ class Live:
         with self._lock:
             if exchange is not None:
                 kept.record = exchange
+                kept.said = f"{exchange.text[:MAX_SAID]}\n{exchange.reasoning[:MAX_SAID]}".lower()
                 kept.figures, kept.asking = figures_of(exchange), asking_marks(exchange)
             else:
                 kept.why = (why if len(why) < MAX_WHY else settled(why[:MAX_WHY])) or "it ended without one"
@@ -167,6 +177,12 @@ class Live:
             own["marks"] = list(dict.fromkeys([*own["marks"], *found["marks"]]))
         return {**found, **own, "parts": data["parts"]}
 
+    def holding(self, words: str) -> list[int]:
+        """The numbers of those that are over, and whose answer holds ``words``, in lower case or not."""
+        with self._lock:
+            every = list(self._kept.values())
+        return [kept.number for kept in every if words.lower() in kept.said]
+
     def _changed(self, kept: _Kept) -> None:
         self.version += 1
         kept.version = self.version
@@ -179,7 +195,7 @@ class Live:
     def _bound(self) -> None:
         while len(self._kept) > self._max_kept or (self.size > self._max_bytes and len(self._kept) > 1):
             _, gone = self._kept.popitem(last=False)
-            self.size -= len(gone.record) if isinstance(gone.record, bytes) else 0
+            self.size -= gone.size
 
     def _pack(self) -> None:
         """Beside the streams, and several at once: each time that a thread wakes they wait."""
@@ -193,7 +209,7 @@ class Live:
             with self._lock:
                 kept.record = record
                 if kept.number in self._kept:
-                    self.size += len(record)
+                    self.size += kept.size
                     self._bound()
 
     def _row(self, kept: _Kept) -> JsonObject:

@@ -10,6 +10,8 @@ let cursor = "";
 let looked = null; // the exchange that is shown, with all that is known of it
 let isLooking = false;
 let isBehind = false;
+let holding = { wanted: "", numbers: new Set() }; // the answers that hold what is searched for
+let asking = 0;
 
 function took({ epoch, version, oldest, rows: changed }) {
   if (!cursor.startsWith(`${epoch}.`)) known.clear(); // another server
@@ -19,6 +21,22 @@ function took({ epoch, version, oldest, rows: changed }) {
   every = [...known.values()].sort((one, other) => one.number - other.number);
   offerAll();
   update();
+  if (changed.some((exchange) => exchange.is_over)) ask();
+}
+
+holds = (exchange, wanted) =>
+  words(exchange).includes(wanted) || (holding.wanted === wanted && holding.numbers.has(exchange.number));
+
+function ask() { // which answers hold it: their texts are not here
+  clearTimeout(asking);
+  const wanted = search.value.toLowerCase();
+  if (!wanted) return;
+  asking = setTimeout(async () => {
+    const answer = await fetch(`found?${new URLSearchParams({ words: wanted })}`).catch(() => null);
+    if (!answer?.ok) return;
+    holding = { wanted, numbers: new Set((await answer.json()).numbers) };
+    find();
+  }, 200);
 }
 
 function update() { // what is looked at stays where it is, unless the newest is wanted
@@ -104,6 +122,7 @@ document.addEventListener("visibilitychange", () => { // browsers have few conne
   source?.close();
   source = null;
 });
+search.addEventListener("input", ask);
 whenPicked = () => { follow.checked = false; };
 follow.addEventListener("change", update);
 for (const select of Object.values(again)) {

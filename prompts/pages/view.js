@@ -95,6 +95,8 @@ function words(exchange) { // what a search looks at, in lower case; made once
   return exchange.words;
 }
 
+let holds = (exchange, wanted) => words(exchange).includes(wanted);
+
 function fitting() { // what is searched for, in the order that is wanted
   const wanted = search.value.toLowerCase();
   const { mark, tool, model } = chooses;
@@ -103,7 +105,7 @@ function fitting() { // what is searched for, in the order that is wanted
   const fits = every.filter((exchange) =>
     (!mark.value || exchange.marks.includes(mark.value)) && (!model.value || exchange.model === model.value)
       && (!tool.value || exchange.calls.some(([name]) => name === tool.value))
-      && (!bound || exchange.figures[figure] >= bound) && (!wanted || words(exchange).includes(wanted)));
+      && (!bound || exchange.figures[figure] >= bound) && (!wanted || holds(exchange, wanted)));
   if (figure === "newest") return fits.reverse();
   const size = (exchange) => exchange.figures[figure] ?? -1;
   return figure ? fits.sort((one, other) => size(other) - size(one) || one.number - other.number) : fits;

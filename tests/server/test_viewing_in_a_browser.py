@@ -129,6 +129,20 @@ def test_what_is_looked_at_stays_where_it_is(chrome, live):
         assert texts(chrome, "#count") == ["1 of 66"]
 
 
+def test_answers_are_searched(chrome, live):
+    """All that they say, which the page has not; also what comes meanwhile."""
+    over(live, f"{'Words. ' * 100} The PORT is 8000.")
+    over(live, "None.")
+    with page_of(live) as address:
+        chrome.get(address)
+        eventually(lambda: texts(chrome, "#count") == ["2 of 2"])
+        press(chrome, "/", "port is")
+        eventually(lambda: texts(chrome, "#count") == ["1 of 2"])
+        assert texts(chrome, "#shown h2")[0].startswith("1. Words.")
+        over(live, f"{'Words. ' * 100} No port is free.")
+        eventually(lambda: texts(chrome, "#count") == ["2 of 3"])
+
+
 def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
     """Those that are kept no more are gone there, too."""
     bounded = Live(Secrets({}), max_kept=4_000)

@@ -171,6 +171,15 @@ def test_it_is_read_again_otherwise(live):
     assert "read otherwise" in shown["marks"]
 
 
+def test_what_answers_hold_is_found(live):
+    """And what their reasoning holds; of those that are over."""
+    for text, reasoning in (("The Port is 8000.", ""), ("None.", "Maybe the PORT?"), ("None.", "")):
+        live.listen(exchange()).end(exchange(text, reasoning=reasoning), "")
+    live.listen(exchange()).take([TextDelta("The port ", "The port ")])
+    assert live.holding("pOrt") == [1, 2]
+    assert live.holding("no such") == []
+
+
 class Page:
     """What a browser does with changes."""
 
