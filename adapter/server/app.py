@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from adapter.server.telemetry.metrics import Metrics
-    from adapter.transcripts.live import Live
+    from adapter.server.viewing import Viewing
 
 CHAT = "/v1/chat/completions"
 
@@ -206,8 +206,10 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
     traces = traces_of(settings.traces, settings.upstream)
     observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))
     places = Places(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
-    live = _live(settings)
-    options = replace(settings.options, counts_tokens=bool(observers or live), listen=live.listen if live else None)
+    viewing = _viewing(settings, lambda: drain.has_begun)
+    options = replace(
+        settings.options, counts_tokens=bool(observers or viewing), listen=viewing.live.listen if viewing else None
+    )
     template = TemplateProcess(settings.template) if settings.template else None
     upstream = Upstream(
         settings.upstream,
@@ -232,8 +234,8 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         await upstream.close()
         if traces:
             traces.close()
-        if live:
-            live.close()
+        if viewing:
+            viewing.live.close()
 
     chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     router = Router(
@@ -247,33 +249,27 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
             Route("/health", partial(_health, upstream)),
             Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
-            *_view_routes(settings, live, lambda: drain.has_begun),
+            *(viewing.routes() if viewing else []),
             Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
         lifespan=life,
     )
-    form = "/view" if live else ""
+    form = viewing.path if viewing else ""
     guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins, form)
     drain = Drain(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
     patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}
     return Watched(drain, patterns, observers)
 
 
-def _live(settings: Settings) -> Live | None:
+def _viewing(settings: Settings, is_stopping: Callable[[], bool]) -> Viewing | None:
     if not settings.view:
         return None
+    from adapter.server.viewing import Viewing
     from adapter.transcripts.live import Live
 
-    return Live(Secrets(os.environ, [settings.api_key, settings.view_key]))
-
-
-def _view_routes(settings: Settings, live: Live | None, is_stopping: Callable[[], bool]) -> list[Route]:
-    if live is None:
-        return []
-    from adapter.server.viewing import Viewing
-
     key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)
-    return Viewing(live, without_password(settings.upstream), key, is_stopping).routes()
+    live = Live(Secrets(os.environ, [settings.api_key, settings.view_key]))
+    return Viewing(live, without_password(settings.upstream), key, is_stopping)
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]

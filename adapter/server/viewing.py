@@ -30,8 +30,6 @@ from adapter.values.events import JsonObject
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.sse import PING, as_json
 
-PATH = "/view"
-
 MAX_VIEWERS = 16
 """Pages that look on at a time."""
 MAX_FORM_BYTES = 4_096
@@ -51,21 +49,26 @@ _FORM = _SAFE | {"referrer-policy": "same-origin"}
 
 
 class Viewing:
-    """``name``: of the page. ``key``: what one has to know. ``is_stopping``: the server is to end, which no page holds
-    up."""
+    """``live``: what it shows. ``name``: of the page. ``key``: what one has to know. ``is_stopping``: the server is to
+    end, which no page holds up."""
+
+    path = "/view"
 
     def __init__(self, live: Live, name: str, key: str, is_stopping: Callable[[], bool]) -> None:
-        self._live, self._key, self._is_stopping = live, key.encode(), is_stopping
+        self.live, self._key, self._is_stopping = live, key.encode(), is_stopping
         self._html = live_page(name)
         self._cookie = secrets.token_urlsafe(32).encode()
         self._viewers = 0
         self._looking = asyncio.Lock()
 
     def routes(self) -> list[Route]:
-        return [Route(PATH, self._lead_on), Route(f"{PATH}/{{path:path}}", self._answer, methods=["GET", "POST"])]
+        return [
+            Route(self.path, self._lead_on),
+            Route(f"{self.path}/{{path:path}}", self._answer, methods=["GET", "POST"]),
+        ]
 
     async def _lead_on(self, _: HttpRequest) -> Response:
-        return RedirectResponse(f"{PATH[1:]}/", 308, _SAFE)
+        return RedirectResponse(f"{self.path[1:]}/", 308, _SAFE)
 
     async def _answer(self, http: HttpRequest) -> ASGIApp:
         path = http.path_params["path"]
@@ -76,10 +79,10 @@ class Viewing:
                 raise RequestError("the key is wrong or missing: open /view/ in a browser, or send it", status=401)
             match http.method, path.split("/"):
                 case "GET", ["rows"]:
-                    return _json(await asyncio.to_thread(self._live.changes, self._since(http)))
+                    return _json(await asyncio.to_thread(self.live.changes, self._since(http)))
                 case "GET", ["found"]:
                     words = http.query_params.get("words", "")
-                    return _json({"numbers": await asyncio.to_thread(self._live.holding, words)})
+                    return _json({"numbers": await asyncio.to_thread(self.live.holding, words)})
                 case "GET", ["events"]:
                     return await self._events(http)
                 case "GET", ["exchanges", number] if number.isdecimal() and len(number) < 16:
@@ -106,7 +109,7 @@ class Viewing:
         if not hmac.compare_digest(key.encode("utf-8", "replace"), self._key):
             return RedirectResponse("./?wrong", 303, _SAFE)
         answer = RedirectResponse("./", 303, _SAFE)
-        answer.set_cookie(_cookie_of(http), self._cookie.decode(), path=PATH, httponly=True, samesite="strict")
+        answer.set_cookie(_cookie_of(http), self._cookie.decode(), path=self.path, httponly=True, samesite="strict")
         return answer
 
     def _may_look(self, http: HttpRequest) -> bool:
@@ -122,7 +125,7 @@ class Viewing:
         except UsageError as error:
             raise RequestError(str(error)) from error
         async with self._looking:  # of what may take long one at a time
-            detail = partial(self._live.detail, number, again, answer_only="answer" in query)
+            detail = partial(self.live.detail, number, again, answer_only="answer" in query)
             found = await asyncio.to_thread(detail)
         if found is None:
             raise RequestError(f"exchange {number} is kept no more, or has not been", status=404)
@@ -148,13 +151,13 @@ class Viewing:
         await send({"type": "http.response.body", "body": PING, "more_body": True})
         silent_s = 0.0
         while not self._is_stopping():
-            if version != self._live.version:
-                changes = await asyncio.to_thread(self._live.changes, version)
+            if version != self.live.version:
+                changes = await asyncio.to_thread(self.live.changes, version)
                 version = changes["version"]
-                event = f"id: {self._live.epoch}.{version}\ndata: ".encode() + as_json(changes) + b"\n\n"
+                event = f"id: {self.live.epoch}.{version}\ndata: ".encode() + as_json(changes) + b"\n\n"
                 await send({"type": "http.response.body", "body": event, "more_body": True})
                 silent_s = 0.0
-                if version != self._live.version and changes["is_part"]:
+                if version != self.live.version and changes["is_part"]:
                     continue
             elif silent_s >= PING_S:
                 await send({"type": "http.response.body", "body": PING, "more_body": True})
@@ -166,7 +169,7 @@ class Viewing:
     def _since(self, http: HttpRequest) -> int:
         """The version that a page has seen; 0 where it is one of another server."""
         epoch, _, version = (http.headers.get("last-event-id") or http.query_params.get("since", "")).partition(".")
-        is_ours = epoch == self._live.epoch and version.isdecimal() and len(version) < 16
+        is_ours = epoch == self.live.epoch and version.isdecimal() and len(version) < 16
         return int(version) if is_ours else 0
 
 

@@ -113,7 +113,7 @@ function connect() {
 
 async function retry() {
   const answer = await fetch("rows?since=").catch(() => null);
-  if (answer?.status === 401) connection.textContent = "The server is another one: open its new address.";
+  if (answer?.status === 401) connection.textContent = "The server is another one now: open its page anew.";
   else connect();
 }
 

@@ -220,6 +220,23 @@ def test_without_the_option_there_is_no_page(scripted):
         assert ask(url, "/view/")[0] == 404
 
 
+def test_no_line_of_the_log_has_the_key(scripted):
+    """Nor of JSON, whoever showed it in an address."""
+    with started(
+        "serve", "--upstream", scripted.url, "--port", "0", "--view", "--log-json", "--api-key", API_KEY
+    ) as run:
+        first = json.loads(run.first_line())
+        url = first["message"].split()[1].rstrip(",")
+        assert ask(url, f"/view/?key={API_KEY}")[0] == 303
+        assert ask(url, "/view/?key=another-key-that-is-wrong")[0] == 303
+        until = time.monotonic() + 20
+        while (said := run.stderr.read_text(encoding="utf-8")).count('"GET /view/') < 2:
+            assert time.monotonic() < until, said
+            time.sleep(0.01)
+    assert API_KEY not in said
+    assert "another-key" not in said
+
+
 def test_several_workers_are_refused():
     done = adapter("serve", "--upstream", "http://127.0.0.1:9", "--port", "0", "--view", "--workers", "2")
     assert done.returncode != 0
