@@ -7,6 +7,8 @@ import json
 import os
 import re
 import signal
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +19,17 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from adapter.server.viewing import MAX_VIEWERS
+from adapter.text.secrets import Secrets
+from adapter.transcripts.live import Live
 from adapter.values.errors import UsageError
+from adapter.values.events import TextDelta
 from adapter.wire.recorded import read_exchanges
 from tests.command_line import Running, adapter, started
 from tests.live_upstream import LiveUpstream
 from tests.server.test_serve_pages import ask
 from tests.server.test_serve_queue import Client, Slow
 from tests.server.test_wrap import ASK, CALL, TOOLS
+from tests.transcripts.test_viewed import exchange
 
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -67,6 +73,27 @@ def open_one() -> Iterator[tuple[Slow, str, str]]:
 def closed_one() -> Iterator[tuple[Slow, str, str]]:
     with viewed("--api-key", API_KEY) as (model, url, page, _):
         yield model, url, page
+
+
+@contextmanager
+def page_of(live: Live, port: int = 0) -> Iterator[str]:
+    """The address of a server that has nothing but the page."""
+    import uvicorn
+    from starlette.routing import Router
+
+    from adapter.server.protocol import BoundedConfig
+    from adapter.server.viewing import Viewing
+
+    viewing = Viewing(live, "upstream", "k", lambda: server.should_exit)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        server = uvicorn.Server(BoundedConfig(Router(routes=viewing.routes()), log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/view/?key=k"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def cookie(url: str, page: str) -> dict[str, str]:
@@ -338,6 +365,29 @@ def test_so_many_pages_may_look_on(open_one):
         until = time.monotonic() + 20
         while stack.enter_context(Looking(url, known)).response.status == 503:
             assert time.monotonic() < until
+
+
+def test_one_who_does_not_read_misses_what_was_between_and_not_the_end(monkeypatch):
+    """More changes than any buffer holds; the model's stream waits for nobody who looks on."""
+    monkeypatch.setattr("adapter.server.viewing.TICK_S", 0.005)
+    live = Live(Secrets({}))
+    with page_of(live) as address, Looking(address, {"Authorization": "Bearer k"}) as looking:
+        going = [live.listen(exchange(said=str(number))) for number in range(400)]
+        for number in range(100):
+            for each in going:
+                each.take([TextDelta(f"{number} words " * 5, "")])
+            time.sleep(0.01)
+        for number, each in enumerate(going):
+            each.end(exchange(f"Answer {number}. "), "")
+        over: dict[int, str] = {}
+        told = 0
+        while len(over) < len(going):
+            changes = looking.next()
+            told += len(changes["rows"])
+            over |= {row["number"]: row["title"] for row in changes["rows"] if row["is_over"]}
+        assert over[400].startswith("0 words")
+        assert told < 20 * len(going)
+    live.close()
 
 
 def test_it_records_besides_and_no_secret_is_in_either(scripted, tmp_path, monkeypatch):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
@@ -17,7 +14,7 @@ from adapter.values.events import TextDelta, ToolCallProgress
 from tests.browser import chromium, prefer
 from tests.scripted_server import CHAT
 from tests.server.test_serve_pages import ask
-from tests.server.test_viewing import API_KEY, viewed
+from tests.server.test_viewing import API_KEY, page_of, viewed
 from tests.server.test_wrap import TOOLS
 from tests.transcripts.test_view_in_a_browser import WATCH, press, texts
 from tests.transcripts.test_viewed import CALL, exchange, hostile
@@ -30,26 +27,6 @@ def chrome(tmp_path_factory: pytest.TempPathFactory):
     with chromium(tmp_path_factory.mktemp("browser")) as chrome:
         chrome.set_window_size(1300, 900)
         yield chrome
-
-
-@contextmanager
-def page_of(live: Live, port: int = 0) -> Iterator[str]:
-    """The address of a server that has nothing but the page."""
-    import uvicorn
-    from starlette.routing import Router
-
-    from adapter.server.viewing import Viewing
-
-    viewing = Viewing(live, "upstream", "k", lambda: server.should_exit)
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        server = uvicorn.Server(uvicorn.Config(Router(routes=viewing.routes()), log_level="warning"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/view/?key=k"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 @pytest.fixture
