@@ -50,6 +50,8 @@ class Coming:
     _content: str = ""
     _reasoning: str = ""
     _first_call: ToolCall | None = None
+    _written: str = ""
+    """The tool that a call is written of."""
     _has_fixes: bool = False
     _has_invalid: bool = False
     _has_rejected: bool = False
@@ -65,8 +67,9 @@ class Coming:
                 if len(self._reasoning) < MAX_HEAD:
                     self._reasoning += text[:MAX_HEAD]
                 event = ReasoningDelta(text, text)  # also where the server had taken it out of the text
-            case ToolCallProgress(text=text):
+            case ToolCallProgress(text=text, name=name):
                 self.size += len(text)
+                self._written = (name or "")[:MAX_HEAD] or self._written
             case ToolCall(name=name, fixes=fixes):
                 self._first_call = self._first_call or event
                 if name in self.calls or len(self.calls) < MAX_CALLED:
@@ -97,12 +100,15 @@ class Coming:
     @property
     def head(self) -> str:
         """The beginning of what it says, or else asks for first."""
-        call = self._first_call
-        return self._content if call is None or self._content.strip() else title_of_call(call)[:MAX_HEAD]
+        if self._content.strip():
+            return self._content
+        if self._first_call is not None:
+            return title_of_call(self._first_call)[:MAX_HEAD]
+        return f"{self._written} " if self._written else ""
 
     def close(self) -> None:
         """No more comes, and what came is kept elsewhere."""
-        self._content, self._first_call = self.head, None
+        self._content, self._first_call, self._written = self.head, None, ""
         self.tail.clear()
 
 

@@ -22,7 +22,8 @@ from adapter.values.events import TextDelta
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
 from tests.probing.test_probe import clever, tried
-from tests.server.test_viewing_in_a_browser import eventually, over, page_of
+from tests.server.test_viewing import page_of
+from tests.server.test_viewing_in_a_browser import eventually, over
 from tests.transcripts.test_view_in_a_browser import texts
 from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
 

@@ -15,7 +15,7 @@ from adapter.text.secrets import Secrets
 from adapter.transcripts.coming import MAX_TAIL, MAX_TAIL_EVENTS
 from adapter.transcripts.live import MAX_ROWS, Live
 from adapter.transcripts.viewed import Again, view_exchanges
-from adapter.values.events import TextDelta, ToolCall
+from adapter.values.events import TextDelta, ToolCall, ToolCallProgress
 from adapter.wire.answer import Answer, Whole
 from adapter.wire.options import Options
 from adapter.wire.recorded import Exchange
@@ -107,8 +107,11 @@ def test_an_answer_is_seen_while_it_comes(live):
     pieces = detail(live, answer_only=True)["readings"][0]["spans"]
     assert [piece["kind"] for piece in pieces] == ["content", "writing"]
     assert '"name": "read_file"' in pieces[1]["text"]
+    bare = live.listen(exchange())
+    bare.take([ToolCallProgress('{"name": "read_file", ', "read_file")])
+    assert rows(live)[-1]["title"] == "read_file"
     said(answer, CALL[60:])
-    (row,) = rows(live, row["version"])
+    row = rows(live, row["version"])[-1]
     assert (row["marks"], row["calls"]) == (["writing", "calls", "fixes"], [["read_file", 1]])
     shown = detail(live, answer_only=True)
     assert shown["readings"][0]["spans"][-1]["call"].startswith("read_file {")
