@@ -139,11 +139,22 @@ class Viewing:
         async def app(_scope: Scope, receive: Receive, send: Send) -> None:
             self._viewers += 1
             try:
-                await while_there(receive, self._tell(send, since))
+                await while_there(receive, self._tell_until_stop(send, since))
             finally:
                 self._viewers -= 1
 
         return app
+
+    async def _tell_until_stop(self, send: Send, since: int) -> None:
+        telling = asyncio.create_task(self._tell(send, since))
+        try:
+            while not telling.done() and not self._is_stopping():
+                await asyncio.wait({telling}, timeout=TICK_S)
+            await asyncio.wait_for(telling, 4 * TICK_S)
+        except TimeoutError:
+            pass  # who does not read is not waited for
+        finally:
+            telling.cancel()
 
     async def _tell(self, send: Send, version: int) -> None:
         """What changes, as events, until the server stops. One who reads slowly misses what was in between."""

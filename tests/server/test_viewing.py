@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -17,8 +18,10 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from starlette.routing import Router
+from starlette.types import Message
 
-from adapter.server.viewing import MAX_VIEWERS
+from adapter.server.viewing import MAX_VIEWERS, Viewing
 from adapter.text.secrets import Secrets
 from adapter.transcripts.live import Live
 from adapter.values.errors import UsageError
@@ -79,10 +82,8 @@ def closed_one() -> Iterator[tuple[Slow, str, str]]:
 def page_of(live: Live, port: int = 0) -> Iterator[str]:
     """The address of a server that has nothing but the page."""
     import uvicorn
-    from starlette.routing import Router
 
     from adapter.server.protocol import BoundedConfig
-    from adapter.server.viewing import Viewing
 
     viewing = Viewing(live, "upstream", "k", lambda: server.should_exit)
     with socket.create_server(("127.0.0.1", port)) as listener:
@@ -428,6 +429,33 @@ def test_a_page_holds_no_drain_up():
             assert stream.result(20).endswith("data: [DONE]\n\n")
             run.process.join(20)
             assert not run.process.is_alive()
+
+
+def test_nor_does_one_that_does_not_read():
+    """Its connection takes nothing any more."""
+
+    async def looks_on() -> list[str]:
+        live, stopping, sent = Live(Secrets({})), asyncio.Event(), []
+        viewing = Viewing(live, "upstream", "k", stopping.is_set)
+        live.listen(exchange())
+        scope = {"type": "http", "method": "GET", "path": "/view/events", "query_string": b"", "root_path": ""}
+        headers = [(b"authorization", b"Bearer k")]
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            sent.append(message["type"])
+            if b"data: " in message.get("body", b""):
+                stopping.set()
+                await asyncio.Event().wait()
+
+        await asyncio.wait_for(Router(viewing.routes())({**scope, "headers": headers}, receive, send), 60)
+        live.close()
+        return sent
+
+    assert asyncio.run(looks_on()) == ["http.response.start", *["http.response.body"] * 2]
 
 
 def test_a_page_holds_no_end_up():
