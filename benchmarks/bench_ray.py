@@ -135,8 +135,8 @@ def main() -> int:
     parser.add_argument("--pieces", type=int, default=60)
     given = parser.parse_args()
     node = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
-    with process("benchmarks.bench_serve", "--as", "model") as (upstream, _):
-        with process("adapter", "serve", "--upstream", upstream, "--port", "0") as (plain, _):
+    with process("benchmarks.bench_serve", "--as", "model") as (upstream, _, _):
+        with process("adapter", "serve", "--upstream", upstream, "--port", "0") as (plain, _, _):
             url = f"{plain}/chat/completions"
             asyncio.run(throughput("adapter serve, without Ray", url, 32, given.pieces, 3))
         cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})

@@ -75,7 +75,7 @@ def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     missed = asyncio.run(bench_serve.measure([8], rate=100, seconds=0.2, burst=24, repeats=1))
     assert [line for line in missed if "lost or crossed" in line] == []
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 * 2
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 4 * 2
 
 
 def test_a_server_reuses_what_it_wrote(random_gguf):

@@ -16,6 +16,9 @@ def probe(
     ] = "auto",
     output: Annotated[Path | None, typer.Option(help="Write the profile here; else where the others find it.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write the HTML page here; else beside the profile.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Add each answer to this .jsonl file, without keys; `adapter view` shows it.")
+    ] = None,
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds after which what is known counts.")] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the profile as a JSON object.")] = False,
 ) -> None:
@@ -23,4 +26,4 @@ def probe(
     from adapter.commands.prober import Settings, run_probe
 
     chosen = None if format == "auto" else format
-    raise typer.Exit(run_probe(Settings(base_url, model, chosen, output, page, time_limit, as_json)))
+    raise typer.Exit(run_probe(Settings(base_url, model, chosen, output, page, record, time_limit, as_json)))

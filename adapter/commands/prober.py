@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -21,7 +22,9 @@ from adapter.probing.halving import RUNGS, STOPPED, Probe, Trial, candidates, pr
 from adapter.probing.page import page
 from adapter.probing.profiles import Model, Profile, Use
 from adapter.probing.tasks import TASKS, TOOLS
+from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
+from adapter.transcripts.exchanges import ExchangeLog
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject
@@ -31,13 +34,14 @@ from adapter.wire.options import DEFAULT_FORMAT
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the command line said. ``output``: the profile; by itself where `run`, `serve` and `wrap` look for it.
-    ``page``: the results for people; by itself beside the profile."""
+    ``page``: the results for people; by itself beside the profile. ``record``: a file of all answers."""
 
     base_url: str | None = None
     model: str | None = None
     format: str | None = None
     output: Path | None = None
     page: Path | None = None
+    record: Path | None = None
     time_limit_s: float = 600.0
     as_json: bool = False
 
@@ -45,6 +49,7 @@ class Settings:
 def run_probe(settings: Settings) -> int:
     """The exit code: 0, or 130 when it was stopped. Raises TransportError and UsageError with the next step."""
     console = Console()
+    log = ExchangeLog(settings.record, Secrets(os.environ)) if settings.record else None
     with serve(settings.base_url, settings.model, console) as served:
         chat = served.chat
         model = profiles.model_of(chat.endpoint, chat.model)
@@ -60,7 +65,9 @@ def run_probe(settings: Settings) -> int:
         minutes = settings.time_limit_s / 60
         console.note(f"{len(setups)} ways to call tools, up to {len(TASKS)} tasks each, at most {minutes:g} minutes")
         with _Display(len(setups)) as display:
-            found = probe(Asker(chat, own=own), setups, time_limit_s=settings.time_limit_s, observe=display)
+            found = probe(
+                Asker(chat, own=own, observe=log), setups, time_limit_s=settings.time_limit_s, observe=display
+            )
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"no task was answered: {found.ended or found.trials[0].refusal}")
     output = settings.output or profiles.path_of(model.name)

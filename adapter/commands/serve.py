@@ -46,6 +46,7 @@ def serve(
     metrics: given.Metrics = False,
     otel: given.Otel = None,
     log_json: given.LogJson = False,
+    view: given.View = False,
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraints.modes import get_constraint
@@ -106,5 +107,6 @@ def serve(
             metrics=metrics,
             traces=traces_wanted(otel, os.environ),
             log_json=log_json,
+            view=view,
         )
     )

@@ -12,6 +12,10 @@ from adapter.commands.options import CONSTRAINT_HELP, GUIDE_HELP, PROFILE_HELP, 
 SERVER, MODEL, CLIENTS, AGAIN, RUNNING = "The model server", "The model", "Clients", "Asking again", "Running it"
 """The groups of `adapter serve --help`."""
 
+View = Annotated[
+    bool, typer.Option("--view", help="Show what happens, while it does, on a page; its address is printed.")
+]
+
 
 def _server(metavar: str, help: str, **limits: float) -> Any:
     return typer.Option(metavar=metavar, help=help, rich_help_panel=SERVER, **limits)  # type: ignore[arg-type]

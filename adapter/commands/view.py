@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def view(
     file: Annotated[
-        str, typer.Argument(help="What `serve --record`, `run --record` or `eval` wrote; - for standard input.")
+        str, typer.Argument(help="What `serve`, `run`, `probe --record` or `eval` wrote; - for standard input.")
     ],
     html: Annotated[Path | None, typer.Option(help="Write the page here, as one file, instead of serving it.")] = None,
     format: Annotated[
@@ -69,5 +69,5 @@ def _view(file: str, format: str | None, policy: str | None) -> View:
     try:
         transcript = Transcript.from_text(text, file)
     except UsageError as error:
-        raise UsageError(f"{error}. What `serve --record`, `run --record` and `eval` write can be shown.") from error
+        raise UsageError(f"{error}. What `--record` of serve, run and probe, and `eval` write can be shown.") from error
     return view_transcript(transcript, name, again)

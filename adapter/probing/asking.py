@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,8 +16,10 @@ from adapter.wire.answer import Answer
 from adapter.wire.errors import is_error
 from adapter.wire.options import Options
 from adapter.wire.own_prompt import OwnPrompt
+from adapter.wire.recorded import Exchange
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
+from adapter.wire.watching import Asking
 
 MAX_TOKENS = 160
 """Of an answer: the longest right one takes about a hundred, in the wordiest format."""
@@ -45,10 +47,14 @@ class Outcome:
 
 
 class Asker:
-    """Asks the tasks of ``client``. ``own``: how its model gets the prompt of its own template."""
+    """Asks the tasks of ``client``. ``own``: how its model gets the prompt of its own template. ``observe``: told of
+    each answer, whose conversation is its setup and task."""
 
-    def __init__(self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: OwnPrompt | None = None) -> None:
-        self._client, self._max_tokens, self._own = client, max_tokens, own
+    def __init__(
+        self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: OwnPrompt | None = None,
+        observe: Callable[[Exchange], object] | None = None,
+    ) -> None:  # fmt: skip
+        self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
 
     def ask(self, task: Task, setup: Setup) -> Outcome:
         """Raises TransportError where the server does not take the request, or fails."""
@@ -57,7 +63,8 @@ class Asker:
         options = Options(
             format=setup.format, style=None if setup.own else setup.style, constraint=setup.constraint,
             native=setup.native, enforce=enforce, own=self._own if setup.own else None,
-            waits_for_calls=kind == "llama.cpp",
+            waits_for_calls=kind == "llama.cpp", asking=Asking(clock=time.monotonic),
+            observe=partial(self._told, f"{setup.name}: {task.name}") if self._observe else None,
         )  # fmt: skip
         body: JsonObject = {"messages": list(task.messages), "tools": list(task.tools), "parallel_tool_calls": True}
         first = translate(body, options)
@@ -80,6 +87,10 @@ class Asker:
         right = valid and task.is_right(calls, content)
         named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
         return Outcome(task, valid, right, shown, usage, seconds, named, needless)
+
+    def _told(self, conversation: str, exchange: Exchange) -> None:
+        assert self._observe is not None
+        self._observe(exchange.model_copy(update={"conversation": conversation, "model": self._client.model}))
 
     def _stream(self, request: Request) -> Iterator[Chunk]:
         further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}

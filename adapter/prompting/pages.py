@@ -28,7 +28,7 @@ def rendered(name: str, *, connects: bool = False, **values: object) -> str:
     allowed += ["connect-src 'self'"] if connects else []
     policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", _form_action(source)])
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(source).render(policy=policy, **values)
+    return environment.from_string(source).render(policy=policy, connects=connects, **values)
 
 
 def _form_action(source: str) -> str:

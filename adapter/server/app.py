@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from adapter.server.telemetry.metrics import Metrics
+    from adapter.server.viewing import Viewing
 
 CHAT = "/v1/chat/completions"
 
@@ -98,6 +99,10 @@ class Settings:
     """Send a span for each request where the ``OTEL_*`` variables say."""
     log_json: bool = False
     """Say everything in lines of JSON, and one for each request."""
+    view: bool = False
+    """Show exchanges on a page at ``/view/``."""
+    view_key: str | None = None
+    """What that page asks for where clients need no key; made up when left out."""
 
 
 def _store(settings: Settings) -> Store:
@@ -111,6 +116,11 @@ def serve(settings: Settings) -> None:
     import uvicorn
 
     check_wanted(settings.metrics, settings.traces)
+    if settings.view and settings.workers > 1:
+        raise UsageError(
+            "each of several workers would show its own exchanges: leave out --workers, or take --record FILE, "
+            "in which all of them write, and `adapter view FILE`"
+        )
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
@@ -125,11 +135,19 @@ def serve(settings: Settings) -> None:
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
         say(f"others can reach this address; clients need this key: {settings.api_key}")
+    if settings.view:
+        settings = replace(settings, view_key=settings.view_key or secrets.token_urlsafe(16))
+        say(f"to see: {own.removesuffix('/v1')}{_view_of(settings)}")
     with listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
         else:
             uvicorn.Server(config_of(settings)).run(sockets=[listener])
+
+
+def _view_of(settings: Settings) -> str:
+    """The path of the page; with its key where that is none of the clients'."""
+    return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
@@ -188,7 +206,10 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
     traces = traces_of(settings.traces, settings.upstream)
     observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))
     places = Places(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
-    options = replace(settings.options, counts_tokens=bool(observers))
+    viewing = _viewing(settings, lambda: drain.has_begun)
+    options = replace(
+        settings.options, counts_tokens=bool(observers or viewing), listen=viewing.live.listen if viewing else None
+    )
     template = TemplateProcess(settings.template) if settings.template else None
     upstream = Upstream(
         settings.upstream,
@@ -213,6 +234,8 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         await upstream.close()
         if traces:
             traces.close()
+        if viewing:
+            viewing.live.close()
 
     chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     router = Router(
@@ -226,14 +249,27 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
             Route("/health", partial(_health, upstream)),
             Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
+            *(viewing.routes() if viewing else []),
             Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
         ],
         lifespan=life,
     )
-    guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins)
+    form = viewing.path if viewing else ""
+    guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins, form)
     drain = Drain(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
     patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}
     return Watched(drain, patterns, observers)
+
+
+def _viewing(settings: Settings, is_stopping: Callable[[], bool]) -> Viewing | None:
+    if not settings.view:
+        return None
+    from adapter.server.viewing import Viewing
+    from adapter.transcripts.live import Live
+
+    key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)
+    live = Live(Secrets(os.environ, [settings.api_key, settings.view_key]))
+    return Viewing(live, without_password(settings.upstream), key, is_stopping)
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]

@@ -1,6 +1,6 @@
 """SIGTERM lets answers end: who asks meanwhile is sent elsewhere, and the server stops when the last has gone.
 
-A second SIGTERM, or Ctrl-C, stops it at once.
+A second SIGTERM, or Ctrl-C, stops it at once. What would go on as long as the server does looks at `Drain.has_begun`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Drain:
         if threading.current_thread() is not threading.main_thread():
             return
         before, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
+        interrupted = signal.getsignal(signal.SIGINT)
 
         def stop() -> None:
             if callable(before):
@@ -48,7 +49,13 @@ class Drain:
         def begin(_signal: int, _frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(self._asked_to, stop)
 
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            self.has_begun = True
+            if callable(interrupted):
+                interrupted(number, frame)
+
         signal.signal(signal.SIGTERM, begin)
+        signal.signal(signal.SIGINT, interrupt)
 
     def _asked_to(self, stop: Callable[[], None]) -> None:
         if self.has_begun:

@@ -30,10 +30,13 @@ _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 
 class Guard:
     """``is_loopback``: the server listens on this machine alone, so every ``Host`` must be this machine.
-    ``api_key``: what clients must show, as OpenAI's or as Anthropic's do. ``origins``: of pages that may ask."""
+    ``api_key``: what clients must show, as OpenAI's or as Anthropic's do. ``origins``: of pages that may ask. ``form``:
+    a path below which others ask for a key; empty where there is none."""
 
-    def __init__(self, app: ASGIApp, is_loopback: bool, api_key: str | None, origins: Collection[str] = ()) -> None:
-        self._app = app
+    def __init__(
+        self, app: ASGIApp, is_loopback: bool, api_key: str | None, origins: Collection[str] = (), form: str = ""
+    ) -> None:
+        self._app, self._form = app, form
         self._is_loopback = is_loopback
         self._api_key = api_key
         self._origins = origins
@@ -77,10 +80,16 @@ class Guard:
     def _check_key(self, path: str, headers: Headers) -> None:
         if self._api_key is None or path in ("/health", "/ready"):
             return
-        bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        shown = next((headers[name] for name in _KEYS if headers.get(name)), bearer)
-        if not hmac.compare_digest(shown.encode("utf-8"), self._api_key.encode("utf-8")):
+        if self._form and (path == self._form or path.startswith(f"{self._form}/")):
+            return
+        if not hmac.compare_digest(key_of(headers).encode("utf-8"), self._api_key.encode("utf-8")):
             raise RequestError("the key is wrong or missing: send the one that --api-key says", status=401)
+
+
+def key_of(headers: Headers) -> str:
+    """The key that a program shows; empty where it shows none."""
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
+    return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
 
 
 def _readable(send: Send, origin: str) -> Send:

@@ -48,7 +48,7 @@ class Answering:
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await _while_there(receive, self.run(send))
+            await while_there(receive, self.run(send))
         finally:
             self.leave()
 
@@ -317,7 +317,7 @@ async def begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
     await send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
-async def _while_there(receive: Receive, work: Coroutine[None, None, None]) -> None:
+async def while_there(receive: Receive, work: Coroutine[None, None, None]) -> None:
     """Do ``work`` until it is done or the client has gone, whose request has been read."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_gone(receive))

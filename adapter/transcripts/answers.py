@@ -66,14 +66,14 @@ class Figures:
 UNKNOWN = Figures()
 
 
-def row(title: str, time: str, model: str, figures: Figures, marks: Sequence[str], calls: Sequence[str]) -> JsonObject:
-    """What the list shows of an exchange."""
+def row(title: str, time: str, model: str, figures: Figures, marks: Sequence[str], calls: Counter[str]) -> JsonObject:
+    """What the list shows of an exchange. ``calls``: how many of each tool."""
     return {
         "title": visible(" ".join(title[: TITLE * 10].split())[:TITLE]), "time": visible(time[:19].replace("T", " ")),
         "model": visible(model), "cost": figures.cost,
         "figures": {name: value for name, value in asdict(figures).items() if value is not None},
         "marks": list(dict.fromkeys(map(visible, marks))),
-        "calls": [[visible(name), times] for name, times in Counter(calls).most_common(MAX_NAMES)],
+        "calls": [[visible(name), times] for name, times in calls.most_common(MAX_NAMES)],
     }  # fmt: skip
 
 
@@ -128,7 +128,11 @@ def title_of(turn: Turn) -> str:
     """What an answer says, or else asks for first."""
     if turn.content.strip() or not turn.calls:
         return turn.content
-    return f"{turn.calls[0].name} {json.dumps(turn.calls[0].arguments, ensure_ascii=False)}"
+    return title_of_call(turn.calls[0])
+
+
+def title_of_call(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
 def indented(value: Json) -> str:

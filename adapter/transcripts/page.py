@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from adapter.formats import FORMATS
 from adapter.prompting.pages import part, rendered
+from adapter.reading.policy import POLICIES
+from adapter.transcripts.viewed import View
 from adapter.values.events import JsonObject
 from adapter.values.version import __version__
 
@@ -16,6 +19,17 @@ ORDERS = (
 
 def page(data: JsonObject) -> str:
     """``data``: of `adapter.transcripts.viewed`."""
+    return _rendered(data, part("view.js"))
+
+
+def live_page(name: str) -> str:
+    """The page that asks the server which it is from. ``name``: what stands above it."""
+    data = View(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
+    return _rendered(data, part("view.js") + part("live.js"), connects=True)
+
+
+def _rendered(data: JsonObject, script: str, *, connects: bool = False) -> str:
     return rendered(
-        "view.html", data=data, orders=ORDERS, style=part("view.css"), script=part("view.js"), version=__version__
-    )
+        "view.html", connects=connects, data=data, orders=ORDERS, style=part("view.css"), script=script,
+        version=__version__,
+    )  # fmt: skip

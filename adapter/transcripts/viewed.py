@@ -17,6 +17,7 @@ out (`adapter.text.visible`).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -119,7 +120,7 @@ class View:
         settings: Sequence[int] = (), results: Sequence[JsonObject] = (),
     ) -> None:  # fmt: skip
         self._exchanges.append({
-            **row(title, time, model, figures, marks, calls),
+            **row(title, time, model, figures, marks, Counter(calls)),
             "about": [[name, visible(value)] for name, value in [*about, *figures.about] if value],
             "notes": [shown(note) for note in notes if note],
             "prompt": prompt, "tools": tools, "settings": settings, "readings": readings, "results": results,
@@ -162,6 +163,7 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
+                ("conversation", exchange.conversation),
             ],
             notes=[f"The calls are read otherwise today: {changed}" if changed else ""],
         )  # fmt: skip

@@ -124,7 +124,7 @@ class Choice:
         (held, events, finish_reason), self._withheld, self.again = self._withheld, None, None
         self._request = replace(self._request, watch=None)
         self._attempt = Attempt()
-        deltas = [*(self._text(held) if held else ()), *self._deltas(events, finish_reason)]
+        deltas = [*(self._text(held) if held else ()), *self._made(events, finish_reason)]
         return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
@@ -220,10 +220,14 @@ class Choice:
         )
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
-        deltas: list[JsonObject | str] = []
         self._written.take(events)
         self._attempt.take(events)
         self.heard.take(events)
+        return self._made(events, finish_reason)
+
+    def _made(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
+        """The deltas of events that were taken already."""
+        deltas: list[JsonObject | str] = []
         for position, event in enumerate(events):
             made = self._made_of(event, _Rest(events, position), finish_reason)
             if self._positions is not None:

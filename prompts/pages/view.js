@@ -13,7 +13,9 @@ let found = every;
 let chosen = -1; // a place in `found`
 let rowHeight = 74; // pixels, as the style sheet has it
 let naming = 0;
-let whenChosen = () => {}; // told of the exchange that is shown
+let whenChosen = show; // told of the exchange that is to be shown
+let whenPicked = () => {}; // told that somebody chose
+let nothing = "Nothing was said yet.";
 
 function make(tag, kind, ...children) {
   const element = document.createElement(tag);
@@ -24,20 +26,28 @@ function make(tag, kind, ...children) {
 
 // ---------------------------------------------------------------- the list
 
+const elements = new WeakMap(); // of exchanges that were in sight
+
 function row(place) {
   const exchange = found[place];
+  const element = elements.get(exchange) || rowOf(exchange);
+  element.setAttribute("aria-selected", String(place === chosen));
+  element.setAttribute("aria-setsize", String(found.length));
+  element.setAttribute("aria-posinset", String(place + 1));
+  element.style.top = `${place * rowHeight}px`;
+  return element;
+}
+
+function rowOf(exchange) {
   const head = [`${exchange.number}`, exchange.time, exchange.model, exchange.cost].filter(Boolean).join(" · ");
   const marks = exchange.marks.filter((mark) => mark !== "calls").map((mark) => chip(mark));
   const called = exchange.calls.map(([name, times]) => times > 1 ? `${name} × ${times.toLocaleString("en")}` : name);
   const element = make("div", "row", make("div", "soft", head), make("div", "", exchange.title || "(nothing said)"),
     make("div", "", ...marks, make("span", "called", called.join(", "))));
-  element.id = `row${place}`;
+  element.id = `row${exchange.number}`;
   element.setAttribute("role", "option");
-  element.setAttribute("aria-selected", String(place === chosen));
-  element.setAttribute("aria-setsize", String(found.length));
-  element.setAttribute("aria-posinset", String(place + 1));
-  element.style.top = `${place * rowHeight}px`;
-  element.addEventListener("click", () => choose(place));
+  element.addEventListener("click", () => pick(found.indexOf(exchange)));
+  elements.set(exchange, element);
   return element;
 }
 
@@ -51,8 +61,9 @@ function drawRows() {
   const last = Math.min(found.length, Math.ceil((rows.scrollTop + rows.clientHeight) / rowHeight) + MARGIN);
   const drawn = [];
   for (let place = first; place < last; place++) drawn.push(row(place));
-  space.replaceChildren(...drawn);
-  if (at(`row${chosen}`)) rows.setAttribute("aria-activedescendant", `row${chosen}`);
+  const isAnother = (element, index) => element !== space.children[index];
+  if (drawn.length !== space.childElementCount || drawn.some(isAnother)) space.replaceChildren(...drawn);
+  if (chosen >= first && chosen < last) rows.setAttribute("aria-activedescendant", `row${found[chosen].number}`);
   else rows.removeAttribute("aria-activedescendant");
 }
 
@@ -62,9 +73,13 @@ function choose(place) {
   if (top < rows.scrollTop) rows.scrollTop = top;
   else if (top + rowHeight > rows.scrollTop + rows.clientHeight) rows.scrollTop = top + rowHeight - rows.clientHeight;
   drawRows();
-  if (found.length) show(found[chosen]);
-  else shown.replaceChildren(make("p", "soft", every.length ? "Nothing fits what is searched for." : "Nothing was said yet."));
-  whenChosen(found[chosen]);
+  if (found.length) whenChosen(found[chosen]);
+  else empty(every.length ? "Nothing fits what is searched for." : nothing);
+}
+
+function pick(place) {
+  whenPicked();
+  choose(place);
 }
 
 // ---------------------------------------------------------------- search
@@ -80,6 +95,8 @@ function words(exchange) { // what a search looks at, in lower case; made once
   return exchange.words;
 }
 
+let holds = (exchange, wanted) => words(exchange).includes(wanted);
+
 function fitting() { // what is searched for, in the order that is wanted
   const wanted = search.value.toLowerCase();
   const { mark, tool, model } = chooses;
@@ -88,18 +105,20 @@ function fitting() { // what is searched for, in the order that is wanted
   const fits = every.filter((exchange) =>
     (!mark.value || exchange.marks.includes(mark.value)) && (!model.value || exchange.model === model.value)
       && (!tool.value || exchange.calls.some(([name]) => name === tool.value))
-      && (!bound || exchange.figures[figure] >= bound) && (!wanted || words(exchange).includes(wanted)));
+      && (!bound || exchange.figures[figure] >= bound) && (!wanted || holds(exchange, wanted)));
   if (figure === "newest") return fits.reverse();
   const size = (exchange) => exchange.figures[figure] ?? -1;
   return figure ? fits.sort((one, other) => size(other) - size(one) || one.number - other.number) : fits;
 }
 
 function find() {
-  const before = found[chosen];
+  const number = found[chosen]?.number;
   found = fitting();
   measure();
-  choose(Math.max(0, found.indexOf(before)));
+  choose(Math.max(0, placeOf(number)));
 }
+
+const placeOf = (number) => found.findIndex((exchange) => exchange.number === number);
 
 function measure() {
   space.style.height = `${found.length * rowHeight}px`;
@@ -111,6 +130,7 @@ function offer(select, names) { // those that are there, and how many of each
   const counts = new Map();
   for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
   const value = select.value;
+  if (document.activeElement === select && select.options.length > 1) return; // somebody chooses
   const options = [...counts.keys()].filter(Boolean).sort().map((name) => {
     const option = make("option", "", `${name} (${counts.get(name)})`);
     option.value = name;
@@ -186,19 +206,25 @@ function message({ role, text }) {
   return make("div", "message", make("div", "soft", role), long(text, neutralised));
 }
 
-function prompt(exchange, before) { // what stood in the prompt before, too, is folded
+function beginning(exchange, all) { // how many of its messages are folded, and why
+  if (DATA.live) return [all.findLastIndex(({ role }) => role === "assistant") + 1, " up to the model's last"];
+  const before = DATA.goes_on ? every[exchange.number - 2] : undefined;
+  if (!before) return [0, ""];
+  const start = exchange.prompt.findIndex((place, number) => before.prompt[number] !== place);
+  return [start < 0 ? all.length - 1 : start, " as in the exchange before"];
+}
+
+function prompt(exchange) {
   const parts = exchange.parts || DATA.parts;
-  const isNew = (place, number) => before && before.prompt[number] !== place;
-  const start = exchange.prompt.findIndex(isNew);
   const all = exchange.prompt.map((place) => parts[place]);
-  const old = before ? all.slice(0, start < 0 ? all.length - 1 : start) : [];
+  const [start, why] = beginning(exchange, all);
   const definition = ({ role, text }) => folded(role, () => long(text, neutralised));
   const setting = (place) => folded("other fields of the request", () => long(parts[place].text, plain));
   const fold = (items, draw, what, why) => items.length
     ? [folded(counted(items.length, what) + why, () => several(make("div"), items, draw, what))] : [];
   return [make("h3", "", DATA.prompt), ...fold(exchange.tools.map((place) => parts[place]), definition, "tool", ""),
-    ...fold(old, message, "message", " as in the exchange before"),
-    several(make("div"), all.slice(old.length), message, "message"), ...exchange.settings.map(setting)];
+    ...fold(all.slice(0, start), message, "message", why),
+    several(make("div"), all.slice(start), message, "message"), ...exchange.settings.map(setting)];
 }
 
 function remarks(span) {
@@ -227,22 +253,32 @@ function result({ name, ok, text, diffs }) {
     ...diffs.map((diff) => make("div", "diff", long(diff, asDiff))));
 }
 
+const [head, asked, answered] = ["div", "div", "div"].map((tag) => make(tag));
+
 function show(exchange) {
-  const { number } = exchange;
-  const about = make("dl", "", ...(exchange.about || []).map(([name, value]) =>
-    make("div", "", make("dt", "", name), make("dd", "", value))));
-  const head = [make("h2", "", `${number}. ${exchange.title || "(nothing said)"}`), about,
-    make("p", "", ...exchange.marks.filter((mark) => mark !== "calls").map(chip))];
-  const before = DATA.goes_on ? every[number - 2] : undefined;
-  const inside = exchange.readings === undefined ? [] : [
-    ...exchange.notes.map((note) => make("div", "note", long(note, plain))),
-    ...prompt(exchange, before), readings(exchange.readings),
-    ...(exchange.results.length
-      ? [make("h3", "", "Results"), several(make("div"), exchange.results, result, "result")] : [])];
-  shown.replaceChildren(...head, ...inside);
+  showHead(exchange);
+  asked.replaceChildren(...prompt(exchange));
+  showAnswer(exchange);
+  shown.replaceChildren(head, asked, answered);
   shown.scrollTop = 0;
   clearTimeout(naming); // browsers take only so many changes of the address in a while
-  naming = setTimeout(() => history.replaceState(null, "", `#${number}`), 300);
+  naming = setTimeout(() => history.replaceState(null, "", `#${exchange.number}`), 300);
+}
+
+function showHead({ number, title, about, marks, notes }) {
+  const pair = ([name, value]) => make("div", "", make("dt", "", name), make("dd", "", value));
+  head.replaceChildren(make("h2", "", `${number}. ${title || "(nothing said)"}`), make("dl", "", ...about.map(pair)),
+    make("p", "", ...marks.filter((mark) => mark !== "calls").map(chip)),
+    ...notes.map((note) => make("div", "note", long(note, plain))));
+}
+
+function showAnswer(exchange) {
+  answered.replaceChildren(readings(exchange.readings), ...(exchange.results.length
+    ? [make("h3", "", "Results"), several(make("div"), exchange.results, result, "result")] : []));
+}
+
+function empty(words) {
+  shown.replaceChildren(make("p", "soft", words));
 }
 
 // ---------------------------------------------------------------- keys
@@ -259,7 +295,7 @@ document.addEventListener("keydown", (event) => {
   const move = moves[event.key] || (event.target === rows && inList[event.key]);
   if (!move && event.key !== "/") return;
   event.preventDefault();
-  if (move) choose(chosen + move());
+  if (move) pick(chosen + move());
   else search.focus();
 });
 for (const field of [search, least]) field.addEventListener("input", find);
@@ -278,6 +314,6 @@ every.forEach((exchange, index) => { exchange.number = index + 1; });
 offerAll();
 rowHeight = 4.6 * parseFloat(getComputedStyle(document.documentElement).fontSize);
 sort.parentElement.hidden = !DATA.live && !every.some((exchange) => Object.keys(exchange.figures).length);
-const asked = Number.parseInt(location.hash.slice(1), 10) - 1;
+const named = Number.parseInt(location.hash.slice(1), 10);
 find();
-if (asked > 0 && asked < every.length) choose(asked);
+if (named > 1 && named <= every.length) choose(named - 1);

@@ -22,9 +22,11 @@ from adapter.probing.page import page
 from adapter.probing.profiles import Model, load
 from adapter.probing.tasks import TASKS, TOOL_SETS, TOOLS, Call, is_valid
 from adapter.prompting.setups import Setup
+from adapter.transcripts.viewed import view_exchanges
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient, Usage
 from adapter.wire.options import Options
+from adapter.wire.recorded import read_exchanges
 from adapter.wire.request import translate
 from tests.browser import chromium, prefer
 from tests.live_upstream import LiveUpstream
@@ -260,6 +262,20 @@ def test_the_command_writes_a_profile_and_a_page(config, capsys):
     html = (config / "m_1b.html").read_text(encoding="utf-8")
     assert "http" not in html.replace(upstream.url, "").replace("http-equiv", ""), "nothing is loaded from elsewhere"
     assert "default-src 'none'; style-src 'sha256-" in html
+
+
+def test_its_answers_are_recorded_to_be_looked_at(config, tmp_path):
+    """Each with its setup and task, what was sent and what each piece was taken for."""
+    file = tmp_path / "said.jsonl"
+    with LiveUpstream(clever) as upstream:
+        assert run_probe(Settings(upstream.url, "m:1b", "hermes", record=file)) == 0
+    exchanges = read_exchanges(file.read_text(encoding="utf-8"), "said.jsonl")
+    conversations = {each.conversation for each in exchanges}
+    assert {f"{COMPACT.name}: {task.name}" for task in TASKS} <= conversations
+    assert {each.model for each in exchanges} == {"m:1b"}
+    shown = view_exchanges(exchanges, "said.jsonl").data["exchanges"]
+    named = [each for each in shown if dict(each["about"])["conversation"].startswith(f"{COMPACT.name}: ")]
+    assert sum("calls" in each["marks"] for each in named) == sum(bool(task.expected) for task in TASKS)
 
 
 def test_ctrl_c_writes_what_is_known(config):

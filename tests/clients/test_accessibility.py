@@ -1,0 +1,118 @@
+"""axe-core finds nothing serious on the pages, in the light and in the dark; it comes from npm, once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.evaluating.viewed import view_runs
+from adapter.probing.page import page as page_of_probe
+from adapter.probing.profiles import Model
+from adapter.text.secrets import Secrets
+from adapter.transcripts.live import Live
+from adapter.transcripts.page import page
+from adapter.transcripts.transcript import Transcript
+from adapter.transcripts.viewed import Again, View, view_exchanges, view_transcript
+from adapter.values.events import TextDelta
+from tests.browser import chromium, prefer
+from tests.clients.environments import Client
+from tests.probing.test_probe import clever, tried
+from tests.server.test_viewing import page_of
+from tests.server.test_viewing_in_a_browser import eventually, over
+from tests.transcripts.test_view_in_a_browser import texts
+from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
+
+AXE = Client("axe-core", ("axe-core",), (), is_node=True)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm")
+    try:
+        AXE.install()
+    except RuntimeError as error:
+        pytest.skip(f"axe-core cannot be had: {str(error)[-200:]}")
+    return (AXE.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory):
+    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
+        chrome.set_window_size(1300, 900)
+        yield chrome
+
+
+def faults(chrome: Any, axe: str) -> list[str]:
+    """What is serious, and where."""
+    chrome.execute_script(axe)
+    found = chrome.execute_async_script("axe.run().then(arguments[0], (error) => arguments[0]({ error: `${error}` }))")
+    assert "violations" in found, found
+    return [
+        f"{each['id']}: {node['target']} {node['html'][:200]} {node['failureSummary'][:300]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@contextmanager
+def file(tmp_path: Path, text: str) -> Iterator[str]:
+    written = tmp_path / "page.html"
+    written.write_text(text, encoding="utf-8")
+    yield written.as_uri()
+
+
+def recording() -> View:
+    told = (exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py"), exchange(BARE), exchange("<tool_call>{", calls=()))
+    return view_exchanges(told, "said.jsonl", Again.named(None, "lenient"))
+
+
+def transcript() -> View:
+    text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
+    return view_transcript(Transcript.from_text(text), "run.jsonl")
+
+
+@contextmanager
+def live(key: str) -> Iterator[str]:
+    """A page with an exchange that is over, one that comes, and one without an answer."""
+    kept = Live(Secrets({}))
+    over(kept, DRAFTED + CALL)
+    kept.listen(exchange()).end(None, "503: nobody there")
+    kept.listen(exchange()).take([TextDelta("I look into it. ", "I look into it. ")])
+    with page_of(kept) as address:
+        yield address.replace("?key=k", key)
+    kept.close()
+
+
+PAGES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "a recording": lambda folder: file(folder, page(recording().data)),
+    "a transcript": lambda folder: file(folder, page(transcript().data)),
+    "nothing": lambda folder: file(folder, page(view_runs("", "none.jsonl").data)),
+    "a probe": lambda folder: file(folder, page_of_probe(Model(name="m", base_url="u"), None, tried(clever))),
+    "live": lambda _: live("?key=k"),
+    "the form": lambda _: live("?wrong"),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(chrome, axe, tmp_path, name):
+    with PAGES[name](tmp_path) as address:
+        for scheme in ("light", "dark"):
+            prefer(chrome, scheme)
+            chrome.get("about:blank")
+            if "?wrong" in address:
+                chrome.delete_all_cookies()
+            chrome.get(address)
+            if "?key" in address:
+                eventually(lambda: texts(chrome, ".readings"))
+            for fold in chrome.find_elements("css selector", "#shown details > summary"):
+                fold.click()
+            assert faults(chrome, axe) == []

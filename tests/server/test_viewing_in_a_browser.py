@@ -1,0 +1,230 @@
+"""The page of `adapter serve --view` in a real Chromium: what goes on is seen, and hostile text stays text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from adapter.text.secrets import Secrets
+from adapter.transcripts.live import Live
+from adapter.values.events import TextDelta, ToolCallProgress
+from tests.browser import chromium, prefer
+from tests.scripted_server import CHAT
+from tests.server.test_serve_pages import ask
+from tests.server.test_viewing import API_KEY, page_of, viewed
+from tests.server.test_wrap import TOOLS
+from tests.transcripts.test_view_in_a_browser import WATCH, press, texts
+from tests.transcripts.test_viewed import CALL, exchange, hostile
+
+pytestmark = pytest.mark.clients
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory):
+    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
+        chrome.set_window_size(1300, 900)
+        yield chrome
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    live = Live(Secrets({}))
+    yield live
+    live.close()
+
+
+def eventually(holds: Callable[[], object], seconds: float = 20.0) -> None:
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def over(live: Live, text: str, said: str = "Read a.py") -> None:
+    whole = exchange(text, said=said)
+    going = live.listen(whole.model_copy(update={"text": ""}))
+    going.take(whole.turn().events)
+    going.end(whole, "")
+
+
+def test_an_exchange_is_seen_while_it_goes_on(chrome):
+    """Behind the key, before a real server: its words as they come, and in the end what they were taken for."""
+    with viewed("--api-key", API_KEY) as (model, url, page, _), ThreadPoolExecutor() as threads:
+        chrome.get(page)
+        assert chrome.title == "The key of this server"
+        press(chrome, "wrong", "\ue007")  # Enter
+        assert texts(chrome, "[role=alert]") == ["That was not the key."]
+        press(chrome, API_KEY, "\ue007")
+        assert chrome.current_url == page
+        chrome.get_log("browser")  # of the form, whose answer is a 401
+        assert "No request with tools" in texts(chrome, "#shown")[0]
+        body = {"model": "m", "messages": [{"role": "user", "content": "a"}], "tools": TOOLS, "stream": True}
+        asking = threads.submit(ask, url, CHAT, {"Authorization": f"Bearer {API_KEY}"}, "POST", body)
+        assert model.next() == "a"
+        eventually(lambda: texts(chrome, ".row .chip") == ["writing"])
+        eventually(lambda: texts(chrome, "#shown h3") == ["What the model was sent", "The answer so far"])
+        chrome.find_element("css selector", "#shown summary").click()
+        model.may_end["a"].set()
+        assert asking.result(20)[0] == 200
+        eventually(lambda: texts(chrome, ".row .chip") == ["no call"])
+        eventually(lambda: texts(chrome, "#shown h3")[1] == "The answer, as read")
+        assert texts(chrome, ".content pre") == ["To a."]
+        assert texts(chrome, "#shown h2") == ["1. To a."]
+        assert len(texts(chrome, "details[open]")) == 1
+        assert API_KEY not in chrome.page_source
+        assert chrome.get_log("browser") == []
+
+
+def test_what_is_looked_at_stays_where_it_is(chrome, live):
+    """Whatever comes meanwhile; the newest only for those who follow it."""
+    with page_of(live) as address:
+        for number in range(60):
+            over(live, f"Answer {number}. ")
+        chrome.get(address)
+        eventually(lambda: texts(chrome, "#count") == ["60 of 60"])
+        eventually(lambda: texts(chrome, "#shown h2") == ["60. Answer 59."])
+        over(live, "Answer 60. ")
+        eventually(lambda: texts(chrome, "#shown h2") == ["61. Answer 60."])
+        press(chrome, "j", "j")
+        assert texts(chrome, "#shown h2") == ["59. Answer 58."]
+        assert not chrome.find_element("id", "follow").is_selected()
+        chrome.execute_script("document.getElementById('rows').scrollTop = 1500")
+        eventually(lambda: "40 ·" in "".join(texts(chrome, ".row")))
+        top = "return [...document.querySelectorAll('.row')].find((each) => each.getBoundingClientRect().top >= 110).id"
+        before = chrome.execute_script(top)
+        for number in range(61, 66):
+            over(live, f"Answer {number}. ")
+        eventually(lambda: texts(chrome, "#count") == ["66 of 66"])
+        assert chrome.execute_script(top) == before
+        assert texts(chrome, "#shown h2") == ["59. Answer 58."]
+        chosen = chrome.find_element("id", "rows").get_attribute("aria-activedescendant")
+        assert chosen in (None, "row59")
+        press(chrome, "/", "answer 7", "\ue00c")
+        assert texts(chrome, "#count") == ["1 of 66"]
+
+
+def test_answers_are_searched(chrome, live):
+    """All that they say, which the page has not; also what comes meanwhile."""
+    over(live, f"{'Words. ' * 100} The PORT is 8000.")
+    over(live, "None.")
+    with page_of(live) as address:
+        chrome.get(address)
+        eventually(lambda: texts(chrome, "#count") == ["2 of 2"])
+        press(chrome, "/", "port is")
+        eventually(lambda: texts(chrome, "#count") == ["1 of 2"])
+        assert texts(chrome, "#shown h2")[0].startswith("1. Words.")
+        over(live, f"{'Words. ' * 100} No port is free.")
+        eventually(lambda: texts(chrome, "#count") == ["2 of 3"])
+
+
+def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
+    """Those that are kept no more are gone there, too."""
+    bounded = Live(Secrets({}), max_kept=4_000)
+    for number in range(5_000):
+        bounded.listen(exchange(said=str(number))).end(exchange(f"Answer {number}. "), "")
+    with page_of(bounded) as address:
+        chrome.get(address)
+        eventually(lambda: texts(chrome, "#count") == ["4000 of 4000"])
+        assert len(texts(chrome, ".row")) < 60
+        chrome.find_element("id", "rows").click()
+        press(chrome, "\ue010")  # End
+        eventually(lambda: texts(chrome, "#shown h2")[0].startswith("1001. "))
+        over(bounded, "One more. ")
+        eventually(lambda: "One more." in texts(chrome, ".row div:nth-child(2)") or texts(chrome, "#count"))
+        eventually(lambda: "5001" in str(chrome.execute_script("return every.at(-1).number")))
+        assert texts(chrome, "#count") == ["4000 of 4000"]
+    bounded.close()
+
+
+def test_a_server_that_goes_leaves_what_it_said(chrome, live):
+    """And is found again when it comes back; then its exchanges are others."""
+    with page_of(live) as address:
+        over(live, "Answer one. ")
+        chrome.get(address)
+        eventually(lambda: texts(chrome, "#shown h2") == ["1. Answer one."])
+        port = int(address.partition("/view")[0].rpartition(":")[2])
+    eventually(lambda: "does not answer" in texts(chrome, "#connection")[0])
+    assert texts(chrome, "#shown h2") == ["1. Answer one."]
+    other = Live(Secrets({}))
+    over(other, "Another one. ")
+    over(other, "And another. ")
+    with page_of(other, port) as address:
+        eventually(lambda: "is another one" in texts(chrome, "#connection")[0])
+        chrome.get(address)
+        eventually(lambda: texts(chrome, "#count") == ["2 of 2"])
+    other.close()
+
+
+def test_answers_are_read_again_by_another_policy(chrome, live):
+    from tests.transcripts.test_viewed import BARE
+
+    over(live, BARE)
+    with page_of(live) as address:
+        chrome.get(address)
+        eventually(lambda: texts(chrome, ".readings h3") == ["The answer, as read"])
+        chrome.find_element("id", "policy").send_keys("lenient")
+        eventually(lambda: texts(chrome, ".readings h3") == ["As read then", "As read now: lenient"])
+        assert "read otherwise" in texts(chrome, "#shown .chip")
+
+
+def test_hostile_text_stays_text_live(chrome, live):
+    """Over two hundred exchanges, looked at while each is on its way, and when it is over: nothing runs, nothing is
+    loaded but by the page's own script, no element is added."""
+    chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+    exchanges = hostile()[:-2]
+    chrome.get_log("browser")  # of tests before
+    with page_of(live) as address:
+        chrome.get(address)
+        for number, each in enumerate(exchanges, start=1):
+            going = live.listen(each.model_copy(update={"text": ""}))
+            going.take(each.turn().events)
+            going.take([TextDelta(f"{each.text} ", ""), ToolCallProgress(f"{each.text} ")])
+            if number % 20 == 1:  # each look at one that comes takes a while
+                eventually(lambda: f"{len(live.changes(0)['rows'])}. " in "".join(texts(chrome, "#shown h2")))
+                eventually(lambda: "The answer so far" in texts(chrome, "#shown h3"))
+            going.end(each, "") if number % 3 else going.end(None, each.text)
+        eventually(lambda: texts(chrome, "#count") == [f"{len(exchanges)} of {len(exchanges)}"])
+        found = chrome.execute_async_script(
+            """
+            const [count, done] = arguments, tags = new Set();
+            const pause = () => new Promise((then) => setTimeout(then, 2));
+            const is = (number) => document.querySelector("#shown h2").textContent.startsWith(`${number}. `);
+            (async () => {
+              sort.value = ""; find(); pick(0);
+              for (let number = 1; number <= count; number++) {
+                while (!is(number) || !looked.prompt) await pause();
+                for (const _ of [1, 2]) {
+                  for (const fold of document.querySelectorAll("details:not([open]) > summary")) fold.click();
+                  await pause();
+                }
+                for (const element of document.body.querySelectorAll("*")) tags.add(element.tagName.toLowerCase());
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+              }
+              const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+              return { tags: [...tags], hurt: window.hurt === undefined ? null : window.hurt,
+                own: loaded.every((name) => name.startsWith(`${origin}/view/`)), scripts: document.scripts.length };
+            })().then(done, (error) => done({ error: `${error}` }));
+            """,
+            len(exchanges),
+        )
+        assert "error" not in found
+        assert (found["hurt"], found["own"], found["scripts"]) == (None, True, 2)
+        assert {"script", "img", "svg", "iframe", "a", "base", "meta", "style"} & set(found["tags"]) == {"script"}
+        assert [entry for entry in chrome.get_log("browser") if "/view/events" not in entry["message"]] == []
+
+
+def test_it_is_there_in_the_dark_and_on_a_phone_live(chrome, live):
+    over(live, f"{CALL} {'x' * 5_000}")
+    with page_of(live) as address:
+        chrome.get(address)
+        prefer(chrome, "dark")
+        eventually(lambda: texts(chrome, ".call .made"))
+        metrics = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
+        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        try:
+            assert chrome.execute_script("return document.documentElement.scrollWidth") <= 360
+        finally:
+            chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
