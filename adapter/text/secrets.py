@@ -48,6 +48,15 @@ _SHAPES = re.compile(
 )
 """Headers, fields of JSON, addresses with a password or a key, JSON Web Tokens, and the marks that GitHub, GitLab,
 OpenAI, Slack and others give their keys. What tells of one stands in a group."""
+_TELLING = (
+    "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
+    "key=", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
+    "pypi-", "gsk_", "eyj", "-----begin ",
+)  # fmt: skip
+"""What every such shape has one of, in lower case: a hundred times as fast to look for."""
+_WINDOW, _LONGEST = 32_768, 12_288
+"""Characters that are searched at a time, so that other threads have their turn, and more than any shape has."""
 _BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
 _FIELD = re.compile(
     r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
@@ -147,7 +156,7 @@ class Secrets:
             (match.start(), match.start(), match.end(), self._instead(match[0]))
             for match in self._values.finditer(text)
         ]
-        for match in _SHAPES.finditer(text):
+        for match in _shapes(text):
             lead = match[match.lastindex] if match.lastindex else ""
             found.append((match.start(), match.start() + len(lead), match.end(), f"{REDACTED}]"))
         end = 0
@@ -159,6 +168,21 @@ class Secrets:
     def _instead(self, value: str) -> str:
         name = self._names.get(value, "")
         return f"{REDACTED} {name}]" if name else f"{REDACTED}]"
+
+
+def _shapes(text: str) -> Iterator[re.Match[str]]:
+    """As ``_SHAPES.finditer``."""
+    at = 0
+    for start in range(0, len(text), _WINDOW):
+        stop, end = start + _WINDOW, start + _WINDOW + _LONGEST
+        folded = text[start:end].casefold()
+        if not any(telling in folded for telling in _TELLING):
+            continue
+        for match in _SHAPES.finditer(text, max(at, start), end):
+            if match.start() >= stop:
+                break
+            yield match
+            at = match.end()
 
 
 def _spellings(value: str) -> Iterator[str]:

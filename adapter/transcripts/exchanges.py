@@ -7,6 +7,8 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from adapter.constraints.replies import with_reply
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
-from adapter.values.events import Event, ReasoningDelta
+from adapter.values.events import Event, Json, ReasoningDelta
 from adapter.values.turn import Turn
 from adapter.wire.answer import Answer
 from adapter.wire.choice import ABANDONED, INCOMPLETE
@@ -23,6 +25,8 @@ from adapter.wire.translated import Request
 
 _log = logging.getLogger(__name__)
 
+QUICK = 32_000
+"""Characters of an exchange that is written at once."""
 MAX_TOLD = 20
 """Calls that a difference spells out."""
 
@@ -30,12 +34,14 @@ MAX_TOLD = 20
 class ExchangeLog:
     """Adds each exchange to ``file`` as a line, ``secrets`` left out; a new file is its owner's alone.
 
-    Raises UsageError where it cannot be written. What fails later is logged: no answer waits for its record.
+    Raises UsageError where it cannot be written. What fails later is logged: no answer waits for its record. A large
+    one is written beside whatever else is done, by the end of the process at the latest.
     """
 
     def __init__(self, file: Path, secrets: Secrets) -> None:
         self._file, self._secrets = file, secrets
         self._writing = threading.Lock()
+        self._beside = ThreadPoolExecutor(1, "record")
         try:
             self._append("")
         except OSError as error:
@@ -46,6 +52,13 @@ class ExchangeLog:
         return ExchangeLog, (self._file, self._secrets)
 
     def __call__(self, exchange: Exchange) -> None:
+        if _is_larger(exchange.sent, QUICK - len(exchange.text) - len(exchange.reasoning)):
+            with suppress(RuntimeError):  # the process ends
+                self._beside.submit(self._write, exchange)
+                return
+        self._write(exchange)
+
+    def _write(self, exchange: Exchange) -> None:
         began = datetime.now(UTC) - timedelta(seconds=exchange.duration_s or 0.0)
         time = began.isoformat(timespec="milliseconds")
         try:
@@ -63,6 +76,22 @@ class ExchangeLog:
 def line_of(exchange: Exchange, secrets: Secrets) -> str:
     """A line of a recording, with its end."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
+
+
+def _is_larger(value: Json, size: int) -> bool:
+    """Whether ``value`` has more than ``size`` characters of text; no more of it is looked at."""
+    waiting = [value]
+    while waiting and size >= 0:
+        match waiting.pop():
+            case str() as text:
+                size -= len(text)
+            case dict() as inner:
+                waiting += [*inner.keys(), *inner.values()]
+            case list() as inner:
+                waiting += inner
+            case _:
+                size -= 4
+    return size < 0
 
 
 def difference(exchange: Exchange) -> str:

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapter.operations.approval import Decision
+from adapter.text import secrets
 from adapter.text.secrets import Secrets
 from adapter.transcripts.transcript import Recorder
 from adapter.workspace import Workspace
@@ -311,3 +312,21 @@ def test_a_request_that_is_too_large_is_refused(scripted):
             assert b"larger than" in response.read()
             connection.close()
     assert not scripted.bodies()
+
+
+PIECES = [
+    "Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "sk-" + "a1" * 20, "https://user:hunter22@host/x", "x" * 40,
+    "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20, '"password": "correct horse"', "token", "é" * 7, "\n", " ",
+    "-----BEGIN RSA PRIVATE KEY-----\n" + "Ab0/" * 40 + "\n-----END RSA PRIVATE KEY-----", "?sig=0123456789abcdef",
+    "x-y", 'passwd": "Abcdefghij"',
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30), st.integers(40, 400))
+def test_texts_are_searched_a_stretch_at_a_time(pieces, window):
+    """The same is found as in one go, wherever a stretch ends."""
+    text = "".join(pieces)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(secrets, "_WINDOW", window)
+        found = [match.span() for match in secrets._shapes(text)]
+    assert found == [match.span() for match in secrets._SHAPES.finditer(text)]

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from adapter import wrap
 from adapter.commands.cli import make_app
-from adapter.transcripts.exchanges import calls_today, difference
+from adapter.text.secrets import Secrets
+from adapter.transcripts.exchanges import QUICK, ExchangeLog, calls_today, difference
 from adapter.values.errors import UsageError
 from adapter.values.events import Event
 from adapter.wire.answer import DIED, Answer, Whole
@@ -121,6 +122,15 @@ def test_a_record_that_fails_later_takes_no_answer_away(scripted, client, tmp_pa
     answer = wrapped.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
     assert answer.choices[0].message.tool_calls
     assert "was not recorded" in caplog.text
+
+
+def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
+    """Credentials in a long text are looked for in another thread; the line stands there by the end."""
+    log = ExchangeLog(tmp_path / "said.jsonl", Secrets({}))
+    for text in ("x " * QUICK, "short"):
+        log(Exchange(model="m", sent={"messages": [{"role": "user", "content": text}]}, text=text))
+    log._beside.shutdown()
+    assert sorted(len(line.text) for line in written(tmp_path / "said.jsonl")) == [5, 2 * QUICK]
 
 
 def test_reasoning_that_the_server_split_off_is_kept():
