@@ -128,7 +128,7 @@ def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
     """Credentials in a long text are looked for in another thread; the line stands there by the end."""
     log = ExchangeLog(tmp_path / "said.jsonl", Secrets({}))
     for text in ("x " * QUICK, "short"):
-        log(Exchange(model="m", sent={"messages": [{"role": "user", "content": text}]}, text=text))
+        log(Exchange(format="hermes", policy="safe", sent={"messages": [{"role": "user", "content": text}]}, text=text))
     log._beside.shutdown()
     assert sorted(len(line.text) for line in written(tmp_path / "said.jsonl")) == [5, 2 * QUICK]
 
