@@ -46,6 +46,15 @@ def test_a_marker_in_an_argument_is_data(name):
         _check(name, [("save", {"a": marker, "b": f"x {marker}", "c": f"{marker}\ny", "d": [marker]})])
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_long_name_of_an_argument_is_read_back(name):
+    """Up to, at and beyond what a reader takes for the name of a tag."""
+    for limit in (100, 200, 300, 400, 3_000):
+        for length in (limit - 3, limit - 2, limit - 1, limit, limit + 1):
+            _check(name, [("save", {"k" * length: "v"})])
+    _check(name, [("save", {"&" * 100: "v"})])  # five times as long where it is escaped
+
+
 def _check(name: str, written: list[tuple[str, JsonObject]]) -> None:
     entry = get_format(name)
     for told in (name, None):
