@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adapter import wrap
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from adapter.transcripts.exchanges import calls_today, difference
 from adapter.values.errors import UsageError
 from adapter.values.events import Event
