@@ -32,7 +32,7 @@ calls = some.lists(
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(written=calls)
-@settings(max_examples=12, database=None)
+@settings(max_examples=6, database=None)
 def test_encoded_calls_are_read_back(name, written):
     """Markers inside strings, any characters, nesting and emptiness survive; no repair is needed."""
     _check(name, written)
