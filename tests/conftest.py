@@ -49,14 +49,6 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 2) * 2
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Neighbours stay together, so that what a module starts is started once; who is done takes half of another's."""
-    from xdist.scheduler import WorkStealingScheduling
-
-    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
-
-
 def pytest_configure() -> None:
     """What the processes that tests start would inherit from the shell.
 
