@@ -50,12 +50,12 @@ LIMITS = {
 }
 READ = f"import adapter; adapter.parse({CALL!r}"
 BARS = {
-    "adapter.parse, format told": 8.0,
-    "adapter.parse, none told": 8.0,
-    "adapter parse FILE": 10.0,
-    "adapter --help": 15.0,
-    "adapter replay EXCHANGES": 25.0,
-    "adapter replay TRANSCRIPT": 60.0,
+    "adapter.parse, format told": 11.0,
+    "adapter.parse, none told": 11.0,
+    "adapter parse FILE": 12.0,
+    "adapter --help": 22.0,
+    "adapter replay EXCHANGES": 45.0,
+    "adapter replay TRANSCRIPT": 80.0,
 }
 
 
