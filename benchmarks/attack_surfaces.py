@@ -22,7 +22,8 @@ from adapter.operations import Effect
 from adapter.operations.approval import Rule
 from adapter.tools.definition import Tool
 from adapter.tools.functions import tool
-from adapter.transcripts.replay import replay_file, run_again
+from adapter.transcripts.replay import run_again
+from adapter.transcripts.replayed import replay_file
 from adapter.transcripts.transcript import Transcript
 from adapter.upstream.transport import Chunk
 from adapter.values.errors import AdapterError

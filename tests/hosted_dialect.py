@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from adapter.dialects.base import Dialect, Naming, Rendered, ToolArguments
+from adapter.dialects.base import Naming, Rendered, ToolArguments
 from adapter.dialects.blade import DIALECT as BLADE
+from adapter.dialects.dialect import Dialect
 from adapter.operations import (
     AskUser,
     BatchCall,

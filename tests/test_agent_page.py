@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.test_agent import in_pieces
+from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 ROOT = Path(__file__).parent.parent
@@ -78,18 +80,9 @@ def test_the_programs_do_what_is_said(words, folder, server, capsys):
 
 
 def run(command: str, folder: Path, server: ScriptedServer, **environment: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    return subprocess.run(
-        command,
-        shell=True,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=100,
-        check=False,
-        env={**os.environ, "PATH": path, "OPENAI_BASE_URL": server.url, **environment},
-    )
+    name, *words = shlex.split(command)
+    assert name == "adapter"
+    return adapter(*words, cwd=folder, env={"OPENAI_BASE_URL": server.url, **environment})
 
 
 def test_a_program_joins_and_is_used(folder, server):
@@ -116,7 +109,7 @@ def test_the_tools_of_a_server_join(folder, server, tmp_path):
     uvx.write_text(f"#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m tests.mcp_example\n")
     uvx.chmod(0o755)
     server.on(CHAT, in_pieces(call("add", '{"first": 2, "second": 3}')), in_pieces("Five branches."))
-    path = os.pathsep.join((str(uvx.parent), str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((str(uvx.parent), os.environ["PATH"]))
     done = run(command, folder, server, PATH=path)
     assert "Five branches." in done.stdout, done.stderr
     assert "<- 5" in done.stderr

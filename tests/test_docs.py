@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from tests import drawings, terminal_picture
 
 ROOT = Path(__file__).parent.parent

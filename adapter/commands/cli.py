@@ -11,66 +11,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from importlib import import_module
-from typing import Annotated, NoReturn
-
-import typer
+from typing import NoReturn
 
 from adapter.commands.output import print_visible
+from adapter.commands.plain import plain_parse
 from adapter.values.errors import AdapterError, TransportError, UsageError
-from adapter.values.version import __version__
-
-COMMANDS = {
-    "parse": "parse.parse",
-    "read": "read.read",
-    "derive": "derive.derive",
-    "prompt": "prompt.prompt",
-    "edit": "edit.edit",
-    "undo": "edit.undo",
-    "run": "run.run",
-    "chat": "chat.chat",
-    "mcp": "mcp.mcp",
-    "serve": "serve.serve",
-    "probe": "probe.probe",
-    "eval": "eval.evaluate",
-    "demo": "run.demo",
-    "setup": "run.setup",
-    "doctor": "doctor.doctor",
-    "replay": "replay.replay",
-    "view": "view.view",
-    "export": "export.export",
-    "tool": "tool.app",
-    "plugin": "plugin.plugin",
-}
-"""Where each command is in this folder: a function, or a Typer app of several."""
-
-
-def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line with these commands."""
-    app = typer.Typer(
-        name="adapter",
-        help="Turn a language model that speaks plain text into a tool-calling agent.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        add_completion=True,
-    )
-    app.callback()(_options)
-    for name in commands:
-        module, _, attribute = COMMANDS[name].partition(".")
-        command = getattr(import_module(f"adapter.commands.{module}"), attribute)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command)
-        else:
-            app.command(name)(command)
-    return app
 
 
 def main() -> None:
     """Run the command line; errors of ours become one message and an exit code."""
     _open_what_is_closed()
     try:
-        make_app(_wanted(sys.argv))()
+        _run(sys.argv)
     except TransportError as error:
         _fail(error, 3)
     except UsageError as error:
@@ -80,11 +32,22 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; that is no error of ours
         raise SystemExit(0) from None
+    except KeyboardInterrupt:
+        print("Aborted.", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
-def _wanted(arguments: list[str]) -> Iterable[str]:
-    """The command that stands first; all where none does, for help, and for one that does not exist."""
-    return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
+def _run(arguments: list[str]) -> None:
+    """The command, by the library that reads command lines where that is needed."""
+    plain = plain_parse(arguments[2:]) if arguments[1:2] == ["parse"] else None
+    if plain is not None:
+        from adapter.commands.parsed import show
+
+        show(**plain)
+        return
+    from adapter.commands.app import make_app, wanted
+
+    make_app(wanted(arguments))()
 
 
 def _open_what_is_closed() -> None:
@@ -99,17 +62,3 @@ def _fail(error: AdapterError, code: int) -> NoReturn:
 
     print_visible(f"adapter: {Secrets(os.environ).redact(str(error))}", to_stderr=True)
     raise SystemExit(code)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"toolcall-adapter {__version__}")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    pass

@@ -21,8 +21,21 @@ from adapter.workspace.processes import landlock
 from adapter.workspace.processes.sandbox import Confinement, Level, Sandbox, missing
 from adapter.workspace.processes.syscalls import LOCAL, socket_filter
 
-EXTRAS = ("embedded", "index", "pdf", "web", "server", "metrics", "otel", "mcp", "chat", "code", "batch", "pytest")
-"""The extras that add abilities; the others are for developing this project."""
+EXTRAS = {
+    "embedded": "llama.cpp inside the program, for `adapter demo` and `.gguf` files",
+    "server": "`adapter serve`",
+    "metrics": "`adapter serve --metrics`, for Prometheus",
+    "otel": "`adapter serve --otel`, traces by OTLP",
+    "mcp": "tools of MCP servers, `adapter mcp`",
+    "chat": "lines that can be edited, and come back, in `adapter chat`",
+    "index": "outlines and symbols of 15 languages",
+    "web": "pages as Markdown",
+    "pdf": "the text of PDF files",
+    "code": "`code_execution`, in a sandbox",
+    "batch": "Parquet and datasets for `adapter read`",
+    "pytest": "recorded answers in the place of a model, in tests",
+}
+"""The extras that add abilities, and which; the others are for developing this project."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
@@ -57,7 +70,8 @@ def _program() -> Finding:
     ok = platform.system() in ("Linux", "Darwin")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    return Finding("program", ok, text, "only Linux and macOS are supported; use WSL", data)
+    advice = "on Windows texts are read, prompts written and models served, not more: for the rest, use WSL"
+    return Finding("program", ok, text, advice, data)
 
 
 def _extra(name: str) -> Finding:
@@ -65,7 +79,7 @@ def _extra(name: str) -> Finding:
     needed = [found[1] for line in _requirements() if (found := _REQUIREMENT.match(line)) and found[2] == name]
     absent = [package for package in needed if not _is_installed(package)]
     text = "installed" if not absent else f"not installed: {', '.join(absent)}"
-    advice = f"pip install 'toolcall-adapter[{name}]'"
+    advice = f"for {EXTRAS[name].replace('`', '')}: pip install 'toolcall-adapter[{name}]'"
     return Finding(f"extra {name}", not absent, text, advice, {"missing": absent})
 
 

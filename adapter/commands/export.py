@@ -32,7 +32,7 @@ def export(
     ] = "",
 ) -> None:
     """Write recordings and transcripts as a training set: one line for each answer of the model."""
-    from adapter.transcripts.replay import transcripts_in
+    from adapter.transcripts.replayed import transcripts_in
     from adapter.transcripts.samples import chosen_filters, rejected_by
     from adapter.transcripts.training import NotPut
 

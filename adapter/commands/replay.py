@@ -34,11 +34,13 @@ def replay(
 ) -> None:
     """Run recorded conversations again, offline, and compare. What commands gave is taken from the record."""
     from adapter.prompting import resources
-    from adapter.transcripts.replay import replay_file, transcripts_in, update_file
+    from adapter.transcripts.replayed import replay_file, transcripts_in
 
     commands = _commands(run_commands, approve, allow, ask, deny)
     files = transcripts_in(paths or [resources.folder("fixtures") / "transcripts"])
     if update:
+        from adapter.transcripts.replay import update_file
+
         for file in files:
             update_file(file, commands)
     replays = [replay_file(file, commands) for file in files]

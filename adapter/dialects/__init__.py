@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from rapidfuzz import fuzz, process
-
-from adapter.dialects.base import Dialect
+from adapter.dialects.definitions import tools_of
+from adapter.dialects.dialect import Dialect
+from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
 
-__all__ = ["Dialect", "dialect_names", "get_dialect"]
+__all__ = ["Dialect", "dialect_names", "get_dialect", "tools_to_read"]
 
 _HOMES = {
     "blade": "adapter.dialects.blade",
@@ -38,11 +38,24 @@ def get_dialect(name: str | Dialect) -> Dialect:
     """The dialect called ``name``. Raises UsageError that names the nearest one."""
     if isinstance(name, Dialect):
         return name
-    known = name.strip().lower()
-    home = _HOMES.get(_ALIASES.get(known, known))
-    if home is None:
-        near = process.extractOne(known, [*_HOMES, *_ALIASES], scorer=fuzz.ratio, score_cutoff=60)
-        suggestion = f" (did you mean {near[0]!r}?)" if near else ""
-        raise UsageError(f"unknown dialect {name!r}; there are: {', '.join(_HOMES)}{suggestion}")
-    dialect: Dialect = import_module(home).DIALECT
+    dialect: Dialect = import_module(_HOMES[_own_name(name)]).DIALECT
     return dialect
+
+
+def tools_to_read(name: str) -> ToolSet:
+    """The tools of the dialect called ``name``, to match what a model wrote: without their classes, where its
+    definitions are kept. Raises UsageError that names the nearest dialect."""
+    own = _own_name(name)
+    return tools_of(own) or get_dialect(own).tools
+
+
+def _own_name(name: str) -> str:
+    known = name.strip().lower()
+    own = _ALIASES.get(known, known)
+    if own in _HOMES:
+        return own
+    from rapidfuzz import fuzz, process
+
+    near = process.extractOne(known, [*_HOMES, *_ALIASES], scorer=fuzz.ratio, score_cutoff=60)
+    suggestion = f" (did you mean {near[0]!r}?)" if near else ""
+    raise UsageError(f"unknown dialect {name!r}; there are: {', '.join(_HOMES)}{suggestion}")

@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, TypeAlias, TypeVar
@@ -25,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from adapter.operations import Effect, Operation, Outcome
 from adapter.operations.capabilities import Capability
 from adapter.text.truncate import MAX_LINES
-from adapter.tools.definition import Failure, Tool, ToolSet
+from adapter.tools.definition import Failure, Tool
 from adapter.tools.simple_schema import simple_schema
 from adapter.values.events import Json, JsonObject
 
@@ -147,28 +146,3 @@ def expect(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
     if not isinstance(outcome, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(outcome).__name__}")
     return outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """A named tool set: the classes in the order in which a prompt lists them, then tools that are data.
-
-    ``unasked``: effects for which its document asks no approval.
-    """
-
-    name: str
-    title: str
-    classes: Sequence[type[ToolArguments]]
-    defined: tuple[Tool, ...] = ()
-    unasked: frozenset[Effect] = frozenset()
-
-    @property
-    def tools(self) -> ToolSet:
-        return ToolSet([*(kind.tool() for kind in self.classes), *self.defined])
-
-    def tool_names(self, aliases: bool = False) -> list[str]:
-        """The documented names; with ``aliases`` also the documented second names."""
-        names = [
-            name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))
-        ]
-        return names + [tool.name for tool in self.defined]

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from adapter.dialects import wording
-from adapter.dialects.base import Aliases, Dialect, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.base import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.dialect import Dialect
 from adapter.operations import (
     FileText,
     Glob,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from adapter.agent.agent import Agent
 from adapter.agent.answer import Observed
 from adapter.conversation.session import REASONS, Done, Limits, Query
-from adapter.dialects.base import Dialect
+from adapter.dialects.dialect import Dialect
 from adapter.evaluating.scenario import Made, Scenario, perform
 from adapter.tools.definition import Tool
 from adapter.tools.functions import tool as as_tool

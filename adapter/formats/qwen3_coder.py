@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from adapter.reading.bodies.function_body import read_bare_function
+from adapter.reading.bodies.function_body import NAME_LIMIT, read_bare_function
 from adapter.reading.bodies.function_tag import OPENER
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.reading.format import Format, Opener
@@ -49,6 +49,8 @@ def _bare(value: Json) -> str:
 
 def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
     text = _bare(value).lower()
+    if len(key) >= NAME_LIMIT:
+        return True  # its tag would be taken for prose
     if not margin and text != text.strip("\r\n"):
         return True  # a line break at either end would be read as the margin
     return any(tag in text for tag in _TAGS) or any(char in key for char in "<>\n\"'") or key != key.strip() or not key

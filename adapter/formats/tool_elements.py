@@ -149,7 +149,8 @@ def _is_ambiguous(key: str, value: Json) -> bool:
     """Whether an element would not be read back: no tag inside a value can be told from the element's own."""
     text = _bare(value)
     is_word_for_null = isinstance(value, str) and text.strip() in ("null", "None")
-    return "<" in text or text.startswith(("\n", "\r\n")) or is_word_for_null or not _KEY.fullmatch(f"<{key}>")
+    is_tag = _KEY.fullmatch(f"<{key}>") and len(f"<{key}>") <= KEY_LIMIT
+    return "<" in text or text.startswith(("\n", "\r\n")) or is_word_for_null or not is_tag
 
 
 FORMAT = Format(

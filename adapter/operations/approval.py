@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, TypeAlias, get_args
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from adapter.operations import CallFunction, Effect, Operation
 from adapter.operations.command_words import covers, is_unknowable, may_be, possible_commands, simple_command
 from adapter.operations.run_later import GIT_DATA, reason_for
 from adapter.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 
@@ -178,6 +179,8 @@ class Rule:
 
 @lru_cache(maxsize=256)
 def _spec(pattern: str) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
     return GitIgnoreSpec.from_lines([pattern], backend="simple")
 
 

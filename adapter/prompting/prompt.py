@@ -8,19 +8,14 @@ format's own encoder, so that what is taught is what is read.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal, get_args
-
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
-from jinja2 import UndefinedError as _UndefinedError
 
 from adapter.dialects import Dialect, get_dialect
 from adapter.formats import get_format
 from adapter.operations.capabilities import usual_capabilities
-from adapter.prompting import resources
 from adapter.prompting.installed import find_program
 from adapter.prompting.neutral import in_strings, neutralise
 from adapter.reading.format import Format
@@ -70,7 +65,9 @@ def system_prompt(
             "result": chosen.encode_result(example.name, "...", "call_1"),
         },
     }
-    return _render(f"{style}.md", values, prompts).strip() + "\n"
+    from adapter.prompting.filling import filled
+
+    return filled(f"{style}.md", values, prompts).strip() + "\n"
 
 
 def usual_tools(dialect: str | Dialect) -> ToolSet:
@@ -85,6 +82,8 @@ def usual_tools(dialect: str | Dialect) -> ToolSet:
 
 def new_session() -> str:
     """Letters as `system_prompt` takes them."""
+    import secrets
+
     return secrets.token_hex(2)
 
 
@@ -240,22 +239,3 @@ def _type(schema: Mapping[str, Json]) -> str:
         required = tuple(branch_of(schema, "object").get("required") or ())
         return "{" + ", ".join(_parameter(name, members, required) for name in members) + "}"
     return "|".join(names)
-
-
-def _render(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
-    try:
-        return _environment(own_folder).get_template(name).render(values)
-    except TemplateNotFound as error:
-        raise UsageError(f"no prompt template {error.name!r} in {own_folder or 'prompts/'}") from error
-    except TemplateSyntaxError as error:
-        raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
-    except _UndefinedError as error:
-        raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
-
-
-@lru_cache(maxsize=8)
-def _environment(own_folder: str | None) -> Environment:
-    """Keeps the templates compiled, and looks whether a file has changed."""
-    folders = (*([own_folder] if own_folder else []), resources.folder("prompts"))
-    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
-    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -7,16 +7,15 @@ in every call, result, message and file; the first difference is reported.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from adapter.agent.agent import Agent
 from adapter.conversation.session import Limits
 from adapter.operations.approval import Rule
 from adapter.transcripts.differences import first_difference
-from adapter.transcripts.exchanges import difference
+from adapter.transcripts.outcome import Replay
 from adapter.transcripts.recorded import Commands, Record, RecordedChat, RecordedWorkspace, dialect_of, host_of
 from adapter.transcripts.recording import Recording, restore
 from adapter.transcripts.transcript import (
@@ -26,42 +25,6 @@ from adapter.transcripts.transcript import (
     Transcript,
 )
 from adapter.values.errors import TransportError, UsageError
-from adapter.wire.recorded import Exchange, holds_exchanges, read_exchanges
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """How running one transcript again came out. ``difference`` is empty when all was equal."""
-
-    name: str
-    turns: int
-    calls: int
-    results: int
-    difference: str = ""
-
-    @property
-    def is_equal(self) -> bool:
-        return not self.difference
-
-
-def replay_file(path: Path, commands: Commands | None = None) -> Replay:
-    """Run the transcript, or the exchanges, in ``path`` again; its programs only with ``commands``.
-
-    A file that cannot be read or run is a difference, not an exception.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        if holds_exchanges(text):
-            return replay_exchanges(read_exchanges(text, path.name), path.stem)
-        return replay(Transcript.from_text(text, path.name), path.stem, commands)
-    except (UsageError, OSError, UnicodeDecodeError) as error:
-        return Replay(path.stem, 0, 0, 0, f"cannot be replayed: {error}")
-
-
-def replay_exchanges(exchanges: Sequence[Exchange], name: str) -> Replay:
-    """Read what a model wrote again, and compare the calls."""
-    found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
-    return Replay(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
 
 
 def update_file(path: Path, commands: Commands | None = None) -> None:
@@ -129,18 +92,3 @@ def run_again(transcript: Transcript, commands: Commands | None = None) -> Trans
         with suppress(TransportError):  # recorded as the end
             agent.run(header.task)
     return Transcript.from_text("".join(written))
-
-
-def transcripts_in(paths: Sequence[Path]) -> list[Path]:
-    """The transcripts that ``paths`` name: files, and all ``*.jsonl`` below folders. Raises UsageError for none."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += sorted(path.rglob("*.jsonl"))
-        elif path.is_file():
-            found.append(path)
-        else:
-            raise UsageError(f"no transcript at {path}")
-    if not found:
-        raise UsageError(f"no *.jsonl transcripts in {', '.join(map(str, paths))}")
-    return found

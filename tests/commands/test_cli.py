@@ -231,12 +231,11 @@ def shell(line, folder):
 def test_a_task_comes_from_standard_input(model, tmp_path):
     """With `-`; an empty one is refused before anything is asked of a server."""
     model.on(CHAT, answer("Hello."))
-    run = f"{sys.executable} -m adapter run"
-    done = shell(f"echo 'Say hello' | {run} - --base-url {model.url}", tmp_path)
+    done = adapter("run", "-", "--base-url", model.url, text="Say hello\n", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "Hello.\n")
     assert model.bodies()[0]["messages"][-1] == {"role": "user", "content": "Say hello\n"}
-    for line in (f"{run} - --base-url {model.url} < /dev/null", f"{run} ' ' --base-url {model.url}"):
-        done = shell(line, tmp_path)
+    for task in ("-", " "):
+        done = adapter("run", task, "--base-url", model.url, cwd=tmp_path)
         assert (done.returncode, done.stdout, len(model.bodies())) == (2, "", 1)
         assert "the task is empty" in done.stderr
 
@@ -253,15 +252,16 @@ def test_a_run_whose_reader_goes_away_stops_quietly(model, tmp_path):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_stream_that_is_closed_is_no_crash(model, tmp_path, closed):
+def test_a_stream_that_is_closed_is_no_crash(tmp_path, closed):
     """The others work as ever, and no file takes its place."""
-    model.on(CHAT, answer("Look. " + CALL), answer("Hello."))
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
-    done = shell(f"{sys.executable} -m adapter run hi --base-url {model.url} {closed}", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ("" if closed == ">&-" else "Look.\nHello.\n")
-    assert ("<- one" in done.stderr) is (closed != "2>&-")
-    assert "Traceback" not in done.stderr
+    (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
+    done = shell(f"{sys.executable} -m adapter edit a.txt --patches patches.json {closed}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("+two" in done.stdout) is (closed != ">&-")
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
+    missing = shell(f"{sys.executable} -m adapter edit b.txt --patches patches.json {closed}", tmp_path)
+    assert (missing.returncode, "b.txt does not exist" in missing.stderr) == (1, closed != "2>&-")
 
 
 def test_run_says_what_confines_commands(model, tmp_path):

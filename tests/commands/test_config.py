@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from adapter.commands.config import Config, ModelTable, read_config, read_toml
 from adapter.values.errors import UsageError
 from tests.agent.test_subagents import call

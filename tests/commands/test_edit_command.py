@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from adapter.values.errors import EditError, ToolError, UsageError
 from adapter.workspace import Workspace
 

@@ -176,7 +176,7 @@ def without_widened(schema):
     return [without_widened(each) for each in schema] if isinstance(schema, list) else schema
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(schema=SCHEMAS, seed=st.integers(0, 1000))
 def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
@@ -445,7 +445,7 @@ def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
     """Each call that its grammar makes is read as a valid one, by the format's own reader and by all of them."""
     tools = ToolSet([ALL_KINDS, Tool("now", parameters={"properties": {}}), parameter(PATH, required=False)])
     grammar = gbnf(tools, format=name, max_string=12, max_text=300)
-    for seed in range(3):
+    for seed in range(2):
         text = sample(random_engine, grammar, seed)
         for told in (name, None):
             (call,) = parse(text, tools, told).calls
@@ -474,7 +474,7 @@ def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_e
     assert {type(value) for value in read} <= kinds
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
 def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
     """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""

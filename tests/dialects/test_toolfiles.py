@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from adapter.dialects.promptly.toolfiles import (
     Choice,
     add_tool,

@@ -32,7 +32,7 @@ calls = some.lists(
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(written=calls)
-@settings(max_examples=12, database=None)
+@settings(max_examples=6, database=None)
 def test_encoded_calls_are_read_back(name, written):
     """Markers inside strings, any characters, nesting and emptiness survive; no repair is needed."""
     _check(name, written)
@@ -44,6 +44,15 @@ def test_a_marker_in_an_argument_is_data(name):
     own = [opener.marker for opener in get_format(name).openers]
     for marker in {*own, *get_format(name).strays, *MARKERS}:
         _check(name, [("save", {"a": marker, "b": f"x {marker}", "c": f"{marker}\ny", "d": [marker]})])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_long_name_of_an_argument_is_read_back(name):
+    """Up to, at and beyond what a reader takes for the name of a tag."""
+    for limit in (100, 200, 300, 400, 3_000):
+        for length in (limit - 3, limit - 2, limit - 1, limit, limit + 1):
+            _check(name, [("save", {"k" * length: "v"})])
+    _check(name, [("save", {"&" * 100: "v"})])  # five times as long where it is escaped
 
 
 def _check(name: str, written: list[tuple[str, JsonObject]]) -> None:

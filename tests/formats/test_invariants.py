@@ -31,6 +31,8 @@ from tests.formats.soup import (
 from tests.reading.checks import check_calls, read_pieces
 
 LIMITS = settings(max_examples=30)
+EACH = settings(max_examples=10)
+"""Of each format: `python -m benchmarks.fuzz_parse` encodes, reads back and damages as many calls as are wanted."""
 TEXTS = st.one_of(soup, any_text, damaged())
 FINISH_REASONS = st.sampled_from(["stop", "length", None])
 ALL_TOOLS = [*TOOLS, EVERYTHING]
@@ -68,7 +70,7 @@ def single_call(name: str, given_arguments: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@LIMITS
+@EACH
 @given(arguments)
 @example({})
 @example({"text": ""})
@@ -86,7 +88,7 @@ def test_decoding_gives_back_what_was_encoded(name, given_arguments):
     "name",
     ["hermes", "llama3_json", "mistral", "xlam", "apertus", "gigachat3", "inkling", "firefunction", "functionary"],
 )
-@LIMITS
+@EACH
 @given(st.lists(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), values, max_size=3)))
 def test_json_formats_give_back_any_calls(name, all_arguments):
     """Without a tool's definition too, any number of calls with any arguments comes back as it was."""
@@ -115,7 +117,7 @@ SECTIONED = {
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
 def test_a_cut_call_is_never_run(name, told, given_arguments):
@@ -189,25 +191,25 @@ HOSTILE = {
     "nothing": "",
     "lone-surrogates": "\ud800<tool_call>\udfff{\ud83d}</tool_call>\ud800",
     "nul": "\x00" * 1000,
-    "nested-arrays": "[" * 4_000,
-    "nested-arrays-in-a-call": "<tool_call>" + "[" * 4_000 + "]" * 4_000 + "</tool_call>",
-    "nested-objects-in-a-call": CALL + '{"a":' * 2_000 + "1" + "}" * 2_001 + CLOSE,
+    "nested-arrays": "[" * 2_000,
+    "nested-arrays-in-a-call": "<tool_call>" + "[" * 2_000 + "]" * 2_000 + "</tool_call>",
+    "nested-objects-in-a-call": CALL + '{"a":' * 1_200 + "1" + "}" * 1_201 + CLOSE,
     "nested-within-recursion": CALL + '{"a": "\\ud83d", "b":' + "[" * 400 + "]" * 400 + "}}" + CLOSE,
-    "nested-in-a-value": FILTERS + '{"a":' * 2_000 + "1" + "}" * 2_000 + "\n</parameter>\n</function>",
-    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * 8_000 + '"}',
-    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * 8_000 + "}}</tool_call>",
-    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * 8_000 + '"}}</tool_call>',
-    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * 8_000 + "\n</parameter>\n</function>",
+    "nested-in-a-value": FILTERS + '{"a":' * 1_200 + "1" + "}" * 1_200 + "\n</parameter>\n</function>",
+    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * 3_000 + '"}',
+    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * 5_000 + "}}</tool_call>",
+    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * 5_000 + '"}}</tool_call>',
+    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * 5_000 + "\n</parameter>\n</function>",
     "exponent": '<tool_call>{"name": "bash", "arguments": {"timeout": 1e999}}</tool_call>',
     "exponent-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "1e999"}}</tool_call>',
-    "open-tags": "<tool_call>" * 500,
-    "close-tags": "</tool_call>" * 500,
-    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * 300,
-    "headers": "<|channel|>" * 500,
-    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * 500 + "x",
-    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * 300,
-    "fences": "```\n" * 500,
-    "backslashes": '<tool_call>{"name": "' + "\\" * 8_000,
+    "open-tags": "<tool_call>" * 200,
+    "close-tags": "</tool_call>" * 200,
+    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * 120,
+    "headers": "<|channel|>" * 200,
+    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * 200 + "x",
+    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * 120,
+    "fences": "```\n" * 200,
+    "backslashes": '<tool_call>{"name": "' + "\\" * 3_000,
     "not-a-name": '<tool_call>{"name": 5, "arguments": {}}</tool_call>',
     "empty-name": '<tool_call>{"name": "", "arguments": {}}</tool_call>',
     "infinity": '<tool_call>{"name": "bash", "arguments": {"timeout": Infinity}}</tool_call>',

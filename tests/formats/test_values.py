@@ -27,7 +27,7 @@ INLINE = ("tool_elements", "seed_oss", "mimo")
 """Formats whose values stand on the line of their tags: a line break at a value's beginning puts it on lines of its
 own there, as Qwen writes, and is not the value's."""
 
-SAMPLE = 8
+SAMPLE = 3
 """Markers of other formats that are tried in a format; all take minutes."""
 
 

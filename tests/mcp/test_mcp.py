@@ -26,15 +26,18 @@ from adapter.dialects import get_dialect
 from adapter.mcp import tools
 from adapter.mcp.addresses import McpServer, servers_of
 from adapter.mcp.tools import McpTools
-from adapter.operations.approval import Approval
+from adapter.operations.approval import Approval, Rule
 from adapter.values.errors import UsageError
 from adapter.workspace import Workspace
 from tests import mcp_plain
+from tests.command_line import adapter, started
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'toolcall-adapter[mcp]'")
 
 from mcp import Client, StdioServerParameters
+
+from adapter.mcp.server import server_of
 
 ROOT = Path(__file__).parents[2]
 BLADE = get_dialect("blade").tools
@@ -389,14 +392,12 @@ def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
     scripted.on(CHAT, as_stream(*map(delta, call), delta(finish_reason="stop")))
     told = tmp_path / "pids"
     command = ["run", "Sleep.", "--workspace", str(tmp_path), "--base-url", scripted.url]
-    with subprocess.Popen(
-        [sys.executable, "-m", "adapter", *command, "--mcp", shlex.join(forking(told))], cwd=ROOT,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
+    with started(*command, "--mcp", shlex.join(forking(told)), cwd=ROOT) as run:
         eventually(lambda: bool(scripted.bodies()), 60)
         time.sleep(0.5)  # until the call has been made
         assert all(map(is_running, pids(told)))
-        process.send_signal(number)
+        os.kill(run.process.pid or 0, number)
+        run.process.join(60)
     eventually(lambda: not any(map(is_running, pids(told))))
 
 
@@ -498,10 +499,7 @@ def test_a_text_only_model_calls_a_servers_tool(scripted, tmp_path):
         as_stream(delta("It is 42."), delta(finish_reason="stop")),
     )
     command = ["run", "What is 2 + 40?", "--workspace", str(tmp_path), "--base-url", scripted.url, "--mcp-trusted"]
-    done = subprocess.run(
-        [sys.executable, "-m", "adapter", *command, shlex.join(EXAMPLE)],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=100,
-    )  # fmt: skip
+    done = adapter(*command, shlex.join(EXAMPLE), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "It is 42." in done.stdout + done.stderr
     first, second = scripted.bodies()
@@ -537,6 +535,17 @@ def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any
     return asyncio.run(run())
 
 
+def beside_client(work: Callable[[Client], Any], root: Path, approve: str, *rules: Rule) -> Any:
+    """The same with the server in this process, which starts none."""
+
+    async def run() -> Any:
+        with Workspace(root, approve=approve, rules=rules) as workspace:
+            async with Client(server_of(workspace)) as client:
+                return await work(client)
+
+    return asyncio.run(run())
+
+
 def test_a_dialects_tools_are_listed(tmp_path):
     """All that the session has, with what they do to the world."""
 
@@ -553,23 +562,34 @@ def test_a_dialects_tools_are_listed(tmp_path):
     assert not tools["write_file"].annotations.read_only_hint
 
 
+async def read_and_write(client: Client) -> Any:
+    read = await client.call_tool("read_file", {"path": "a.txt"})
+    written = await client.call_tool("write_file", {"path": "b.txt", "content": "beta\n"})
+    outside = await client.call_tool("read_file", {"path": "../secret"})
+    return read, written, outside
+
+
 @pytest.mark.parametrize(
-    ("options", "is_written"),
-    [((), False), (("--approve", "auto-edit"), True), (("--allow", "write_file"), True), (("--approve", "yolo"), True),
-     (("--approve", "yolo", "--deny", "write_file(*.txt)"), False)],
+    ("approve", "rules", "is_written"),
+    [("ask", (), False), ("auto-edit", (), True), ("ask", (Rule.parse("allow", "write_file"),), True),
+     ("yolo", (), True), ("yolo", (Rule.parse("deny", "write_file(*.txt)"),), False)],
     ids=["ask", "auto-edit", "rule", "yolo", "denied"],
 )  # fmt: skip
-def test_the_policy_holds(tmp_path, options, is_written):
+def test_the_policy_holds(tmp_path, approve, rules, is_written):
     """Nobody can be asked, so what is not allowed is refused with how to allow it; reading is free."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
+    check_policy(tmp_path, is_written, beside_client(read_and_write, tmp_path, approve, *rules))
 
-    async def work(client: Client) -> Any:
-        read = await client.call_tool("read_file", {"path": "a.txt"})
-        written = await client.call_tool("write_file", {"path": "b.txt", "content": "beta\n"})
-        outside = await client.call_tool("read_file", {"path": "../secret"})
-        return read, written, outside
 
-    read, written, outside = with_client(work, tmp_path, *options)
+@pytest.mark.parametrize("deny", [(), ("--deny", "write_file(*.txt)")], ids=["allowed", "denied"])
+def test_the_policy_is_what_the_command_says(tmp_path, deny):
+    """The mode and the rules of its options."""
+    (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
+    check_policy(tmp_path, not deny, with_client(read_and_write, tmp_path, "--allow", "write_file", *deny))
+
+
+def check_policy(tmp_path: Path, is_written: bool, results: Any) -> None:
+    read, written, outside = results
     assert "alpha" in read.content[0].text
     assert not read.is_error
     assert written.is_error is not is_written

@@ -14,12 +14,11 @@ from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_
 from tests.server.test_wrap import completion
 from tests.serving import serving
 
-anthropic = pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 
 @pytest.fixture
-def client(shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
+def client(anthropic: Any, shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
     with anthropic.Anthropic(base_url=shared[1].removesuffix("/v1"), api_key="k", max_retries=0) as client:
         yield client
 
@@ -32,7 +31,7 @@ def shown(upstream: ScriptedServer) -> str:
     return json.dumps(upstream.bodies()[-1]["messages"], ensure_ascii=False)
 
 
-def test_the_tool_runner_goes_on_without_threads(client, upstream):
+def test_the_tool_runner_goes_on_without_threads(anthropic, client, upstream):
     """It asks for one first, is told that there are none here, and sends the whole conversation from then on."""
 
     @anthropic.beta_tool  # type: ignore[untyped-decorator]
@@ -119,7 +118,7 @@ def test_documents_and_search_results_are_read(client, upstream):
         ({"type": "file", "file_id": "f"}, "among the files of an account"),
     ],
 )
-def test_other_documents_are_refused_with_the_reason(client, upstream, source, why):
+def test_other_documents_are_refused_with_the_reason(anthropic, client, upstream, source, why):
     with pytest.raises(anthropic.BadRequestError, match=why):
         ask(client, False, messages=[{"role": "user", "content": [{"type": "document", "source": source}]}])
     assert upstream.bodies() == []
@@ -188,7 +187,7 @@ def test_a_stream_begins_with_the_size_of_its_prompt(client, upstream):
     assert [event.usage.input_tokens for event in events if event.type == "message_delta"] == [5]
 
 
-def test_llama_cpp_counts_by_itself():
+def test_llama_cpp_counts_by_itself(anthropic):
     """The template, then the tokenizer; and before an answer it says how long the prompt is."""
     progress = {**delta(), "prompt_progress": {"total": 77, "cache": 0, "processed": 7}}
     stream = as_stream(progress, delta("Ok."), delta(finish_reason="stop"))
@@ -214,7 +213,7 @@ def _models() -> Reply:
 
 
 @pytest.mark.model
-def test_a_real_llama_cpp_counts_what_it_then_reads(random_engine):
+def test_a_real_llama_cpp_counts_what_it_then_reads(anthropic, random_engine):
     """The figure of count_tokens, of message_start and of the end are one."""
     with serving(random_engine.endpoint.base_url, "--constraint", "off") as url:
         client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="k", max_retries=0)

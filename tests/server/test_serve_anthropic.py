@@ -11,7 +11,6 @@ from tests.scripted_server import CHAT, Reply, ScriptedServer, as_error, as_json
 from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
 
-anthropic = pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 FUNCTION = TOOLS[0]["function"]
@@ -32,7 +31,7 @@ def shared() -> Iterator[tuple[ScriptedServer, str]]:
 
 
 @pytest.fixture
-def client(shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
+def client(anthropic: Any, shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
     with anthropic.Anthropic(base_url=shared[1].removesuffix("/v1"), api_key="k", max_retries=0) as client:
         yield client
 
@@ -125,20 +124,20 @@ def test_the_choice_of_tools_is_honoured(client, upstream, choice, order):
 
 
 @streamed_and_whole
-def test_errors_are_anthropics(client, upstream, stream):
+def test_errors_are_anthropics(anthropic, client, upstream, stream):
     upstream.on(CHAT, as_error(404, "no model 'qwen3'"))
     with pytest.raises(anthropic.NotFoundError, match="no model 'qwen3'") as caught:
         ask(client, stream)
     assert caught.value.body["error"]["type"] == "not_found_error"
 
 
-def test_nonsense_is_refused(client, upstream):
+def test_nonsense_is_refused(anthropic, client, upstream):
     with pytest.raises(anthropic.BadRequestError, match="unknown tool 'read_fil'"):
         ask(client, False, tool_choice={"type": "tool", "name": "read_fil"})
     assert upstream.bodies() == []
 
 
-def test_a_server_that_dies_in_a_call_is_an_error(client, upstream):
+def test_a_server_that_dies_in_a_call_is_an_error(anthropic, client, upstream):
     upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CALL[:40]), done=False, cut=True))
     with pytest.raises(anthropic.APIStatusError, match="in the middle of its answer"):
         ask(client, True)

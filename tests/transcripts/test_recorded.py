@@ -16,11 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from adapter import wrap
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from adapter.text.secrets import Secrets
 from adapter.transcripts.exchanges import QUICK, ExchangeLog, calls_today, difference
 from adapter.values.errors import UsageError
-from adapter.values.events import Event
+from adapter.values.events import Event, JsonObject
 from adapter.wire.answer import DIED, Answer, Whole
 from adapter.wire.options import Options
 from adapter.wire.recorded import Exchange, RecordedCall, read_exchanges
@@ -128,7 +128,8 @@ def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
     """Credentials in a long text are looked for in another thread; the line stands there by the end."""
     log = ExchangeLog(tmp_path / "said.jsonl", Secrets({}))
     for text in ("x " * QUICK, "short"):
-        log(Exchange(format="hermes", policy="safe", sent={"messages": [{"role": "user", "content": text}]}, text=text))
+        sent: JsonObject = {"messages": [{"role": "user", "content": text}]}
+        log(Exchange(format="hermes", policy="safe", sent=sent, tools=(), text=text))
     log._beside.shutdown()
     assert sorted(len(line.text) for line in written(tmp_path / "said.jsonl")) == [5, 2 * QUICK]
 

@@ -16,7 +16,8 @@ from adapter.prompting import resources
 from adapter.tools.functions import tool
 from adapter.transcripts.recorded import Commands
 from adapter.transcripts.recording import Recording, restore, snapshot, workspace_hash
-from adapter.transcripts.replay import replay, replay_file, run_again, transcripts_in, update_file
+from adapter.transcripts.replay import replay, run_again, update_file
+from adapter.transcripts.replayed import replay_file, transcripts_in
 from adapter.transcripts.transcript import EndLine, InnerLine, Recorder, RequestLine, ResultLine, StoredFile, Transcript
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace

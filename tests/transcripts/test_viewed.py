@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.cli import make_app
+from adapter.commands.app import make_app
 from adapter.evaluating.viewed import view_runs
 from adapter.prompting import resources
 from adapter.transcripts.edited import Edited

@@ -21,7 +21,7 @@ from adapter.values.strict_json import (
 )
 from tests.formats.soup import any_text, soup, strings, values
 
-LIMITS = settings(max_examples=150)
+LIMITS = settings(max_examples=60)
 
 MENDED = {
     # fix: (text, value)

@@ -7,7 +7,6 @@ when the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.base import Dialect
 from adapter.dialects.blade.changing import (
     ApplyEdit,
     CopyFile,
@@ -35,6 +34,7 @@ from adapter.dialects.blade.finding import (
     ListDirectory,
 )
 from adapter.dialects.blade.reading import GetFileInfo, ReadFile, ReadFileRange
+from adapter.dialects.dialect import Dialect
 
 DIALECT = Dialect(
     name="blade",

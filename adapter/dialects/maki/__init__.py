@@ -6,7 +6,7 @@ is what results name them by. All times are seconds, lines count from 1.
 
 from __future__ import annotations
 
-from adapter.dialects.base import Dialect
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.maki.calls import Batch, CodeExecution, Task
 from adapter.dialects.maki.changing import Edit, MultiEdit, Write
 from adapter.dialects.maki.commands import Bash

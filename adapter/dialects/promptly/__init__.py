@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from adapter.dialects.base import Dialect
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.promptly.built_in import (
     CopyFiles,
     FindFiles,

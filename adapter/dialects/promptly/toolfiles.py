@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapter.dialects.base import Dialect
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.promptly import default_entries, default_text, make_dialect
 from adapter.dialects.promptly.entries import ENTRIES_KEY, ShellTool, read_entries, read_entry
 from adapter.values.errors import UsageError

@@ -8,7 +8,7 @@ given. Aliases are ProxyAI's own for foreign agents, and customary ones.
 
 from __future__ import annotations
 
-from adapter.dialects.base import Dialect
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.proxyai.changing import Edit, Write
 from adapter.dialects.proxyai.commands import Bash, BashOutput, KillShell
 from adapter.dialects.proxyai.finding import IntelliJSearch

@@ -326,7 +326,7 @@ def _is_ambiguous(tags: Tags, key: str, value: Json, describe: Describe | None) 
         or any(char in key for char in forbidden)
         or tags.end in key
         or not key
-        or len(key) > ATTRIBUTES_LIMIT // 4
+        or len(tags.escape(key) if tags.escape else key) > ATTRIBUTES_LIMIT // 4
     )
 
 

@@ -200,7 +200,7 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
 
 def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
     """One element. Raises ValueError where it would be read as something else."""
-    if not _KEY.fullmatch(key) or key in _RESERVED:
+    if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
         raise ValueError(f"{key!r} cannot be a tag")
     if isinstance(value, dict | list):
         is_list_like = isinstance(value, dict) and value and all(inner == ITEM for inner in value)

@@ -12,8 +12,6 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from charset_normalizer import from_bytes
-
 from adapter.values.errors import ToolError
 from adapter.workspace.changes.encodings import unmarked_utf16
 
@@ -113,6 +111,8 @@ def _named(data: bytes, encoding: str | None) -> Decoded | None:
 
 
 def _guessed(data: bytes) -> Decoded:
+    from charset_normalizer import from_bytes
+
     for match in from_bytes(data[:_GUESS_BYTES]):
         try:
             if _ASCII.decode(match.encoding) == _ASCII.decode("ascii"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 COMMON_DIRECTORIES = frozenset(
     {
@@ -49,6 +51,8 @@ def parse_ignore_file(text: str, base: str) -> IgnoreFile:
 
     ``simple``: the faster backends refuse some patterns, and whether they are installed must not matter.
     """
+    from pathspec import GitIgnoreSpec
+
     patterns: list[GitIgnoreSpecPattern] = []
     for line in text.split("\n"):
         try:

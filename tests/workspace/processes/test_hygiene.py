@@ -107,10 +107,10 @@ def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     except OSError:
         pytest.skip("the supervisor may not go before others here")
-    monkeypatch.setattr("adapter.workspace.processes.command.MAX_PROCESSES", 500)
+    monkeypatch.setattr("adapter.workspace.processes.command.MAX_PROCESSES", 250)
     bomb = """
         import os, sys
-        for generation in range(11):
+        for generation in range(10):
             if os.fork() == 0 and generation % 2:
                 os.setsid()
         os.execvp("sleep", ["sleep", sys.argv[1]])
@@ -120,7 +120,7 @@ def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
         assert command.wait(time.monotonic() + 60)
     assert command.ending is not None
     assert command.ending.reason == "multiplied"
-    assert command.ending.left < 1_800  # of 2,048
+    assert command.ending.left < 900  # of 1,024
     assert living(nap) == []
 
 

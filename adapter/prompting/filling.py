@@ -1,0 +1,39 @@
+"""Fills the templates of prompts: those in ``prompts/``, and a user's own in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+)
+
+from adapter.prompting import resources
+from adapter.values.errors import UsageError
+
+
+def filled(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
+    """The template ``name`` with ``values`` in it. Raises UsageError for one that is missing or cannot be filled."""
+    try:
+        return _environment(own_folder).get_template(name).render(values)
+    except TemplateNotFound as error:
+        raise UsageError(f"no prompt template {error.name!r} in {own_folder or 'prompts/'}") from error
+    except TemplateSyntaxError as error:
+        raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
+    except UndefinedError as error:
+        raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
+
+
+@lru_cache(maxsize=8)
+def _environment(own_folder: str | None) -> Environment:
+    """Keeps the templates compiled, and looks whether a file has changed."""
+    folders = (*([own_folder] if own_folder else []), resources.folder("prompts"))
+    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

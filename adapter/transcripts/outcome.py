@@ -1,0 +1,20 @@
+"""How it came out to run a recording again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How running one transcript again came out. ``difference`` is empty when all was equal."""
+
+    name: str
+    turns: int
+    calls: int
+    results: int
+    difference: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        return not self.difference
