@@ -187,9 +187,9 @@ class _Reader:
                 return [document("\n".join(part.get("text", "") for part in parts), str(title), f"Source: {source}")]
             case {"type": "tool_use" | "tool_result" | "thinking" | "redacted_thinking"} | {"type": "text"}:
                 return []
-            case {"type": "tool_reference" | "tool_addition" | "tool_removal"} if text := told(block):
-                return [{"type": "text", "text": text}]
             case {"type": str(kind)}:
+                if said := told(block):
+                    return [{"type": "text", "text": said}]
                 self._left_out.append(f"block {kind}")
         return []
 
