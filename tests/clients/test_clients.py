@@ -43,6 +43,9 @@ tests.clients.test_clients` on {day}; `pytest -m clients tests/clients` runs the
 """
 
 TAIL = """
+gptme runs one call of an answer, and Strands for JavaScript keeps one by chat completions (it ends all calls after the
+last): the model asked for the other again.
+
 Not among them, and why:
 
 - **aider** offers models no tools: it reads edits out of the text itself, which passes through as it is.
