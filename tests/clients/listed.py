@@ -50,7 +50,8 @@ COMMANDS: tuple[Command, ...] = (
             line=("claude", "-p", ASKED, "--model", "m", "--allowedTools", "Bash"),
             variables={"ANTHROPIC_BASE_URL": WRITTEN, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}),
     Command(name="cline", packages=("cline",), ways=("chat",), is_node=True,
-            line=("cline", ASKED), files={".cline/data/settings/providers.json": json.dumps(_CLINE)}),
+            line=("cline", ASKED), files={".cline/data/settings/providers.json": json.dumps(_CLINE)},
+            variables={"CLINE_SESSION_BACKEND_MODE": "local"}),  # else a server of its own outlives it
     Command(name="codex", packages=("@openai/codex",), ways=("responses",), is_node=True,
             line=("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", ASKED),
             files={".codex/config.toml": settings("llamacpp_codex")}, variables={"ADAPTER_API_KEY": "none"}),
