@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from tests.agent.test_agent import in_pieces
-from tests.clients.environments import CLIENTS, RECIPES, WRITTEN, settings
+from tests.clients.environments import RECIPES, WRITTEN, settings
+from tests.clients.listed import COMMANDS
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 ROOT = Path(__file__).parent.parent
@@ -31,8 +32,9 @@ def blocks(page: str, mark: str) -> list[str]:
 
 def test_each_configuration_is_well_formed():
     """And is that of a client which is tried."""
-    recipes = {client.recipe for client in CLIENTS if client.recipe}
-    assert recipes == {page.stem for page in RECIPES.glob("*.md") if "<!-- config" in page.read_text(encoding="utf-8")}
+    tried = {text for client in COMMANDS for text in client.files.values()}
+    pages = [page for page in RECIPES.glob("*.md") if "<!-- config" in page.read_text(encoding="utf-8")]
+    assert {settings(page.stem) for page in pages} <= tried
     codex = tomllib.loads(settings("llamacpp_codex"))
     assert codex["model_providers"][codex["model_provider"]]["base_url"] == f"{WRITTEN}/v1"
     opencode = json.loads(settings("ollama_opencode"))

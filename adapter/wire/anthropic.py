@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from adapter.values.events import Json, JsonObject
+from adapter.wire.anthropic_offered import offered, told
 from adapter.wire.anthropic_tools import client_tool
 from adapter.wire.documents import decoded, document, not_here
-from adapter.wire.errors import RequestError, checked_as, objects_in
+from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.left_out import Fate, left_fields
 from adapter.wire.watching import EXTENSION
 
@@ -70,7 +71,7 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
         request["stop"] = body["stop_sequences"]
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    if tools := _tools(body.get("tools"), left_out):
+    if tools := _tools(offered(body.get("tools"), messages), left_out):
         request["tools"] = tools
         request |= _choice(checked_as(dict, body.get("tool_choice"), "tool_choice"))
     request |= _thinking(checked_as(dict, body.get("thinking"), "thinking"), left_out)
@@ -80,10 +81,10 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
     return request | _format(output.get("format") or body.get("output_format"))
 
 
-def _tools(given: Json, left_out: list[str]) -> list[JsonObject]:
+def _tools(given: list[JsonObject], left_out: list[str]) -> list[JsonObject]:
     """Those that the client runs. Others (web search, code execution) are run by Anthropic's servers."""
     tools = []
-    for tool in objects_in(given, "tools"):
+    for tool in given:
         made = tool if tool.get("type", "custom") == "custom" else client_tool(tool)
         if made is None:
             left_out.append(f"tool {tool.get('type')}")
@@ -187,6 +188,8 @@ class _Reader:
             case {"type": "tool_use" | "tool_result" | "thinking" | "redacted_thinking"} | {"type": "text"}:
                 return []
             case {"type": str(kind)}:
+                if said := told(block):
+                    return [{"type": "text", "text": said}]
                 self._left_out.append(f"block {kind}")
         return []
 

@@ -1,6 +1,7 @@
 """Clients, each with packages of its own: from PyPI in a virtual environment, from npm in a folder.
 
-They are made once, below ``ADAPTER_CLIENTS`` (by itself ``~/.cache/toolcall-adapter/clients``), and stay there.
+They are made once, below ``ADAPTER_CLIENTS`` (by itself ``~/.cache/toolcall-adapter/clients``), and stay there. So does
+the Node that those from npm are installed and run with, since half of them ask for a newer one than many have.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
 WRITTEN = "http://127.0.0.1:8090"
-"""The server's address in recipes."""
+"""The server's address in recipes, and in what a command is given."""
 
 
 def settings(recipe: str) -> str:
@@ -28,28 +31,33 @@ def settings(recipe: str) -> str:
     return found[1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Client:
     """``packages``: the first tells the version. ``ways``: what its script in ``scripts/`` takes as argument, each an
-    interface that it speaks. ``recipe``: the page below ``docs/recipes/`` whose settings it is run with."""
+    interface that it speaks. ``python``: the interpreter, by its name where this one is too old."""
 
     name: str
     packages: tuple[str, ...]
     ways: tuple[str, ...]
     is_node: bool = False
-    recipe: str | None = None
+    python: str = sys.executable
 
     @property
     def folder(self) -> Path:
-        home = os.environ.get("ADAPTER_CLIENTS", "~/.cache/toolcall-adapter/clients")
-        return Path(home).expanduser() / self.name
+        return _home() / self.name
 
     @property
     def script(self) -> Path:
         return SCRIPTS / f"{self.name.replace('-', '_')}.{'mjs' if self.is_node else 'py'}"
 
+    @property
+    def programs(self) -> Path:
+        return self.folder / ("node_modules/.bin" if self.is_node else "env/bin")
+
     def install(self) -> None:
         """Raises RuntimeError where that does not work."""
+        if self.is_node and self != NODE:
+            NODE.install()
         mark = self.folder / "installed"
         if mark.exists() and mark.read_text(encoding="utf-8") == repr(self.packages):
             return
@@ -57,18 +65,19 @@ class Client:
         self.folder.mkdir(parents=True)
         if self.is_node:
             (self.folder / "package.json").write_text('{"private": true}', encoding="utf-8")
-            _run(["npm", "install", "--no-audit", "--no-fund", *self.packages], self.folder)
+            variables = {**os.environ, "PATH": self._path()}
+            _run(["npm", "install", "--no-audit", "--no-fund", *self.packages], self.folder, variables)
         elif shutil.which("uv"):
-            _run(["uv", "venv", "--quiet", "--python", sys.executable, "env"], self.folder)
+            _run(["uv", "venv", "--quiet", "--python", self.python, "env"], self.folder)
             _run(["uv", "pip", "install", "--quiet", "--python", "env/bin/python", *self.packages], self.folder)
         else:
-            _run([sys.executable, "-m", "venv", "env"], self.folder)
+            _run([self.python, "-m", "venv", "env"], self.folder)
             _run(["env/bin/python", "-m", "pip", "install", "--quiet", *self.packages], self.folder)
         mark.write_text(repr(self.packages), encoding="utf-8")
 
     @property
     def version(self) -> str:
-        package = self.packages[0].partition("[")[0]
+        package = re.split(r"\[|(?<=.)@", self.packages[0])[0]
         if self.is_node:
             about = self.folder / "node_modules" / package / "package.json"
             return str(json.loads(about.read_text(encoding="utf-8"))["version"])
@@ -76,48 +85,64 @@ class Client:
         return _run(["env/bin/python", "-c", code], self.folder).strip()
 
     def run(self, way: str, url: str) -> str:
-        """What the script says with the server at ``url``, without ``/v1``."""
-        environment = {
-            **{name: value for name, value in os.environ.items() if not name.upper().endswith(("PROXY", "_KEY"))},
-            "ADAPTER_URL": url,
-            "OPENAI_API_KEY": "k",
-            "ANTHROPIC_API_KEY": "k",
-            "HOME": str(self.folder),
-            **({"ADAPTER_CONFIG": settings(self.recipe).replace(WRITTEN, url)} if self.recipe else {}),
-        }
+        """What the client says with the server at ``url``, without ``/v1``."""
+        variables = {**self._variables(), "ADAPTER_URL": url, "HOME": str(self.folder)}
         if self.is_node:  # where modules are found goes by where the script lies
             script = self.folder / self.script.name
             script.write_bytes(self.script.read_bytes())
-            return _run(["node", str(script), way], self.folder, environment)
-        return _run(["env/bin/python", str(self.script), way], self.folder, environment)
+            return _run(["node", str(script), way], self.folder, variables)
+        # without the script's folder among those of modules, where it may have the name of one
+        return _run([str(self.programs / "python"), "-P", str(self.script), way], self.folder, variables)
+
+    def _variables(self) -> dict[str, str]:
+        """Without the shell's proxies and keys."""
+        kept = {name: value for name, value in os.environ.items() if not name.upper().endswith(("PROXY", "_KEY"))}
+        return {**kept, "PATH": self._path(), "OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+
+    def _path(self) -> str:
+        """With the client's own programs before the others."""
+        return os.pathsep.join((str(self.programs), str(NODE.programs), os.environ["PATH"]))
 
 
-def _run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+@dataclass(frozen=True, kw_only=True)
+class Command(Client):
+    """A client that is a command: it runs in an empty folder, its home. In ``line``, in the texts of ``files`` and in
+    the values of ``variables``, ``WRITTEN`` stands for the server's address and ``{way}`` for the interface."""
+
+    line: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, way: str, url: str) -> str:
+        def filled(text: str) -> str:
+            return text.replace(WRITTEN, url).replace("{way}", way)
+
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+            for name, text in self.files.items():
+                path = Path(home, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(filled(text), encoding="utf-8")
+            own = {name: filled(value) for name, value in self.variables.items()}
+            variables = {**self._variables(), "HOME": home, "PWD": home, **own}
+            program, *arguments = map(filled, self.line)
+            return _run([str(self.programs / program), *arguments], Path(home), variables)
+
+
+NODE = Client(name="node", packages=("node@22",), ways=(), is_node=True)
+
+
+def _home() -> Path:
+    return Path(os.environ.get("ADAPTER_CLIENTS", "~/.cache/toolcall-adapter/clients")).expanduser()
+
+
+def _run(command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
+    """What it prints. Raises RuntimeError when it fails, with that and what it complains of, or does not end."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"{' '.join(command)} did not end within {error.timeout} s") from error
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}")
     return done.stdout
-
-
-CLIENTS = (
-    Client("ai-sdk", ("ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "@ai-sdk/anthropic", "zod"),
-           ("responses", "chat", "compatible", "anthropic"), is_node=True),
-    Client("openai-js", ("openai",), ("chat", "responses"), is_node=True),
-    Client("anthropic-js", ("@anthropic-ai/sdk", "zod"), ("anthropic",), is_node=True),
-    Client("ollama-js", ("ollama",), ("ollama",), is_node=True),
-    Client("codex", ("@openai/codex",), ("responses",), is_node=True, recipe="llamacpp_codex"),
-    Client("continue-cli", ("@continuedev/cli",), ("chat",), is_node=True, recipe="lmstudio_continue"),
-    Client("opencode", ("opencode-ai",), ("chat",), is_node=True, recipe="ollama_opencode"),
-    Client("agno", ("agno", "openai"), ("chat", "responses")),
-    Client("autogen", ("autogen-agentchat", "autogen-ext[openai]"), ("chat",)),
-    Client("haystack", ("haystack-ai",), ("chat",)),
-    Client("instructor", ("instructor",), ("chat",)),
-    Client("langchain", ("langchain", "langchain-openai", "langchain-ollama", "langchain-anthropic"),
-           ("chat", "responses", "anthropic", "ollama")),
-    Client("litellm", ("litellm", "mcp"), ("chat", "responses", "anthropic", "ollama")),
-    Client("llama-index", ("llama-index-llms-openai-like", "llama-index-core"), ("chat",)),
-    Client("openai-agents", ("openai-agents",), ("chat", "responses")),
-    Client("pydantic-ai", ("pydantic-ai-slim[openai,anthropic]",), ("chat", "responses", "anthropic")),
-    Client("smolagents", ("smolagents[openai]",), ("chat",)),
-    Client("strands", ("strands-agents[openai,ollama,anthropic]",), ("chat", "anthropic", "ollama")),
-)  # fmt: skip

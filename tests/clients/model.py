@@ -10,9 +10,30 @@ from typing import Any, Self
 CITIES = ("Bern", "Basel")
 ANSWER = "Rain in Bern, sun in Basel."
 
+TOOLS: dict[str, dict[str, Any]] = {
+    "get_weather": {"city": "{city}"},
+    "Outside-get_weather": {"city": "{city}"},
+    "exec_command": {"cmd": "{command}"},
+    "run_shell_command": {"command": "{command}", "is_background": False},
+    "bash": {"command": "{command}", "description": "Looks outside"},
+    "Bash": {"command": "{command}", "description": "Looks outside"},
+    "run_commands": {"commands": ["{command}"]},
+    "execute_bash": {"command": "{command}"},
+    "terminal": {"command": "{command}"},
+    "shell": {"command": "{command}"},
+}
+"""What it calls, the first that there is: coding agents have a shell alone."""
+ENDS: dict[str, dict[str, Any]] = {"final_answer": {"answer": "{answer}"}}
+"""What it answers with where an agent goes on until that is called."""
+SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""What ends mini-swe-agent, as the first line of a command's output; it asks for that in its prompt."""
+
 
 class TextModel:
-    """Calls ``get_weather``, or what the request has instead, for two cities; answers once it has both results."""
+    """Calls ``get_weather``, or what the request has instead, for two cities; answers once it has both results.
+
+    Of a client that runs one call of an answer alone it asks the other again.
+    """
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -24,11 +45,14 @@ class TextModel:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def text(self, body: Any) -> str:
-        said = json.dumps(body["messages"])
-        if all(f"weather of {city}" in said for city in CITIES):
-            return ANSWER
-        calls = [_call(said, city) for city in CITIES]
-        return "<think>Two cities.</think>I look.\n" + "\n".join(calls)
+        said, tools = json.dumps(body["messages"]), _described(body["messages"])
+        missing = [city for city in CITIES if f"weather of {city}" not in said]
+        if missing:  # what a command prints is not what it says, which is in the conversation as well
+            calls = [_call(tools, TOOLS, city=city, command=f"echo weather 'of' {city}") for city in missing]
+            return "<think>Two cities.</think>I look.\n" + "\n".join(calls)
+        if SUBMIT in said:
+            return _call(tools, TOOLS, command=f"echo {SUBMIT}; echo {ANSWER}")
+        return _call(tools, ENDS, answer=ANSWER) or ANSWER
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -40,17 +64,23 @@ class TextModel:
         self._thread.join()
 
 
-def _call(said: str, city: str) -> str:
-    """With the tool that the conversation describes: coding agents have a shell alone."""
-    if "get_weather" in said:
-        call = {"name": "get_weather", "arguments": {"city": city}}
-    elif "exec_command" in said:
-        call = {"name": "exec_command", "arguments": {"cmd": f"echo weather of {city}"}}
-    elif "bash" in said.lower():
-        call = {"name": "bash", "arguments": {"command": f"echo weather of {city}", "description": "Looks outside"}}
-    else:
-        call = {"name": "shell", "arguments": {"command": ["echo", f"weather of {city}"]}}
-    return f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
+def _described(messages: Any) -> dict[str, Any]:
+    """The tools that the prompt has a definition of, a line each; by name, what they take."""
+    lines = [line for message in messages for line in str(message["content"]).splitlines()]
+    functions = [json.loads(line)["function"] for line in lines if line.startswith('{"type": "function", ')]
+    return {function["name"]: function["parameters"]["properties"] for function in functions}
+
+
+def _call(described: dict[str, Any], known: dict[str, dict[str, Any]], **given: str) -> str:
+    """With the first of those that it knows, if any is described."""
+    name = next((name for name in known if name in described), None)
+    if name is None:
+        return ""
+    arguments = {key: value for key, value in known[name].items() if key in described[name]}
+    call = json.dumps({"name": name, "arguments": arguments})
+    for word, text in given.items():
+        call = call.replace(f"{{{word}}}", text)
+    return f"<tool_call>\n{call}\n</tool_call>"
 
 
 def _handler(model: TextModel) -> type[BaseHTTPRequestHandler]:
@@ -66,16 +96,17 @@ def _handler(model: TextModel) -> type[BaseHTTPRequestHandler]:
                 return
             model.asked.append(body)
             text = model.text(body)
+            name = f"chatcmpl-{len(model.asked)}"
             if body.get("stream"):
                 pieces = [text[start : start + 7] for start in range(0, len(text), 7)]
                 events = [*({"content": piece} for piece in pieces), None]
-                lines = [b"data: " + json.dumps(_chunk(event)).encode() + b"\n\n" for event in events]
+                lines = [b"data: " + json.dumps(_chunk(name, event)).encode() + b"\n\n" for event in events]
                 self._send(200, "text/event-stream", b"".join(lines) + b"data: [DONE]\n\n")
             else:
                 message = {"role": "assistant", "content": text}
                 usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
                 choice = {"index": 0, "message": message, "finish_reason": "stop"}
-                whole = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
+                whole = {"id": name, "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
                 self._send(200, "application/json", json.dumps({**whole, "choices": [choice]}).encode())
 
         def _send(self, status: int, kind: str, content: bytes) -> None:
@@ -91,6 +122,6 @@ def _handler(model: TextModel) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _chunk(delta: Any) -> Any:
+def _chunk(name: str, delta: Any) -> Any:
     choice = {"index": 0, "delta": delta or {}, "finish_reason": None if delta else "stop"}
-    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return {"id": name, "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}

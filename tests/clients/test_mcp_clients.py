@@ -13,17 +13,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.environments import Client
+from tests.clients.environments import WRITTEN, Client, Command
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
-FASTMCP = Client("fastmcp", ("fastmcp",), ("http",))
-CONFORMANCE = Client(
-    "mcp-conformance",
-    ("@modelcontextprotocol/conformance", "node@22"),
-    ("server-initialize", "ping", "tools-list", "tools-call-error", "server-sse-multiple-streams",
-     "dns-rebinding-protection"),
+FASTMCP = Client(name="fastmcp", packages=("fastmcp",), ways=("http",))
+CONFORMANCE = Command(
+    name="mcp-conformance",
+    packages=("@modelcontextprotocol/conformance",),
+    ways=("server-initialize", "ping", "tools-list", "tools-call-error", "server-sse-multiple-streams",
+          "dns-rebinding-protection"),
     is_node=True,
+    line=("conformance", "server", "--url", f"{WRITTEN}/mcp", "--scenario", "{way}"),
 )  # fmt: skip
 
 

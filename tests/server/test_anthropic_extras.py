@@ -163,6 +163,57 @@ def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
     assert raw.headers["adapter-left-out"] == "metadata, block server_tool_use, tool web_search_20250305"
 
 
+def deferred(name: str) -> dict[str, Any]:
+    return {"name": name, "description": f"Does {name}.", "input_schema": SCHEMA, "defer_loading": True}
+
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+SEARCH: dict[str, Any] = {"name": "ToolSearch", "description": "Finds tools.", "input_schema": SCHEMA}
+
+
+def described(upstream: ScriptedServer) -> list[str]:
+    lines = upstream.bodies()[-1]["messages"][0]["content"].splitlines()
+    return [json.loads(line)["function"]["name"] for line in lines if line.startswith('{"type": "function"')]
+
+
+def test_a_deferred_tool_is_shown_once_a_search_has_found_it(client, upstream):
+    """As Claude Code sends them: its own search answers with references, and the tools wait among the others."""
+    tools = [SEARCH, deferred("TaskList"), deferred("Placeholder")]
+    upstream.on(CHAT, says(call("ToolSearch"), False), says(call("TaskList"), False))
+    first = client.beta.messages.create(model="m", max_tokens=9, messages=ASK, tools=tools)
+    assert described(upstream) == ["ToolSearch"]
+    found = {"type": "tool_result", "tool_use_id": first.content[0].id,
+             "content": [{"type": "tool_reference", "tool_name": "TaskList"}]}  # fmt: skip
+    talk = [*ASK, {"role": "assistant", "content": first.content}, {"role": "user", "content": [found]}]
+    raw = client.beta.messages.with_raw_response.create(model="m", max_tokens=9, messages=talk, tools=tools)
+    assert described(upstream) == ["ToolSearch", "TaskList"]
+    assert "<tool_response>\\nThe tool TaskList can be called now." in shown(upstream)
+    assert raw.parse().content[0].name == "TaskList"
+    assert "adapter-left-out" not in raw.headers
+
+
+def test_all_are_shown_where_only_the_providers_servers_could_search(client, upstream):
+    upstream.on(CHAT, says("Ok.", False))
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    client.beta.messages.create(model="m", max_tokens=9, messages=ASK, tools=[search, deferred("a"), deferred("b")])
+    assert described(upstream) == ["a", "b"]
+
+
+def test_tools_come_and_go_within_a_conversation(client, upstream):
+    upstream.on(CHAT, says("Ok.", False))
+    named = [{"type": "tool_reference", "name": name} for name in ("a", "ToolSearch")]
+    inline = {"type": "tool_definition", "definition": {**SEARCH, "name": "c"}}
+    changes = [
+        {"type": "tool_addition", "tool": named[0]},
+        {"type": "tool_removal", "tool": named[1]},
+        {"type": "tool_addition", "tool": inline},
+    ]
+    talk = [*ASK, {"role": "assistant", "content": "Hm."}, {"role": "system", "content": changes}, *ASK]
+    client.beta.messages.create(model="m", max_tokens=9, messages=talk, tools=[SEARCH, deferred("a"), deferred("b")])
+    assert described(upstream) == ["a", "c"]
+    assert "The tool ToolSearch can no longer be called." in shown(upstream)
+
+
 def test_tokens_are_counted_of_the_prompt_that_is_sent(client, upstream):
     """About, for a server without a tokenizer; with the tools, which are most of it."""
     bare = client.messages.count_tokens(model="m", messages=ASK).input_tokens

@@ -3,7 +3,6 @@
 import os
 import sys
 
-sys.path.pop(0)  # this folder has a file of the package's name
 from agno.agent import Agent
 from agno.models.openai import OpenAIResponses
 from agno.models.openai.like import OpenAILike

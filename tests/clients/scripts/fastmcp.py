@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import sys
 
-sys.path.pop(0)  # this folder has a file of the package's name
 from fastmcp import Client
 
 

@@ -1,10 +1,8 @@
 """An agent of Haystack."""
 
 import os
-import sys
 from typing import Annotated
 
-sys.path.pop(0)  # this folder has a file of the package's name
 from haystack.components.agents import Agent
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage

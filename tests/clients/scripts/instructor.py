@@ -1,10 +1,8 @@
 """Structured output by a tool that is demanded; then the answer in words."""
 
 import os
-import sys
 from typing import Iterable  # noqa: UP035  # instructor knows this one
 
-sys.path.pop(0)  # this folder has a file of the package's name
 import instructor
 from openai import OpenAI
 from pydantic import BaseModel

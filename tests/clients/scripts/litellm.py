@@ -5,7 +5,6 @@ import os
 import sys
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the net for prices
-sys.path.pop(0)  # this folder has a file of the package's name
 import litellm
 
 URL, way = os.environ["ADAPTER_URL"], sys.argv[1]

@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import sys
 
-sys.path.pop(0)  # this folder has a file of the package's name
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.llms.openai_like import OpenAILike
 

@@ -3,7 +3,6 @@
 import os
 import sys
 
-sys.path.pop(0)  # this folder has a file of the package's name
 from strands import Agent, tool
 
 URL, way = os.environ["ADAPTER_URL"], sys.argv[1]
