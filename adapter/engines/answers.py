@@ -51,9 +51,9 @@ class Piece:
 class Answer:
     """Reads one answer, whole or as it streams.
 
-    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then a format that always has reasoning
-    opened there is taken to have done so. ``splits``: reasoning is apart; else it is content, as it was written.
-    ``turn`` tells the ids of this answer's calls from all others.
+    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then formats that always have reasoning
+    opened there are taken to have done so, and the others not. ``splits``: reasoning is apart; else it is content, as
+    it was written. ``turn`` tells the ids of this answer's calls from all others.
     """
 
     def __init__(
@@ -66,8 +66,9 @@ class Answer:
         splits: bool = True,
         stream_arguments: bool = False,
     ) -> None:
-        if generation_prompt is None and format is not None and format.starts_in_reasoning:
-            generation_prompt = next(iter(format.reasoning))
+        if generation_prompt is None:
+            is_opened = format is not None and format.starts_in_reasoning
+            generation_prompt = next(iter(format.reasoning)) if format is not None and is_opened else ""
         self._parser = Parser(
             format, tools, generation_prompt=generation_prompt, turn=turn, stream_arguments=stream_arguments
         )
@@ -167,18 +168,17 @@ class Answer:
 
 
 class Rest(str):
-    """What follows, or stands around, an answer's reasoning, with the ``events`` that it was read as.
+    """What follows, or stands around, an answer's reasoning: a text for the engine, which carries it from our reasoning
+    parser to our tool parser.
 
-    It is a text for the engine that carries it from our reasoning parser to our tool parser, which need not read
-    it again.
+    ``piece``: what the tool parser has to tell of it, besides what it reads in the text.
     """
 
-    __slots__ = ("answer", "events")
-    answer: Answer
-    events: list[Event]
+    __slots__ = ("piece",)
+    piece: Piece
 
     @classmethod
-    def of(cls, answer: Answer, events: list[Event], text: str) -> Rest:
+    def of(cls, text: str, piece: Piece) -> Rest:
         rest = cls(text)
-        rest.answer, rest.events = answer, events
+        rest.piece = piece
         return rest

@@ -149,7 +149,7 @@ class ToolReader(_Reader):
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """The calls of a whole answer, and its content."""
         if isinstance(model_output, Rest):
-            piece = model_output.answer.told(model_output.events)
+            piece = model_output.piece
         else:
             answer = self._new_answer(request)
             piece = answer.told([*answer.feed(model_output), *answer.close()])
@@ -182,7 +182,10 @@ class ToolReader(_Reader):
         events = answer.feed(delta_text)
         if self._ends(delta_text, delta_token_ids):
             events += answer.close()
-        return self._message(self._told(answer, events))
+        piece = self._told(answer, events)
+        if isinstance(delta_text, Rest):
+            piece.reasoning = delta_text.piece.reasoning + piece.reasoning
+        return self._message(piece)
 
     def finish_streaming(self) -> Any:
         """What the answer's end tells, for releases that ask for it."""
@@ -265,7 +268,8 @@ class ReasoningReader(_Reader):
         """vLLM asks after each piece; where reasoning is over, the tool parser reads on from the message's content."""
         if self._is_over and self._message_at_end is not None:
             message, rest = self._message_at_end
-            message.content = rest or None
+            reasoning = getattr(message, self.vllm.reasoning_field) or ""
+            message.content = Rest.of(rest, Piece(reasoning=reasoning)) if rest else None
             self._answer = None  # what comes now is not read here
         return self._is_over
 
@@ -293,7 +297,7 @@ class ReasoningReader(_Reader):
         answer = self._new_answer(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*answer.feed(model_output), *answer.close()]
         piece = answer.told_as_text(events, with_cut_off=not tools)
-        return piece.reasoning or None, Rest.of(answer, events, piece.content) if piece.content else None
+        return piece.reasoning or None, Rest.of(piece.content, answer.told(events)) if piece.content else None
 
     def _streaming(
         self,
@@ -320,14 +324,12 @@ class ReasoningReader(_Reader):
 
     def _read(self, answer: Answer, events: list[Event], delta_text: str, delta_token_ids: Sequence[int]) -> Any:
         self._message_at_end = None
-        if self._is_over:
-            pass
-        elif any(map(answer.closes_reasoning, events)):
-            return self._end(answer, events, self._held + delta_text)
-        else:
-            self._held = (self._held + delta_text)[sum(len(event.raw) for event in events) :]
-        if self._ends(delta_text, delta_token_ids):
+        ends = self._ends(delta_text, delta_token_ids)
+        if ends:
             events += answer.close()
+        if not self._is_over and (self.vllm.reads_on_at_once or not ends) and any(map(answer.closes_reasoning, events)):
+            return self._end(answer, events, self._held + delta_text)
+        self._held = (self._held + delta_text)[sum(len(event.raw) for event in events) :]
         return self._message(answer.told_as_text(events, with_cut_off=True))
 
     def _end(self, answer: Answer, events: list[Event], text: str) -> Any:

@@ -76,35 +76,75 @@ def test_without_our_reasoning_parser_reasoning_is_content(release):
     assert len(found.tool_calls) == 1
 
 
-def test_a_stream_is_handed_from_one_parser_to_the_other(release):
-    """As vLLM does it: to the reasoning parser until it says that reasoning is over, the rest to the tool parser."""
+def _streamed(release: Vllm, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
+    """Reasoning, content and calls of a stream as vLLM makes it: its pieces go to the reasoning parser until that says
+    that reasoning is over, the rest to the tool parser, with the same piece or (0.10 to 0.12) the next one."""
     tool, reasoning = _parsers(release)
     request, tokenizer = _request(), Tokenizer()
     streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
-    reasoned = content = arguments = name = previous = ""
-    over = False
-    for piece in [*PIECES, "<|im_end|>"]:
+    reasoned = content = previous = rest = ""
+    calls: list[tuple[str, str]] = []
+
+    def take(message: Any) -> None:
+        nonlocal reasoned, content
+        reasoned += getattr(message, release.reasoning_field, None) or ""
+        content += getattr(message, "content", None) or ""
+        for call in message.tool_calls if message else ():
+            name, arguments = calls.pop() if call.index < len(calls) else ("", "")
+            calls.append((name + (call.function.name or ""), arguments + (call.function.arguments or "")))
+
+    is_over = False
+    for piece in [*pieces, "<|im_end|>"]:
         ids = tokenizer.encode(piece)
         text = "" if piece == "<|im_end|>" else piece  # the token that ends an answer is not in its text
-        if not over:
+        reasoned_now = None
+        if not is_over:
             message = streaming(previous, previous + text, text, [], ids, ids)
-            over = reasoning.is_reasoning_end(ids)
             previous += text
-            reasoned += getattr(message, release.reasoning_field, None) or ""
-            if not over:
+            is_over = reasoning.is_reasoning_end(ids)
+            if not is_over:
+                take(message)
                 continue
-            text, previous = message.content or "", ""
-            ids = reasoning.extract_content_ids(ids)
-        message = tool.extract_tool_calls_streaming(previous, previous + text, text, [], ids, ids, request)
+            previous, text, message.content = "", message.content or "", None
+            reasoned_now = message if release.ends_streams else None
+            if not release.reads_on_at_once:
+                rest, previous = text, ""
+                take(message)
+                continue
+        text, rest = rest + text if rest else text, ""
+        made = tool.extract_tool_calls_streaming(previous, previous + text, text, [], ids, ids, request)
         previous += text
-        if message is not None:
-            content += message.content or ""
-            for call in message.tool_calls:
-                name += call.function.name or ""
-                arguments += call.function.arguments or ""
-    assert (reasoned, content, name) == ("Rome, they say", "I look.", "get_weather")
-    assert json.loads(arguments) == {"city": "Rome"}
-    assert tool.prev_tool_call_arr == [{"name": "get_weather", "arguments": {"city": "Rome"}}]
+        if reasoned_now is not None and not getattr(made, release.reasoning_field, None):
+            take(reasoned_now)
+        take(made)
+    if release.ends_streams and is_over:
+        take(tool.finish_streaming())
+    return reasoned, content, calls
+
+
+def _look_up(city: str) -> list[tuple[str, str]]:
+    return [("get_weather", json.dumps({"city": city}))]
+
+
+def test_a_stream_is_handed_from_one_parser_to_the_other(release):
+    """Nothing is lost on the way, and nothing comes twice."""
+    assert _streamed(release, PIECES) == ("Rome, they say", "I look.", _look_up("Rome"))
+
+
+def test_reasoning_that_ends_in_the_piece_that_tells_it_is_not_lost(release):
+    """vLLM 0.13 to 0.20 forget that piece's message where the tool parser reads on."""
+    assert _streamed(release, ["<think>", "Rome</think>I look.", TEXT.partition("I look.")[2]]) == (
+        "Rome",
+        "I look.",
+        _look_up("Rome"),
+    )
+
+
+def test_a_call_in_reasoning_that_is_never_closed_is_made(release):
+    """It is known at the answer's end; releases that read on with the next piece have none, and it stays as written."""
+    call = f"<tool_call>{CALL}</tool_call>"
+    expected = ("Rome.", "", _look_up("Rome")) if release.reads_on_at_once else ("Rome.", call, [])
+    assert _streamed(release, ["<think>", "Rome.", call]) == expected
 
 
 def test_a_piece_that_never_came_is_read_from_the_text_so_far(release):
