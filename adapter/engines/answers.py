@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.formats import FORMATS
@@ -53,7 +53,8 @@ class Answer:
 
     ``generation_prompt``: as of `Parser`; None where nobody knows it, and then formats that always have reasoning
     opened there are taken to have done so, and the others not. ``splits``: reasoning is apart; else it is content, as
-    it was written. ``turn`` tells the ids of this answer's calls from all others.
+    it was written. ``turn`` tells the ids of this answer's calls from all others. ``follows_reasoning``: its reasoning,
+    with what closes that, was read elsewhere.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Answer:
         turn: str,
         splits: bool = True,
         stream_arguments: bool = False,
+        follows_reasoning: bool = False,
     ) -> None:
         if generation_prompt is None:
             is_opened = format is not None and format.starts_in_reasoning
@@ -75,7 +77,9 @@ class Answer:
         marks = reasoning_of(FORMATS.all if format is None else (format,))
         self._closing = frozenset(marks.values())
         self._marks = self._closing | frozenset(marks)
-        self._splits = splits
+        if follows_reasoning and marks:
+            self._parser.feed(next(iter(marks.values())))
+        self._splits, self._is_closed = splits, False
         self._reasoned: list[str] = []
         self._indices: dict[str, int] = {}
         self.read = 0
@@ -85,17 +89,27 @@ class Answer:
     def feed(self, text: str) -> list[Event]:
         self.read += len(text)
         self._tail = (self._tail + text)[-TAIL:]
+        if self._is_closed:  # what was taken for its end was none
+            return [TextDelta(text, text)] if text else []
         return self._parser.feed(text)
 
     def close(self) -> list[Event]:
         """The last events. Engines do not say why an answer ended, so that a call without its last marker is whole."""
+        self._is_closed = True
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
         """Whether ``text`` is what was read so far, judged by its length and end."""
         return len(text) == self.read and text.endswith(self._tail)
 
-    def closes_reasoning(self, event: Event) -> bool:
+    def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
+        """The place of the event before which reasoning is over, behind what closes it; None where it is not."""
+        for at, event in enumerate(events):
+            if self._closes_reasoning(event):
+                return at + isinstance(event, Markup)
+        return None
+
+    def _closes_reasoning(self, event: Event) -> bool:
         """Whether the answer has left its reasoning, or has none, once ``event`` has come."""
         match event:
             case Markup(raw=raw):
