@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from adapter.formats import FORMATS
 from adapter.formats.parser import Parser
 from adapter.reading.format import CUT_OFF, Format
-from adapter.reading.tables import reasoning_of
+from adapter.reading.tables import REASONING, reasoning_of
 from adapter.tools.definition import ToolSet
 from adapter.values.events import (
     ContentWasReasoning,
@@ -74,11 +75,9 @@ class Answer:
         self._parser = Parser(
             format, tools, generation_prompt=generation_prompt, turn=turn, stream_arguments=stream_arguments
         )
-        marks = reasoning_of(FORMATS.all if format is None else (format,))
-        self._closing = frozenset(marks.values())
-        self._marks = self._closing | frozenset(marks)
-        if follows_reasoning and marks:
-            self._parser.feed(next(iter(marks.values())))
+        self._marks, self._closing = _marks_of(format)
+        if follows_reasoning:
+            self._parser.feed(next(iter(REASONING.values())))  # which every format takes for its own
         self._splits, self._is_closed = splits, False
         self._reasoned: list[str] = []
         self._indices: dict[str, int] = {}
@@ -179,6 +178,13 @@ class Answer:
             return CallPiece(self._indices[id], arguments)
         index = self._indices[id] = len(self._indices)
         return CallPiece(index, arguments, id, name)
+
+
+@lru_cache(maxsize=128)
+def _marks_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
+    """All markers of reasoning, and those that close it."""
+    marks = reasoning_of(FORMATS.all if format is None else (format,))
+    return frozenset((*marks, *marks.values())), frozenset(marks.values())
 
 
 class Rest(str):

@@ -161,6 +161,12 @@ class Marks:
         return self._tokenizer.decode(ids, skip_special_tokens=False)
 
 
+@lru_cache(maxsize=16)
+def marks_of(tokenizer: Tokenizer, format: Format | None) -> Marks:
+    """Kept, because a tokenizer's vocabulary is large, and engines make a parser for each answer."""
+    return Marks(tokenizer, format)
+
+
 def _last(ids: list[int], token: int) -> int:
     """Where ``token`` stands last, -1 where it does not."""
     return len(ids) - 1 - ids[::-1].index(token) if token in ids else -1

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from adapter.engines.answers import Answer, Piece, Rest
-from adapter.engines.choosing import Marks, format_of, generation_prompt
+from adapter.engines.choosing import format_of, generation_prompt, marks_of
 from adapter.engines.interfaces import InterfaceError, Vllm
 from adapter.engines.requests import names, tools_of
 from adapter.formats import get_format
@@ -85,7 +85,7 @@ class _Reader:
         super().__init__(*args, **options)
         self._format = get_format(self.format_name) if self.format_name else format_of(self.model_tokenizer)
         self._answer: Answer | None = None
-        self._marks = Marks(self.model_tokenizer, self._format)
+        self._marks = marks_of(self.model_tokenizer, self._format)
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens stay in the text."""

@@ -32,6 +32,7 @@ class Serving:
         if reasoning_parser is not None:
             reasoning_cls = reasoning.ReasoningParserManager.get_reasoning_parser(reasoning_parser)
         self.tool_cls, self.reasoning_cls = tool_cls, reasoning_cls
+        self._takes_tools = "tools" in inspect.signature(tool_cls.__mro__[-2].__init__).parameters
         self.parser_cls = None
         if self.has_parser_manager:
             manager = import_module("vllm.parser.parser_manager").ParserManager
@@ -84,8 +85,7 @@ class Serving:
 
     def new_tool_parser(self, tokenizer: Any, request: Any) -> Any:
         """A tool parser for one answer."""
-        takes_tools = "tools" in inspect.signature(self.tool_cls.__mro__[-2].__init__).parameters
-        return self.tool_cls(tokenizer, request.tools) if takes_tools else self.tool_cls(tokenizer)
+        return self.tool_cls(tokenizer, request.tools) if self._takes_tools else self.tool_cls(tokenizer)
 
     def answer(
         self,

@@ -21,10 +21,10 @@ CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_
 class _Tool:
     function = SimpleNamespace(name="get_weather")
 
-    def model_dump(self) -> dict[str, Any]:
+    def model_dump_json(self) -> str:
         properties = {"city": {"type": "string"}}
         function = {"name": "get_weather", "parameters": {"type": "object", "properties": properties}}
-        return {"type": "function", "function": function}
+        return json.dumps({"type": "function", "function": function})
 
 
 @pytest.fixture(params=["newer", "older"])

@@ -23,10 +23,10 @@ TEXT = "".join(PIECES)
 
 
 class _Tool:
-    def model_dump(self) -> dict[str, Any]:
+    def model_dump_json(self) -> str:
         properties = {"city": {"type": "string"}}
         function = {"name": "get_weather", "parameters": {"type": "object", "properties": properties}}
-        return {"type": "function", "function": function}
+        return json.dumps({"type": "function", "function": function})
 
 
 @pytest.fixture(params=RELEASES)
