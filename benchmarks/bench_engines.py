@@ -4,7 +4,8 @@ python -m benchmarks.bench_engines suite     canitoolcall's outputs, whole and s
 python -m benchmarks.bench_engines choices   forced calls, parallel calls, special tokens (vLLM)
 python -m benchmarks.bench_engines speed     microseconds a delta and a whole call, by the size of the call (vLLM)
 
-``--write`` puts what was found into benchmarks/engines.json, of which docs/engines.md is made.
+``--write`` puts what was found into benchmarks/engines.json, of which ``python -m tests.test_engines_page`` makes the
+tables of docs/engines.md. ``--ours``: without the engine's own parsers.
 
 In an environment with a release of the engine, canitoolcall and CPU torch (``--no-deps`` and a path to the unpacked
 wheel will do); the engine's compiled parts are not needed. An output for which a release has no parser is wrong.
@@ -16,7 +17,7 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,36 +135,30 @@ def _sources() -> list[Path]:
     return [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
 
 
-def of_suite() -> Any:
-    found = {}
-    for whose in ("ours", "its own"):
-        found[whose] = {way: [counts[each] for each in OUTCOMES] for way, counts in suite(whose).items()}
-        for way, counts in found[whose].items():
-            print(f"{whose}, {way}: {dict(zip(OUTCOMES, counts, strict=True))}", flush=True)
-    return found
+def of_suite() -> Iterator[tuple[str, Any]]:
+    for whose in ("ours",) if "--ours" in sys.argv else ("ours", "its own"):
+        yield whose, {way: [counts[each] for each in OUTCOMES] for way, counts in suite(whose).items()}
 
 
-def of_choices() -> Any:
+def of_choices() -> Iterator[tuple[str, Any]]:
     from benchmarks.engines.choices import outcomes
 
-    found = {}
-    for name, wrong in outcomes().items():
-        found[name] = wrong
-        print(f"{name}: {wrong or 'right'}", flush=True)
-    return found
+    yield from outcomes()
 
 
-def of_speed() -> Any:
+def of_speed() -> Iterator[tuple[str, Any]]:
     from benchmarks.engines.speed import SIZES, of_parser
 
-    found = {}
     for size in SIZES:
-        found[str(size)] = [*of_parser("adapter_hermes", size), *of_parser("hermes", size)]
-        print(f"{size}: ours, its own: a delta, a whole call: {found[str(size)]}", flush=True)
-    return found
+        for whose, name in (("ours", "adapter_hermes"), ("its own", "hermes")):
+            yield f"{whose}, {size}", of_parser(name, size)
 
 
-PARTS: dict[str, Callable[[], Any]] = {"suite": of_suite, "choices": of_choices, "speed": of_speed}
+PARTS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+    "suite": of_suite,
+    "choices": of_choices,
+    "speed": of_speed,
+}
 
 
 def main() -> None:
@@ -172,11 +167,16 @@ def main() -> None:
     release = f"{ENGINE} {metadata.version(ENGINE)}"
     print(release)
     for part in [name for name in PARTS if name in sys.argv[1:]]:
-        found = PARTS[part]()
-        if "--write" in sys.argv:
-            kept = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
-            kept.setdefault(part, {})[release] = found
-            FOUND.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        for name, found in PARTS[part]():
+            print(f"{name}: {found}", flush=True)
+            if "--write" in sys.argv:
+                _keep(part, release, name, found)
+
+
+def _keep(part: str, release: str, name: str, found: Any) -> None:
+    kept = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    kept.setdefault(part, {}).setdefault(release, {})[name] = found
+    FOUND.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -191,7 +191,8 @@ class Rest(str):
     """What follows, or stands around, an answer's reasoning: a text for the engine, which carries it from our reasoning
     parser to our tool parser.
 
-    ``piece``: what the tool parser has to tell of it, besides what it reads in the text.
+    ``piece``: of a whole answer all that is to be told, of a stream what came before the text. An engine that asks
+    whether there is a text is told so where either is.
     """
 
     __slots__ = ("piece",)
@@ -202,3 +203,6 @@ class Rest(str):
         rest = cls(text)
         rest.piece = piece
         return rest
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 or self.piece != Piece()

@@ -177,7 +177,9 @@ class ToolReader(_Reader):
         answer = self._answer_at(previous_text)
         if answer is None:
             self.prev_tool_call_arr, self.streamed_args_for_tool = [], []
-            follows = not delta_text or not self.vllm.reads_on_at_once  # of a reasoning parser: its last piece is empty
+            follows = (
+                len(delta_text) == 0 or not self.vllm.reads_on_at_once
+            )  # of a reasoning parser: its last piece is empty
             answer = self._answer = self._new_answer(request, follows_reasoning=follows and not previous_text)
             # asked for by releases that end streams; said now, because it changes how forced calls are read
             self.engine_based_streaming = self.vllm.ends_streams
@@ -273,7 +275,7 @@ class ReasoningReader(_Reader):
         if self._is_over and self._at_end is not None:
             message, reasoning, rest = self._at_end
             setattr(message, self.vllm.reasoning_field, reasoning or None)
-            message.content = Rest.of(rest, Piece(reasoning=reasoning)) if rest else None
+            message.content = Rest.of(rest, Piece(reasoning=reasoning)) or None
             self._answer = None  # what comes now is not read here
         return self._is_over
 

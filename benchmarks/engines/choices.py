@@ -73,18 +73,16 @@ CASES = {
 }
 
 
-def outcomes() -> dict[str, str]:
+def outcomes() -> Iterator[tuple[str, str]]:
     """By case: what is wrong, "" for nothing."""
     marks = markers(())
-    found = {}
     for kind, special in (("markers are text", False), ("markers are special tokens", True)):
         made = tokenizer(marks, generation_prompt="<|im_start|>assistant\n", name="Qwen3", special=special)
         for name, case in CASES.items():
             for stream in (False, True):
                 label = f"{name}, {kind}, {'streamed' if stream else 'whole'}"
-                found[label] = _wrong(case, made, marks, stream=stream)
-    found["the grammar of forced calls is vLLM's"] = "; ".join(_grammars(made))
-    return found
+                yield label, _wrong(case, made, marks, stream=stream)
+    yield "the grammar of forced calls is vLLM's", "; ".join(_grammars(made))
 
 
 def _wrong(case: Case, made: Any, marks: list[str], *, stream: bool) -> str:

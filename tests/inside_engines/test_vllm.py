@@ -140,6 +140,12 @@ def test_reasoning_that_ends_in_the_piece_that_tells_it_is_not_lost(release):
     )
 
 
+def test_reasoning_that_is_known_when_it_ends_is_not_lost(release):
+    """A marker in it had to wait for the end; nothing but that stands in the last piece."""
+    pieces = ["<think>", "Rome ", "<tool_call>", " is a marker.", "</think>", "\n\n", "I look."]
+    assert _streamed(release, pieces) == ("Rome <tool_call> is a marker.", "I look.", [])
+
+
 def test_a_call_in_reasoning_that_is_never_closed_is_made(release):
     """It is known at the answer's end; releases that read on with the next piece have none, and it stays as written."""
     call = f"<tool_call>{CALL}</tool_call>"
@@ -155,6 +161,43 @@ def test_a_piece_that_never_came_is_read_from_the_text_so_far(release):
     before = f"I look.<tool_call>{CALL}"
     message = tool.extract_tool_calls_streaming(before, "", "</tool_call>", [], [], [], request)
     assert message.tool_calls[0].function.name == "get_weather"
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "get_weather"}}])
+def test_what_a_forced_call_is_written_as_stays_as_it_was(release, choice):
+    """vLLM holds the model to JSON then, and reads that itself: markers in it are only text."""
+    _, reasoning = _parsers(release)
+    request = _request()
+    request.tool_choice = choice
+    written = '{"city": "</think> <tool_call>Rome"}'
+    whole = getattr(reasoning, release.reasoning_method)(f"<think>Rome.</think>\n\n{written}", request)
+    assert whole == ("Rome.", written)
+    _, reasoning = _parsers(release)
+    streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
+    rest = ""
+    for piece in ("<think>", "Rome.", f"</think>\n\n{written}"):
+        message = streaming(rest, rest + piece, piece, [], [1], Tokenizer().encode(piece))
+        rest += piece
+    assert reasoning.is_reasoning_end(Tokenizer().encode(piece))
+    assert message.content == written
+
+
+def test_a_marker_that_was_left_out_of_the_text_is_no_end(release):
+    """Of a request that keeps no special tokens: what comes after it is read on."""
+    _, reasoning = _parsers(release)
+    reasoning.model_tokenizer.all_special_ids = tuple(range(1, len(Tokenizer.MARKS) + 1))
+    streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
+    told = [streaming("", "", "", [], [], Tokenizer().encode("<think>"))]
+    told.append(streaming("", "I look.", "I look.", [], [], Tokenizer().encode("I look.")))
+    assert "".join(message.content or "" for message in told if message) == "I look."
+
+
+def test_text_after_what_was_taken_for_the_end_is_content(release):
+    """An answer may go on behind a token that ends others."""
+    (tool,) = (release.tool_parsers.parsers["adapter_hermes"](Tokenizer()),)
+    request, end = _request(), Tokenizer().encode("<|im_end|>")
+    tool.extract_tool_calls_streaming("", "", "", [], [], end, request)
+    assert tool.extract_tool_calls_streaming("", "More.", "More.", [], [], [77], request).content == "More."
 
 
 def test_special_tokens_stay_out_where_no_call_can_be(release):
