@@ -99,15 +99,16 @@ def _answered_by_sglang(fixture: Fixture, whose: str, made: Any, marks: list[str
         fixture.tools,
         [text for text, _ in steps(made, marks, fixture.raw_output)] or [""],
         stream=stream,
-        opens_reasoning=_opens_reasoning(fixture.generation_prompt),
+        is_on=_reasons(fixture),
         ends=not fixture.truncated,
     )
 
 
-def _opens_reasoning(prompt: str | None) -> bool | None:
-    """Whether reasoning is on by what the template puts before an answer."""
+def _reasons(fixture: Fixture) -> bool:
+    """Whether reasoning is on: by what the template puts before an answer, else by the answer."""
+    prompt = fixture.generation_prompt
     if prompt is None:
-        return None
+        return "reasoning" in fixture.tags
     return any(prompt.rfind(mark) > prompt.rfind(end) for mark, end in reasoning_of(FORMATS.all).items())
 
 

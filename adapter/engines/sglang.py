@@ -23,6 +23,7 @@ from adapter.engines.interfaces import InterfaceError, Sglang
 from adapter.engines.requests import names, tools_of
 from adapter.formats import get_format
 from adapter.reading.format import CUT_OFF, Format
+from adapter.reading.tables import REASONING
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Event, InvalidToolCall, ReasoningDelta, ToolCall
 
@@ -192,11 +193,14 @@ class ReasoningReader:
         self._answer: Answer | None = None
 
     def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
-        """What the template puts before an answer; where there is none, what turning reasoning on or off does."""
+        """What the template puts before an answer; where there is none, what templates do: those that have ``<think>``
+        open it where reasoning is on, of others the format tells."""
         found = generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
         if found is not None or is_on is None:
             return found
-        return self._opening if is_on else ""
+        if not is_on:
+            return ""
+        return self._opening if self._opening in REASONING else None
 
     def detect_and_parse(self, text: str) -> Any:
         """The reasoning of a whole answer, and all else."""

@@ -28,24 +28,21 @@ class Serving:
         pieces: Sequence[str],
         *,
         stream: bool,
-        opens_reasoning: bool | None,
+        is_on: bool,
         ends: bool,
     ) -> Message:
-        """The message that a client gets. ``opens_reasoning``: what SGLang reads off the chat template, None where
-        there is none: it then goes by its parser's habit. ``ends``: the answer was not cut."""
+        """The message that a client gets. ``is_on``: reasoning, which SGLang reads off the chat template and
+        the request. ``ends``: the answer was not cut."""
         tool_name, reasoning_name = self._names
         offered = [self._tool(**tool) for tool in tools]
         calls = _given(self._sglang.tool_parser, offered, tool_name, tokenizer=tokenizer)
         reasoning = None
         if reasoning_name is not None:
-            if opens_reasoning is None:
-                habit = _given(self._sglang.reasoning_parser, reasoning_name, tokenizer=tokenizer).detector
-                opens_reasoning = getattr(habit, "reasoning_default", None) == "always"
             reasoning = _given(
                 self._sglang.reasoning_parser,
                 reasoning_name,
                 True,
-                force_reasoning=opens_reasoning,
+                force_reasoning=is_on,
                 tokenizer=tokenizer,
                 tool_call_parser_active=bool(offered),
             )
