@@ -200,7 +200,7 @@ class ReasoningReader:
             return found
         if not is_on:
             return ""
-        return self._opening if self._opening in REASONING else None
+        return self._opening if self._format and self._opening in REASONING.keys() & self._format.reasoning else None
 
     def detect_and_parse(self, text: str) -> Any:
         """The reasoning of a whole answer, and all else."""

@@ -173,13 +173,14 @@ class ToolReader(_Reader):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """What ``delta_text`` adds to the answer. Of the text before only the length and the end are looked at."""
+        """What ``delta_text`` adds to the answer. Of the text before only the length and the end are looked at.
+
+        The first piece after reasoning is known by being empty, or (before 0.13) by the blanks that it begins with.
+        """
         answer = self._answer_at(previous_text)
         if answer is None:
             self.prev_tool_call_arr, self.streamed_args_for_tool = [], []
-            follows = (
-                len(delta_text) == 0 or not self.vllm.reads_on_at_once
-            )  # of a reasoning parser: its last piece is empty
+            follows = len(delta_text) == 0 if self.vllm.reads_on_at_once else delta_text[:1].isspace()
             answer = self._answer = self._new_answer(request, follows_reasoning=follows and not previous_text)
             # asked for by releases that end streams; said now, because it changes how forced calls are read
             self.engine_based_streaming = self.vllm.ends_streams

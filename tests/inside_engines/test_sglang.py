@@ -111,10 +111,16 @@ def test_the_tokenizer_tells_what_the_prompt_opened(monkeypatch):
     """A template that opens reasoning, and closes it at once where the request turned it off."""
     install_sglang(monkeypatch, tells_more=True)
     sglang.register()
-    for is_on, expected in ((True, ("Rome.", "I look.", [])), (False, ("", "Rome.I look.", []))):
-        tokenizer = TemplateTokenizer()
-        parsers = _parsers(True, is_on=is_on, tokenizer=tokenizer)
-        assert _whole(*parsers, "Rome.</think>I look." if is_on else "Rome.I look.") == expected
+    parsers = _parsers(True, is_on=True, tokenizer=TemplateTokenizer())
+    assert _whole(*parsers, "Rome.</think>I look.") == ("Rome.", "I look.", [])
+    parsers = _parsers(True, is_on=False, tokenizer=TemplateTokenizer())
+    assert _whole(*parsers, "Rome.I look.") == ("", "Rome.I look.", [])
+
+
+def test_reasoning_that_is_on_is_opened_by_the_model_in_gpt_oss(tells_more):
+    """No template of it opens a channel: an answer may begin with its last one."""
+    parsers = _parsers(tells_more, name="adapter_harmony", is_on=True)
+    assert _whole(*parsers, "<|channel|>final<|message|>Sunny.") == ("", "Sunny.", [])
 
 
 def test_json_that_is_content_is_no_call(tells_more):
