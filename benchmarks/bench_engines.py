@@ -1,10 +1,14 @@
-"""Our parsers inside the vLLM that is installed, beside its own, in its own chat serving code.
+"""Our parsers inside the vLLM or SGLang that is installed, beside its own, in its own code for chats.
 
-python -m benchmarks.bench_engines suite    canitoolcall's outputs, whole and streamed: right of all
-python -m benchmarks.bench_engines speed    microseconds a delta and a whole call, by the size of the call
+python -m benchmarks.bench_engines suite     canitoolcall's outputs, whole and streamed
+python -m benchmarks.bench_engines choices   forced calls, parallel calls, special tokens (vLLM)
+python -m benchmarks.bench_engines speed     microseconds a delta and a whole call, by the size of the call (vLLM)
 
-In an environment with a release of vLLM, canitoolcall and CPU torch (``--no-deps`` and a path to the unpacked wheel
-will do); vLLM's compiled parts are not needed. An output for which a release has no parser counts as wrong.
+``--write`` puts what was found into benchmarks/engines.json, of which ``python -m tests.test_engines_page`` makes the
+tables of docs/engines.md. ``--ours``: without the engine's own parsers.
+
+In an environment with a release of the engine, canitoolcall and CPU torch (``--no-deps`` and a path to the unpacked
+wheel will do); the engine's compiled parts are not needed. An output for which a release has no parser is wrong.
 """
 
 from __future__ import annotations
@@ -12,40 +16,47 @@ from __future__ import annotations
 import json
 import logging
 import sys
-import time
 from collections import Counter
-from importlib import metadata
+from collections.abc import Callable, Iterator
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from canitoolcall.adapters.vllm import resolve_parsers
 from canitoolcall.fixtures import Fixture, load_fixtures
 from canitoolcall.pytest_plugin import assert_conforms
 from canitoolcall.results import ParsedToolCall, ParseResult
 
-from adapter.engines import vllm
-from adapter.formats import guess
-from benchmarks.engines.serving_vllm import Message, Serving, sources
+from adapter.engines import sglang, vllm
+from adapter.formats import FORMATS, guess
+from adapter.reading.tables import reasoning_of
 from benchmarks.engines.tokenizers import markers, steps, tokenizer
 
+FOUND = Path(__file__).parent / "engines.json"
+ENGINE = "vllm" if find_spec("vllm") else "sglang"
 TOLD = {"qwen3-hermes": "hermes", "qwen3-xml": "qwen3_coder"}
-SIZES = (1_000, 10_000, 100_000)
-TOOL = {"type": "function", "function": {"name": "write", "parameters": {"properties": {"text": {"type": "string"}}}}}
+OUTCOMES = ("right", "right but for blanks", "wrong")
+Outcomes = dict[str, Counter[str]]
 
 
 def pair_of(fixture: Fixture, whose: str) -> tuple[str, str | None]:
-    """The names of the tool parser and the reasoning parser for a fixture."""
+    """The names of the tool parser and the reasoning parser for a fixture. Raises LookupError where there is none."""
     if whose == "ours":
         name = f"adapter_{TOLD.get(fixture.family) or guess(fixture.models[0])}"
         return name, name
-    rule = resolve_parsers(fixture.family, fixture.models[0])
-    assert rule is not None
-    assert rule.choice is not None
-    return rule.choice.tool_parser, rule.choice.reasoning_parser
+    resolve = import_module(f"canitoolcall.adapters.{ENGINE}").resolve_parsers
+    rule = resolve(fixture.family, fixture.models[0])
+    choice = getattr(rule, "choice", None) or rule
+    tool_parser = getattr(choice, "tool_parser", None) or getattr(choice, "tool_call_parser", None)
+    if tool_parser is None:
+        raise LookupError(fixture.family)
+    return tool_parser, choice.reasoning_parser
 
 
-def suite(whose: str) -> dict[str, Counter[str]]:
-    """The outcomes of all fixtures, ``whole`` and ``streamed``."""
-    marks = markers(sources())
+def suite(whose: str) -> Outcomes:
+    """How many of the outputs are read how, ``whole`` and ``streamed``."""
+    answered = _answered_by_vllm if ENGINE == "vllm" else _answered_by_sglang
+    marks = markers(_sources())
     made: dict[tuple[str, str | None], Any] = {}
     found = {"whole": Counter[str](), "streamed": Counter[str]()}
     for fixture in load_fixtures():
@@ -53,77 +64,120 @@ def suite(whose: str) -> dict[str, Counter[str]]:
         if key not in made:
             made[key] = tokenizer(marks, generation_prompt=fixture.generation_prompt, name=fixture.models[0])
         for way, counts in found.items():
+            outcome, got = "wrong", None
             try:
-                message = _answered(fixture, whose, made[key], marks, stream=way == "streamed")
-            except Exception as error:  # noqa: BLE001  # whatever vLLM's code raises is what its client would be told
-                counts[f"error {type(error).__name__}"] += 1
-            else:
-                counts["right" if _is_right(fixture, message) else "wrong"] += 1
+                got = answered(fixture, whose, made[key], marks, stream=way == "streamed")
+                outcome = _outcome(fixture, got)
+            except Exception as error:  # noqa: BLE001  # whatever the engine raises is what its client would be told
+                got = error
+            counts[outcome] += 1
+            if outcome != "right" and "-v" in sys.argv:
+                print(f"{whose}, {way}: {fixture.id} {outcome}: {got!r}")
     return found
 
 
-def _answered(fixture: Fixture, whose: str, made: Any, marks: list[str], *, stream: bool) -> Message:
+def _answered_by_vllm(fixture: Fixture, whose: str, made: Any, marks: list[str], *, stream: bool) -> Any:
+    from benchmarks.engines.serving_vllm import Serving
+
     serving = Serving(*pair_of(fixture, whose))  # anew: 0.20 keeps the last pair that was asked for in one class
     request = serving.request(fixture.tools, stream=stream, tokenizer=made)
-    is_cut = "truncated" in fixture.tags
-    outputs = steps(made, marks, fixture.raw_output) + ([] if is_cut else [("", [made.eos_token_id])])
+    outputs = steps(made, marks, fixture.raw_output) + ([] if fixture.truncated else [("", [made.eos_token_id])])
     prompt = fixture.generation_prompt
     prompt_ids = [] if prompt is None else made.encode(f"-\n{prompt}", add_special_tokens=False)
+    finish_reason = "length" if fixture.truncated else "stop"
     message, _ = serving.answer(
-        made, request, outputs or [("", [])], prompt_ids=prompt_ids, finish_reason="length" if is_cut else "stop"
+        made, request, outputs or [("", [])], prompt_ids=prompt_ids, finish_reason=finish_reason
     )
     return message
 
 
-def _is_right(fixture: Fixture, message: Message) -> bool:
+def _answered_by_sglang(fixture: Fixture, whose: str, made: Any, marks: list[str], *, stream: bool) -> Any:
+    from benchmarks.engines.serving_sglang import Serving
+
+    return Serving(*pair_of(fixture, whose)).answer(
+        made,
+        fixture.tools,
+        [text for text, _ in steps(made, marks, fixture.raw_output)] or [""],
+        stream=stream,
+        is_on=_reasons(fixture),
+        ends=not fixture.truncated,
+    )
+
+
+def _reasons(fixture: Fixture) -> bool:
+    """Whether reasoning is on: by what the template puts before an answer, else by the answer."""
+    prompt = fixture.generation_prompt
+    if prompt is None:
+        return "reasoning" in fixture.tags
+    return any(prompt.rfind(mark) > prompt.rfind(end) for mark, end in reasoning_of(FORMATS.all).items())
+
+
+def _outcome(fixture: Fixture, message: Any) -> str:
     calls = tuple(
         ParsedToolCall(call["function"]["name"], call["function"]["arguments"])
         for call in message.get("tool_calls") or ()
     )
     reasoning = message.get("reasoning") or message.get("reasoning_content") or None
-    try:
-        assert_conforms(fixture, ParseResult(message.get("content") or None, reasoning, calls))
-    except AssertionError:
-        return False
-    return True
+    result = ParseResult(message.get("content") or None, reasoning, calls)
+    for outcome, soft in (("right", False), ("right but for blanks", True)):
+        try:
+            assert_conforms(fixture, result, soft=soft)
+        except AssertionError:
+            continue
+        return outcome
+    return "wrong"
 
 
-def speed(name: str, size: int) -> tuple[float, float]:
-    """Microseconds a delta, and of a whole call with a string of ``size`` characters, of the tool parser ``name``."""
-    marks = markers(())
-    made = tokenizer(marks, generation_prompt=None, name="Qwen3")
-    serving = Serving(name, None)
-    request = serving.request([TOOL], stream=True, tokenizer=made)
-    words = "word " * (size // 5)
-    text = f'<tool_call>\n{{"name": "write", "arguments": {json.dumps({"text": words})}}}\n</tool_call>'
-    outputs = steps(made, marks, text)
-    parser = serving.new_tool_parser(made, request)
-    before, ids = "", list[int]()
-    spent = 0.0
-    for piece, tokens in outputs:
-        now, all_ids = before + piece, ids + tokens
-        start = time.perf_counter()
-        parser.extract_tool_calls_streaming(before, now, piece, ids, all_ids, tokens, request)
-        spent += time.perf_counter() - start
-        before, ids = now, all_ids
-    start = time.perf_counter()
-    serving.new_tool_parser(made, request).extract_tool_calls(text, request)
-    return spent / len(outputs) * 1e6, (time.perf_counter() - start) * 1e6
+def _sources() -> list[Path]:
+    """The files of the engine's own parsers, in which their markers stand."""
+    root = Path(str(import_module(ENGINE).__file__)).parent
+    vllms = ("tool_parsers", "entrypoints/openai/tool_parsers", "reasoning", "parser")
+    folders = vllms if ENGINE == "vllm" else ("srt/function_call", "srt/parser")
+    return [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
+
+
+def of_suite() -> Iterator[tuple[str, Any]]:
+    for whose in ("ours",) if "--ours" in sys.argv else ("ours", "its own"):
+        yield whose, {way: [counts[each] for each in OUTCOMES] for way, counts in suite(whose).items()}
+
+
+def of_choices() -> Iterator[tuple[str, Any]]:
+    from benchmarks.engines.choices import outcomes
+
+    yield from outcomes()
+
+
+def of_speed() -> Iterator[tuple[str, Any]]:
+    from benchmarks.engines.speed import SIZES, of_parser
+
+    for size in SIZES:
+        for whose, name in (("ours", "adapter_hermes"), ("its own", "hermes")):
+            yield f"{whose}, {size}", of_parser(name, size)
+
+
+PARTS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+    "suite": of_suite,
+    "choices": of_choices,
+    "speed": of_speed,
+}
 
 
 def main() -> None:
-    logging.disable(logging.WARNING)
-    vllm.register()
-    print("vLLM", metadata.version("vllm"))
-    if "speed" in sys.argv[1:]:
-        print("| characters | ours, a delta | vLLM's, a delta | ours, whole | vLLM's, whole |\n|--:|--:|--:|--:|--:|")
-        for size in SIZES:
-            (delta, whole), (own_delta, own_whole) = speed("adapter_hermes", size), speed("hermes", size)
-            print(f"| {size} | {delta:.0f} | {own_delta:.0f} | {whole:.0f} | {own_whole:.0f} |", flush=True)
-        return
-    for whose in ("ours", "vLLM's"):
-        for way, counts in suite(whose).items():
-            print(f"{whose}, {way}: {counts['right']} of {counts.total()}  {dict(counts)}", flush=True)
+    logging.disable(logging.CRITICAL)
+    (vllm if ENGINE == "vllm" else sglang).register()
+    release = f"{ENGINE} {metadata.version(ENGINE)}"
+    print(release)
+    for part in [name for name in PARTS if name in sys.argv[1:]]:
+        for name, found in PARTS[part]():
+            print(f"{name}: {found}", flush=True)
+            if "--write" in sys.argv:
+                _keep(part, release, name, found)
+
+
+def _keep(part: str, release: str, name: str, found: Any) -> None:
+    kept = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    kept.setdefault(part, {}).setdefault(release, {})[name] = found
+    FOUND.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

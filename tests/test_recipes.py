@@ -70,6 +70,21 @@ def test_the_cells_of_the_notebook_run(scripted: ScriptedServer, tmp_path, monke
     assert said.endswith("South: 200.\nBy 105.\n")
 
 
+def test_the_client_of_vllm_prints_the_call(scripted: ScriptedServer, capsys):
+    """Against a server that answers as vLLM does."""
+    (source,) = blocks("vllm.md", "python: client")
+    scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+    call = {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answer = {"id": "a", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    scripted.on(CHAT, as_json(200, answer))
+    exec(source.replace("http://127.0.0.1:8000", scripted.url), {})
+    assert capsys.readouterr().out == 'get_weather {"city": "Rome"}\n'
+    (asked,) = scripted.bodies()
+    assert asked["tools"][0]["function"]["name"] == "get_weather"
+
+
 def test_the_tests_of_the_recipe_pass(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").mkdir()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from adapter.formats import FORMATS
 from adapter.formats.parser import Parser
 from adapter.reading.format import CUT_OFF, Format
-from adapter.reading.tables import reasoning_of
+from adapter.reading.tables import REASONING, reasoning_of
 from adapter.tools.definition import ToolSet
 from adapter.values.events import (
     ContentWasReasoning,
@@ -51,9 +52,10 @@ class Piece:
 class Answer:
     """Reads one answer, whole or as it streams.
 
-    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then a format that always has reasoning
-    opened there is taken to have done so. ``splits``: reasoning is apart; else it is content, as it was written.
-    ``turn`` tells the ids of this answer's calls from all others.
+    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then formats that always have reasoning
+    opened there are taken to have done so, and the others not. ``splits``: reasoning is apart; else it is content, as
+    it was written. ``turn`` tells the ids of this answer's calls from all others. ``follows_reasoning``: its reasoning,
+    with what closes that, was read elsewhere.
     """
 
     def __init__(
@@ -65,16 +67,18 @@ class Answer:
         turn: str,
         splits: bool = True,
         stream_arguments: bool = False,
+        follows_reasoning: bool = False,
     ) -> None:
-        if generation_prompt is None and format is not None and format.starts_in_reasoning:
-            generation_prompt = next(iter(format.reasoning))
+        if generation_prompt is None:
+            is_opened = format is not None and format.starts_in_reasoning
+            generation_prompt = next(iter(format.reasoning)) if format is not None and is_opened else ""
         self._parser = Parser(
             format, tools, generation_prompt=generation_prompt, turn=turn, stream_arguments=stream_arguments
         )
-        marks = reasoning_of(FORMATS.all if format is None else (format,))
-        self._closing = frozenset(marks.values())
-        self._marks = self._closing | frozenset(marks)
-        self._splits = splits
+        self._marks, self._closing = _marks_of(format)
+        if follows_reasoning:
+            self._parser.feed(next(iter(REASONING.values())))  # which every format takes for its own
+        self._splits, self._is_closed = splits, False
         self._reasoned: list[str] = []
         self._indices: dict[str, int] = {}
         self.read = 0
@@ -84,17 +88,27 @@ class Answer:
     def feed(self, text: str) -> list[Event]:
         self.read += len(text)
         self._tail = (self._tail + text)[-TAIL:]
+        if self._is_closed:  # what was taken for its end was none
+            return [TextDelta(text, text)] if text else []
         return self._parser.feed(text)
 
     def close(self) -> list[Event]:
         """The last events. Engines do not say why an answer ended, so that a call without its last marker is whole."""
+        self._is_closed = True
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
         """Whether ``text`` is what was read so far, judged by its length and end."""
         return len(text) == self.read and text.endswith(self._tail)
 
-    def closes_reasoning(self, event: Event) -> bool:
+    def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
+        """The place of the event before which reasoning is over, behind what closes it; None where it is not."""
+        for at, event in enumerate(events):
+            if self._closes_reasoning(event):
+                return at + isinstance(event, Markup)
+        return None
+
+    def _closes_reasoning(self, event: Event) -> bool:
         """Whether the answer has left its reasoning, or has none, once ``event`` has come."""
         match event:
             case Markup(raw=raw):
@@ -166,19 +180,29 @@ class Answer:
         return CallPiece(index, arguments, id, name)
 
 
-class Rest(str):
-    """What follows, or stands around, an answer's reasoning, with the ``events`` that it was read as.
+@lru_cache(maxsize=128)
+def _marks_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
+    """All markers of reasoning, and those that close it."""
+    marks = reasoning_of(FORMATS.all if format is None else (format,))
+    return frozenset((*marks, *marks.values())), frozenset(marks.values())
 
-    It is a text for the engine that carries it from our reasoning parser to our tool parser, which need not read
-    it again.
+
+class Rest(str):
+    """What follows, or stands around, an answer's reasoning: a text for the engine, which carries it from our reasoning
+    parser to our tool parser.
+
+    ``piece``: of a whole answer all that is to be told, of a stream what came before the text. An engine that asks
+    whether there is a text is told so where either is.
     """
 
-    __slots__ = ("answer", "events")
-    answer: Answer
-    events: list[Event]
+    __slots__ = ("piece",)
+    piece: Piece
 
     @classmethod
-    def of(cls, answer: Answer, events: list[Event], text: str) -> Rest:
+    def of(cls, text: str, piece: Piece) -> Rest:
         rest = cls(text)
-        rest.answer, rest.events = answer, events
+        rest.piece = piece
         return rest
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 or self.piece != Piece()

@@ -75,13 +75,22 @@ class Marks:
 
     def __init__(self, tokenizer: Tokenizer, format: Format | None) -> None:
         self._tokenizer = tokenizer
-        formats = FORMATS.all if format is None else (format,)
+        formats = self._formats = FORMATS.all if format is None else (format,)
         self._pairs = {opening: closing for entry in formats for opening, closing in entry.reasoning.items()}
         self._turns = {
             *NEXT_TURN,
             *END_OF_TURN,
             *(mark for entry in formats for mark in (*entry.next_turns, *entry.ends, *entry.stops)),
         }
+
+    @cached_property
+    def _markers(self) -> frozenset[str]:
+        """Those of reasoning, and of calls."""
+        calls = (opener.marker.strip() for entry in self._formats for opener in entry.openers)
+        return frozenset((*self._pairs, *self._pairs.values(), *calls))
+
+    def have(self, text: str) -> bool:
+        return text in self._markers
 
     @cached_property
     def _vocabulary(self) -> dict[str, int]:
@@ -150,6 +159,12 @@ class Marks:
 
     def _text(self, ids: list[int]) -> str:
         return self._tokenizer.decode(ids, skip_special_tokens=False)
+
+
+@lru_cache(maxsize=16)
+def marks_of(tokenizer: Tokenizer, format: Format | None) -> Marks:
+    """Kept, because a tokenizer's vocabulary is large, and engines make a parser for each answer."""
+    return Marks(tokenizer, format)
 
 
 def _last(ids: list[int], token: int) -> int:

@@ -97,6 +97,11 @@ class Vllm:
         return _one_of(self.message, VLLM_REASONING_FIELDS, self.message.model_fields)
 
     @cached_property
+    def reads_on_at_once(self) -> bool:
+        """Whether the tool parser reads on in the piece in which reasoning ends; before, with the next one, if any."""
+        return bool(self.tool_parser.__module__ == VLLM_TOOL_PARSERS[0].module)
+
+    @cached_property
     def ends_streams(self) -> bool:
         """Whether parsers are told of a stream's end (``finish_streaming``), and each reads one stream."""
         return hasattr(self.tool_parser, "engine_based_streaming")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from adapter.formats import FORMATS
@@ -21,7 +23,13 @@ def names() -> dict[str, str | None]:
 
 def tools_of(given: Iterable[Any] | None) -> ToolSet:
     """The tools of a request of any of an engine's endpoints, which are pydantic models."""
-    return ToolSet([_tool(tool.model_dump()) for tool in given or ()])
+    return _tool_set(tuple(tool.model_dump_json() for tool in given or ()))
+
+
+@lru_cache(maxsize=64)
+def _tool_set(definitions: tuple[str, ...]) -> ToolSet:
+    """Kept, because an agent offers the same tools with each request, and both of an answer's parsers ask."""
+    return ToolSet([_tool(json.loads(definition)) for definition in definitions])
 
 
 def _tool(definition: JsonObject) -> Tool:

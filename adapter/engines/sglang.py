@@ -4,7 +4,8 @@ Releases that know plugins call `register` through their entry points (``sglang.
 ``python -m adapter.engines.sglang ARGS...`` registers and then starts SGLang's server with ``ARGS``. Nothing of SGLang
 is imported before.
 
-SGLang hands all of a stream to the reasoning parser, and what that gives back as normal text to the tool parser.
+SGLang hands all of an answer to the reasoning parser, and what that gives back as normal text to the tool parser. It
+tells neither the prompt; newer releases give both the tokenizer, whose template says what the prompt ended with.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ import uuid
 from typing import Any, ClassVar
 
 from adapter.engines.answers import Answer, Piece
-from adapter.engines.choosing import format_of
+from adapter.engines.choosing import format_of, generation_prompt
 from adapter.engines.interfaces import InterfaceError, Sglang
 from adapter.engines.requests import names, tools_of
 from adapter.formats import get_format
-from adapter.reading.format import Format
+from adapter.reading.format import CUT_OFF, Format
+from adapter.reading.tables import REASONING
 from adapter.tools.definition import ToolSet
-from adapter.values.events import Event, ReasoningDelta, ToolCall
+from adapter.values.events import Event, InvalidToolCall, ReasoningDelta, ToolCall
+
+REASONING_ARGUMENTS = ("enable_thinking", "thinking")
+"""Of chat templates: by one of them reasoning is turned on and off."""
 
 _log = logging.getLogger("sglang.adapter")
 
@@ -55,6 +60,20 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
     return get_format(name) if name else format_of(tokenizer)
 
 
+class Normal(str):
+    """The content of a whole answer, and all that is not reasoning in it as it was ``written``: that is what our tool
+    parser reads, and SGLang shows the content where it finds no call."""
+
+    __slots__ = ("written",)
+    written: str
+
+    @classmethod
+    def of(cls, content: str, written: str) -> Normal:
+        normal = cls(content)
+        normal.written = written
+        return normal
+
+
 class ToolReader:
     """A tool parser: goes before SGLang's own base class. One reads one answer."""
 
@@ -67,16 +86,17 @@ class ToolReader:
     def __init__(self, tokenizer: Any = None) -> None:
         super().__init__()
         self._format = _format(self.format_name, tokenizer)
+        self._prompt = generation_prompt(tokenizer, {})
         self._answer: Answer | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        answer = self._new_answer([])
-        return any(isinstance(event, ToolCall) for event in [*answer.feed(text), *answer.close()])
+        """Whether there is something in the text that its content is without: a call, or one that was cut off."""
+        return any(map(_is_left_out, _read(self._new_answer([]), text)))
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
         """The calls of a whole answer, and its content."""
         answer = self._new_answer(tools)
-        piece = answer.told([*answer.feed(text), *answer.close()])
+        piece = answer.told(_read(answer, text))
         places = {tool.function.name: at for at, tool in enumerate(tools)}
         calls = [
             self.sglang.call(
@@ -129,7 +149,7 @@ class ToolReader:
         return Answer(
             self._format,
             tools_of(tools),
-            generation_prompt="" if splits else None,
+            generation_prompt="" if splits else self._prompt,
             turn=uuid.uuid4().hex,
             splits=splits,
         )
@@ -146,36 +166,49 @@ class ReasoningReader:
     def __init__(
         self,
         stream_reasoning: bool = True,
-        force_reasoning: bool = False,
+        force_reasoning: bool | None = None,
         tokenizer: Any = None,
         tool_call_parser_active: bool | None = None,
         **options: Any,
     ) -> None:
-        """``force_reasoning``: the prompt has opened it. ``tool_call_parser_active``: a tool parser reads the normal
-        text, None where the release does not say so."""
+        """``force_reasoning``: the request has it turned on, or off; None where SGLang does not know.
+        ``tool_call_parser_active``: a tool parser reads the normal text, None where the release does not say so."""
         self._format = _format(self.format_name, tokenizer)
         marks = {"<think>": "</think>"} if self._format is None else self._format.reasoning
         self._opening, closing = next(iter(marks.items()), ("<think>", "</think>"))
         takes = inspect.signature(self.sglang.reasoning_detector.__init__).parameters
+        is_always_on = self._format is not None and self._format.starts_in_reasoning
+        given = options | {"reasoning_default": "always" if is_always_on else None}
         initialise: Any = super().__init__
         initialise(
             self._opening,
             closing,
-            force_reasoning=force_reasoning,
+            force_reasoning=bool(force_reasoning),
             stream_reasoning=stream_reasoning,
-            **{name: value for name, value in options.items() if name in takes},
+            **{name: value for name, value in given.items() if name in takes},
         )
         ReasoningReader.is_asked_for = True
-        self._is_opened, self._is_read_on = force_reasoning, tool_call_parser_active is not False
+        self._prompt = self._generation_prompt(force_reasoning, tokenizer)
+        self._is_read_on = tool_call_parser_active is not False
         self._answer: Answer | None = None
+
+    def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
+        """What the template puts before an answer; where there is none, what templates do: those that have ``<think>``
+        open it where reasoning is on, of others the format tells."""
+        found = generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
+        if found is not None or is_on is None:
+            return found
+        if not is_on:
+            return ""
+        return self._opening if self._format and self._opening in REASONING.keys() & self._format.reasoning else None
 
     def detect_and_parse(self, text: str) -> Any:
         """The reasoning of a whole answer, and all else."""
         answer = self._new_answer()
-        events = [*answer.feed(text), *answer.close()]
-        if not any(isinstance(event, ToolCall) for event in events):
-            self._is_read_on = False  # SGLang has no tool parser read a text without calls
-        return self._result(answer, events)
+        events = _read(answer, text)
+        piece = answer.told_as_text(events, with_cut_off=True)
+        content = Normal.of(piece.content, _written(events)) if self._is_read_on else piece.content
+        return self.sglang.reasoning_result(normal_text=content, reasoning_text=piece.reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
         """What ``new_text`` adds to the reasoning, and to all else."""
@@ -191,16 +224,24 @@ class ReasoningReader:
 
     def _result(self, answer: Answer, events: list[Event]) -> Any:
         piece = answer.told_as_text(events, with_cut_off=True)
-        content = piece.content
-        if self._is_read_on:
-            content = "".join(event.raw for event in events if not isinstance(event, ReasoningDelta))
-            if piece.content and not piece.reasoning and not content:  # taken for reasoning until the answer's end
-                content = piece.content
+        content = _written(events) if self._is_read_on else piece.content
         return self.sglang.reasoning_result(normal_text=content, reasoning_text=piece.reasoning)
 
     def _new_answer(self) -> Answer:
-        prompt = self._opening if self._is_opened else None
-        return Answer(self._format, ToolSet(), generation_prompt=prompt, turn="")
+        return Answer(self._format, ToolSet(), generation_prompt=self._prompt, turn="")
+
+
+def _read(answer: Answer, text: str) -> list[Event]:
+    """All events of a whole answer."""
+    return [*answer.feed(getattr(text, "written", text)), *answer.close()]
+
+
+def _written(events: list[Event]) -> str:
+    return "".join(event.raw for event in events if not isinstance(event, ReasoningDelta))
+
+
+def _is_left_out(event: Event) -> bool:
+    return isinstance(event, ToolCall) or (isinstance(event, InvalidToolCall) and event.error == CUT_OFF)
 
 
 def main() -> None:

@@ -19,10 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from adapter.engines.answers import Answer, Piece, Rest
-from adapter.engines.choosing import Marks, format_of, generation_prompt
+from adapter.engines.choosing import format_of, generation_prompt, marks_of
 from adapter.engines.interfaces import InterfaceError, Vllm
 from adapter.engines.requests import names, tools_of
 from adapter.formats import get_format
+from adapter.reading.source import SPACE
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Event, Json, ReasoningDelta
 
@@ -84,6 +85,7 @@ class _Reader:
         super().__init__(*args, **options)
         self._format = get_format(self.format_name) if self.format_name else format_of(self.model_tokenizer)
         self._answer: Answer | None = None
+        self._marks = marks_of(self.model_tokenizer, self._format)
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens stay in the text."""
@@ -107,14 +109,15 @@ class _Reader:
         return answer if self.vllm.ends_streams and not previous_text else None
 
     def _ends(self, delta_text: str, delta_token_ids: Sequence[int]) -> bool:
-        """Whether the answer ended with a token that was kept from its text: all others of its kind stand in it."""
+        """Whether the answer ended with a token that was kept from its text: all others of its kind stand in it, or
+        are markers."""
         if not delta_token_ids:
             return False
         last = delta_token_ids[-1]
-        special = getattr(self.model_tokenizer, "all_special_ids", ())
-        return last in special and not delta_text.endswith(
-            self.model_tokenizer.decode([last], skip_special_tokens=False)
-        )
+        if last not in getattr(self.model_tokenizer, "all_special_ids", ()):
+            return False
+        token = self.model_tokenizer.decode([last], skip_special_tokens=False)
+        return not delta_text.endswith(token) and not self._marks.have(token)
 
     def _message(self, piece: Piece) -> Any:
         """What vLLM streams for ``piece``, None for nothing."""
@@ -149,7 +152,7 @@ class ToolReader(_Reader):
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """The calls of a whole answer, and its content."""
         if isinstance(model_output, Rest):
-            piece = model_output.answer.told(model_output.events)
+            piece = model_output.piece
         else:
             answer = self._new_answer(request)
             piece = answer.told([*answer.feed(model_output), *answer.close()])
@@ -170,11 +173,15 @@ class ToolReader(_Reader):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """What ``delta_text`` adds to the answer. Of the text before only the length and the end are looked at."""
+        """What ``delta_text`` adds to the answer. Of the text before only the length and the end are looked at.
+
+        The first piece after reasoning is known by being empty, or (before 0.13) by the blanks that it begins with.
+        """
         answer = self._answer_at(previous_text)
         if answer is None:
             self.prev_tool_call_arr, self.streamed_args_for_tool = [], []
-            answer = self._answer = self._new_answer(request)
+            follows = len(delta_text) == 0 if self.vllm.reads_on_at_once else delta_text[:1].isspace()
+            answer = self._answer = self._new_answer(request, follows_reasoning=follows and not previous_text)
             # asked for by releases that end streams; said now, because it changes how forced calls are read
             self.engine_based_streaming = self.vllm.ends_streams
             if previous_text:  # some of it never came here
@@ -182,7 +189,10 @@ class ToolReader(_Reader):
         events = answer.feed(delta_text)
         if self._ends(delta_text, delta_token_ids):
             events += answer.close()
-        return self._message(self._told(answer, events))
+        piece = self._told(answer, events)
+        if isinstance(delta_text, Rest):
+            piece.reasoning = delta_text.piece.reasoning + piece.reasoning
+        return self._message(piece)
 
     def finish_streaming(self) -> Any:
         """What the answer's end tells, for releases that ask for it."""
@@ -205,7 +215,7 @@ class ToolReader(_Reader):
             self.prev_tool_call_arr[answer.index_of(call_made)]["arguments"] = call_made.arguments
         return piece
 
-    def _new_answer(self, request: Any) -> Answer:
+    def _new_answer(self, request: Any, *, follows_reasoning: bool = False) -> Answer:
         splits = ReasoningReader.is_asked_for
         arguments = getattr(request, "chat_template_kwargs", None) or {}
         return Answer(
@@ -215,6 +225,7 @@ class ToolReader(_Reader):
             turn=uuid.uuid4().hex,
             splits=splits,
             stream_arguments=bool(os.environ.get(STREAM_ARGUMENTS)),
+            follows_reasoning=follows_reasoning and splits,
         )
 
 
@@ -228,7 +239,6 @@ class ReasoningReader(_Reader):
         super().__init__(*args, **options)
         ReasoningReader.is_asked_for = True
         self.engine_based_streaming = self.vllm.ends_streams
-        self._marks = Marks(self.model_tokenizer, self._format)
         self._prompt: Sequence[int] | None = None
         self._is_closed_in_prompt = False
         self._delta: list[int] | None = None
@@ -238,8 +248,8 @@ class ReasoningReader(_Reader):
         self._first: tuple[Any, str] | None = None
         """The message of the first piece, and its text: 0.10 tells of the prompt after that, and takes the content."""
         self._is_over = False
-        self._message_at_end: tuple[Any, str] | None = None
-        """The message in which reasoning ended, and all of the text in it that is not reasoning."""
+        self._at_end: tuple[Any, str, str] | None = None
+        """The message in which reasoning ended, the reasoning in it, and the text after that."""
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """Of the last piece that was read here, whether reasoning is over; of other tokens, by themselves."""
@@ -263,9 +273,10 @@ class ReasoningReader(_Reader):
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
         """vLLM asks after each piece; where reasoning is over, the tool parser reads on from the message's content."""
-        if self._is_over and self._message_at_end is not None:
-            message, rest = self._message_at_end
-            message.content = rest or None
+        if self._is_over and self._at_end is not None:
+            message, reasoning, rest = self._at_end
+            setattr(message, self.vllm.reasoning_field, reasoning or None)
+            message.content = Rest.of(rest, Piece(reasoning=reasoning)) or None
             self._answer = None  # what comes now is not read here
         return self._is_over
 
@@ -292,8 +303,11 @@ class ReasoningReader(_Reader):
         tools = tools_of(getattr(request, "tools", None))
         answer = self._new_answer(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*answer.feed(model_output), *answer.close()]
+        if getattr(request, "tool_choice", None) not in (None, "auto", "none"):  # vLLM reads what is not reasoning
+            reasoning, rest = _parted(answer, events, model_output)
+            return reasoning or None, rest or None
         piece = answer.told_as_text(events, with_cut_off=not tools)
-        return piece.reasoning or None, Rest.of(answer, events, piece.content) if piece.content else None
+        return piece.reasoning or None, Rest.of(piece.content, answer.told(events)) if piece.content else None
 
     def _streaming(
         self,
@@ -308,7 +322,7 @@ class ReasoningReader(_Reader):
         self._delta = list(delta_token_ids)
         answer = self._answer_at(previous_text)
         if answer is None:
-            self._is_over, self._message_at_end = False, None
+            self._is_over, self._at_end = False, None
             answer = self._answer = self._new_answer(ToolSet(), {})
             self._held = previous_text[sum(len(event.raw) for event in answer.feed(previous_text)) :]
         events = answer.feed(delta_text)
@@ -319,24 +333,18 @@ class ReasoningReader(_Reader):
         return message
 
     def _read(self, answer: Answer, events: list[Event], delta_text: str, delta_token_ids: Sequence[int]) -> Any:
-        self._message_at_end = None
-        if self._is_over:
-            pass
-        elif any(map(answer.closes_reasoning, events)):
-            return self._end(answer, events, self._held + delta_text)
-        else:
-            self._held = (self._held + delta_text)[sum(len(event.raw) for event in events) :]
-        if self._ends(delta_text, delta_token_ids):
+        self._at_end = None
+        is_last = self._ends(delta_text, delta_token_ids)
+        if is_last:
             events += answer.close()
-        return self._message(answer.told_as_text(events, with_cut_off=True))
-
-    def _end(self, answer: Answer, events: list[Event], text: str) -> Any:
-        """The message in which reasoning ends. ``text``: all that the events are made of, and what is held back."""
-        self._is_over = True
-        last = max((at for at, event in enumerate(events) if isinstance(event, ReasoningDelta)), default=-1)
-        rest = text[sum(len(event.raw) for event in events[: last + 1]) :]
-        message = self._message(answer.told_as_text(events, with_cut_off=True)) or self.vllm.message()
-        self._message_at_end = (message, rest)
+        text = self._held + delta_text
+        self._held = text[sum(len(event.raw) for event in events) :]
+        message = self._message(answer.told_as_text(events, with_cut_off=True))
+        if self._is_over or (is_last and not self.vllm.reads_on_at_once):
+            return message
+        if answer.end_of_reasoning(events) is not None:
+            self._is_over, message = True, message or self.vllm.message()
+            self._at_end = (message, *_parted(answer, events, text))
         return message
 
     def _new_answer(self, tools: ToolSet, arguments: Mapping[str, Json]) -> Answer:
@@ -351,3 +359,11 @@ class ReasoningReader(_Reader):
             ),
             turn=uuid.uuid4().hex,
         )
+
+
+def _parted(answer: Answer, events: list[Event], text: str) -> tuple[str, str]:
+    """The reasoning that ``text`` begins with, and what follows it as written. ``events``: what the text is made of."""
+    end = answer.end_of_reasoning(events)
+    before = events if end is None else events[:end]
+    reasoning = "".join(event.text for event in before if isinstance(event, ReasoningDelta))
+    return reasoning, "" if end is None else text[sum(len(event.raw) for event in before) :].lstrip(SPACE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -21,22 +22,39 @@ class Serving:
         self._tool = protocol.Tool
 
     def answer(
-        self, tools: Sequence[Any], pieces: Sequence[str], *, stream: bool, opens_reasoning: bool, ends: bool
+        self,
+        tokenizer: Any,
+        tools: Sequence[Any],
+        pieces: Sequence[str],
+        *,
+        stream: bool,
+        is_on: bool,
+        ends: bool,
     ) -> Message:
-        """The message that a client gets. ``opens_reasoning``: what SGLang reads off the chat template. ``ends``: the
-        answer was not cut."""
+        """The message that a client gets. ``is_on``: reasoning, which SGLang reads off the chat template and
+        the request. ``ends``: the answer was not cut."""
         tool_name, reasoning_name = self._names
         offered = [self._tool(**tool) for tool in tools]
-        calls = self._sglang.tool_parser(offered, tool_name)
+        calls = _given(self._sglang.tool_parser, offered, tool_name, tokenizer=tokenizer)
         reasoning = None
         if reasoning_name is not None:
-            options: dict[str, Any] = {"force_reasoning": opens_reasoning}
-            if "tool_call_parser_active" in inspect.signature(self._sglang.reasoning_parser.__init__).parameters:
-                options["tool_call_parser_active"] = bool(offered)
-            reasoning = self._sglang.reasoning_parser(reasoning_name, True, **options)
+            reasoning = _given(
+                self._sglang.reasoning_parser,
+                reasoning_name,
+                True,
+                force_reasoning=is_on,
+                tokenizer=tokenizer,
+                tool_call_parser_active=bool(offered),
+            )
         if not stream:
             return _whole(reasoning, calls, "".join(pieces))
         return _streamed(reasoning, calls, pieces, ends=ends)
+
+
+def _given(made: Any, *values: Any, **options: Any) -> Any:
+    """An object of ``made``, with those of the options that its release has."""
+    takes = inspect.signature(made.__init__).parameters
+    return made(*values, **{name: value for name, value in options.items() if name in takes})
 
 
 def _whole(reasoning: Any, calls: Any, text: str) -> Message:
@@ -45,7 +63,7 @@ def _whole(reasoning: Any, calls: Any, text: str) -> Message:
         message["reasoning"], message["content"] = reasoning.parse_non_stream(text)
     if message["content"] and calls.has_tool_call(message["content"]):
         message["content"], made = calls.parse_non_stream(message["content"])
-        message["tool_calls"] = [{"name": call.name, "arguments": call.parameters} for call in made]
+        message["tool_calls"] = [{"function": {"name": call.name, "arguments": call.parameters}} for call in made]
     return message
 
 
@@ -56,8 +74,8 @@ def _streamed(reasoning: Any, calls: Any, pieces: Sequence[str], *, ends: bool) 
         message["content"] += content
         for call in made:
             while len(message["tool_calls"]) <= call.tool_index:
-                message["tool_calls"].append({"name": "", "arguments": ""})
-            own = message["tool_calls"][call.tool_index]
+                message["tool_calls"].append({"function": {"name": "", "arguments": ""}})
+            own = message["tool_calls"][call.tool_index]["function"]
             own["name"] += call.name or ""
             own["arguments"] += call.parameters or ""
 
@@ -73,13 +91,18 @@ def _streamed(reasoning: Any, calls: Any, pieces: Sequence[str], *, ends: bool) 
             take(*calls.parse_stream_chunk(text))
     if hasattr(calls, "parse_stream_end"):
         take(*calls.parse_stream_end())
-    detector = calls.detector
-    if ends and detector.prev_tool_call_arr and detector.streamed_args_for_tool:
-        import json
-
-        at = len(detector.prev_tool_call_arr) - 1
-        wanted = detector.prev_tool_call_arr[at].get("arguments", {})
-        expected = wanted if isinstance(wanted, str) else json.dumps(wanted, ensure_ascii=False)
-        if at < len(detector.streamed_args_for_tool) and at < len(message["tool_calls"]):
-            message["tool_calls"][at]["arguments"] += expected.replace(detector.streamed_args_for_tool[at], "", 1)
+    if ends:
+        _complete(calls.detector, message["tool_calls"])
     return message
+
+
+def _complete(detector: Any, calls: list[Any]) -> None:
+    """SGLang adds to the last call what its parser has of it, and has not streamed."""
+    at = len(detector.prev_tool_call_arr) - 1
+    if not 0 <= at < min(len(calls), len(detector.streamed_args_for_tool)):
+        return
+    wanted = detector.prev_tool_call_arr[at].get("arguments", {})
+    expected = wanted if isinstance(wanted, str) else json.dumps(wanted, ensure_ascii=False)
+    streamed = detector.streamed_args_for_tool[at]
+    if expected.startswith(streamed):
+        calls[at]["function"]["arguments"] += expected.removeprefix(streamed)

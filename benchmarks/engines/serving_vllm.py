@@ -32,6 +32,7 @@ class Serving:
         if reasoning_parser is not None:
             reasoning_cls = reasoning.ReasoningParserManager.get_reasoning_parser(reasoning_parser)
         self.tool_cls, self.reasoning_cls = tool_cls, reasoning_cls
+        self._takes_tools = "tools" in inspect.signature(tool_cls.__mro__[-2].__init__).parameters
         self.parser_cls = None
         if self.has_parser_manager:
             manager = import_module("vllm.parser.parser_manager").ParserManager
@@ -53,14 +54,27 @@ class Serving:
             ),
         )
 
-    def request(self, tools: Sequence[Any], *, tool_choice: Any = "auto", stream: bool, tokenizer: Any) -> Any:
+    def request(
+        self,
+        tools: Sequence[Any],
+        *,
+        tool_choice: Any = "auto",
+        parallel_tool_calls: bool = True,
+        stream: bool,
+        tokenizer: Any,
+    ) -> Any:
         """A request as the server has it after its parsers have adjusted it."""
         fields: dict[str, Any] = {"tools": list(tools), "tool_choice": tool_choice} if tools else {}
+        if not parallel_tool_calls:
+            fields["parallel_tool_calls"] = False
         request = self.protocol.ChatCompletionRequest(
             model="model", messages=[{"role": "user", "content": "-"}], stream=stream, **fields
         )
-        if self.parser_cls is not None:
+        both = [each for each in getattr(self.parser_cls, "__mro__", ()) if each.__name__ == "DelegatingParser"]
+        if both and "adjust_request" in vars(both[0]):
             return self._new_parser(tokenizer, request).adjust_request(request)
+        if tool_choice == "none" or not tools:
+            return request
         return self.new_tool_parser(tokenizer, request).adjust_request(request=request)
 
     def _new_parser(self, tokenizer: Any, request: Any) -> Any:
@@ -71,8 +85,7 @@ class Serving:
 
     def new_tool_parser(self, tokenizer: Any, request: Any) -> Any:
         """A tool parser for one answer."""
-        takes_tools = "tools" in inspect.signature(self.tool_cls.__mro__[-2].__init__).parameters
-        return self.tool_cls(tokenizer, request.tools) if takes_tools else self.tool_cls(tokenizer)
+        return self.tool_cls(tokenizer, request.tools) if self._takes_tools else self.tool_cls(tokenizer)
 
     def answer(
         self,

@@ -29,8 +29,9 @@ def markers(sources: Iterable[Path]) -> list[str]:
     return sorted(mark for mark in found if re.fullmatch(r"[<\[◁]\S+[>\]▷]", mark))
 
 
-def tokenizer(marks: Sequence[str], *, generation_prompt: str | None, name: str) -> Any:
-    """``generation_prompt``: what its chat template puts before an answer; None for a tokenizer without a template."""
+def tokenizer(marks: Sequence[str], *, generation_prompt: str | None, name: str, special: bool = False) -> Any:
+    """``generation_prompt``: what its chat template puts before an answer; None for a tokenizer without a template.
+    ``special``: the markers are special tokens, which an engine leaves out of a text unless it is told otherwise."""
     from tokenizers import (  # type: ignore[import-not-found]
         AddedToken,
         Tokenizer,
@@ -44,9 +45,12 @@ def tokenizer(marks: Sequence[str], *, generation_prompt: str | None, name: str)
     base = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(alphabet)}, merges=[]))
     base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     base.decoder = decoders.ByteLevel()
-    base.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in marks if mark != END])
+    added = [AddedToken(mark, special=special, normalized=False) for mark in marks if mark != END]
+    (base.add_special_tokens if special else base.add_tokens)(added)
     base.add_special_tokens([AddedToken(END, special=True, normalized=False)])
     made = PreTrainedTokenizerFast(tokenizer_object=base, eos_token=END, clean_up_tokenization_spaces=False)
+    if special:
+        made.add_special_tokens({"additional_special_tokens": [mark for mark in marks if mark != END]})
     made.name_or_path = name
     if generation_prompt is not None:
         made.chat_template = (

@@ -1,10 +1,10 @@
-"""vLLM's interfaces, as small as a parser needs them, written here after the releases in docs/engines.md."""
+"""The engines' interfaces, as small as a parser needs them, written here after the releases in docs/engines.md."""
 
 from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -120,6 +120,86 @@ def install_vllm(patch: Any, release: dict[str, Any]) -> None:
             "ExtractedToolCallInformation": Extracted,
         },
     }
+    _install(patch, modules)
+
+
+def install_sglang(patch: Any, *, tells_more: bool) -> None:
+    """Put an SGLang where imports find it. ``tells_more``: it is one that gives parsers what newer ones do: the
+    tokenizer, whether a tool parser reads on, and the end of a stream."""
+
+    class ToolCallItem(BaseModel):
+        tool_index: int
+        name: str | None = None
+        parameters: str = ""
+
+    class StreamingParseResult(BaseModel):
+        normal_text: str = ""
+        calls: list[ToolCallItem] = []
+
+    class BaseFormatDetector:
+        def __init__(self) -> None:
+            self.prev_tool_call_arr: list[dict[str, Any]] = []
+            self.streamed_args_for_tool: list[str] = []
+            self.current_tool_id = -1
+
+        def detect_and_parse(self, text: str, tools: list[Any]) -> Any: ...
+
+        def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any: ...
+
+    class FunctionCallParser:
+        ToolCallParserEnum: ClassVar[dict[str, type]] = {}
+
+    class ReasoningResult:
+        def __init__(self, normal_text: str | None = None, reasoning_text: str | None = None) -> None:
+            self.normal_text, self.reasoning_text = normal_text or "", reasoning_text or ""
+
+    class BaseReasoningFormatDetector:
+        reasoning_default: str | None = "always"
+
+        def __init__(
+            self, think_start_token: str, think_end_token: str, force_reasoning: bool, stream_reasoning: bool
+        ) -> None: ...
+
+        def detect_and_parse(self, text: str) -> Any: ...
+
+        def parse_streaming_increment(self, new_text: str) -> Any: ...
+
+    if tells_more:
+
+        def telling(
+            self: Any,
+            think_start_token: str,
+            think_end_token: str,
+            force_reasoning: bool,
+            stream_reasoning: bool,
+            reasoning_default: str | None = "always",
+        ) -> None:
+            self.reasoning_default = reasoning_default
+
+        setattr(BaseReasoningFormatDetector, "__init__", telling)  # noqa: B010
+
+    class ReasoningParser:
+        DetectorMap: ClassVar[dict[str, type]] = {}
+
+    _install(
+        patch,
+        {
+            "sglang.srt.function_call.base_format_detector": {"BaseFormatDetector": BaseFormatDetector},
+            "sglang.srt.function_call.core_types": {
+                "ToolCallItem": ToolCallItem,
+                "StreamingParseResult": StreamingParseResult,
+            },
+            "sglang.srt.function_call.function_call_parser": {"FunctionCallParser": FunctionCallParser},
+            "sglang.srt.parser.reasoning_parser": {
+                "BaseReasoningFormatDetector": BaseReasoningFormatDetector,
+                "StreamingParseResult": ReasoningResult,
+                "ReasoningParser": ReasoningParser,
+            },
+        },
+    )
+
+
+def _install(patch: Any, modules: dict[str, dict[str, Any]]) -> None:
     for path in list(modules):
         parts = path.split(".")
         for end in range(1, len(parts)):
@@ -138,7 +218,7 @@ class Tokenizer:
     """A character a token, but for the markers: each is one."""
 
     MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
-    chat_template = None
+    chat_template: str | None = None
     name_or_path = "Qwen3"
     all_special_ids = (len(MARKS),)
 
@@ -150,3 +230,13 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         return [self.get_vocab()[text]] if text in self.MARKS else [ord(letter) for letter in text]
+
+
+class TemplateTokenizer(Tokenizer):
+    """One whose chat template opens reasoning, or closes it where it is turned off."""
+
+    chat_template = "{{ messages }}"
+
+    def apply_chat_template(self, messages: Any, **arguments: Any) -> str:
+        opened = "<think>\n" if arguments.get("enable_thinking", True) else "<think></think>"
+        return "-" + (f"<|im_start|>assistant\n{opened}" if arguments["add_generation_prompt"] else "")
