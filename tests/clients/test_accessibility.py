@@ -29,7 +29,7 @@ from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, TRANSCRIPTS, exch
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
-AXE = Client("axe-core", ("axe-core",), (), is_node=True)
+AXE = Client(name="axe-core", packages=("axe-core",), ways=(), is_node=True)
 
 
 @pytest.fixture(scope="module")

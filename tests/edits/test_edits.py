@@ -439,7 +439,7 @@ def test_a_lone_carriage_return_is_kept_and_not_copied(text, patch, after):
     assert patch_text(text, [patch]).text == after
 
 
-TWICE = {
+TWICE: dict[str, tuple[str, dict[str, object]]] = {
     "part of a line with its indentation, and a twin of it within another line": (
         '# Shell\n  eval "$(fzf --zsh)"\n\n* zsh: `COMMAND= eval "$(fzf --zsh)"`\n',
         {"old_text": '  eval "$(fzf --zsh)"', "new_text": "  source <(fzf --zsh)"},
