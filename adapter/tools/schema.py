@@ -21,6 +21,7 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "null",
 }
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
+_MEANT_AS_JSON = re.compile(r"[\[{]\s*[\"{\[]")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -247,7 +248,7 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             value = decode_json(bare, closed=False)
         except FormatError:
             return text, None
-        if not bare[value.end :].strip() and is_of(value.value, types):
+        if not bare[value.end :].strip("}] \t\r\n") and is_of(value.value, types):
             return value.value, "json-in-string"
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
         found = decode_strict(bare)  # encoded twice: JSON in a JSON string
@@ -255,6 +256,6 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             value, _ = _convert_text(str(found.value), types)
             if is_of(value, types):
                 return value, "json-in-string"
-    if "array" in types and bare:
+    if "array" in types and bare and not _MEANT_AS_JSON.match(bare):
         return [text], "coerced-type"
     return text, None

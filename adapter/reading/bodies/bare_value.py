@@ -113,6 +113,26 @@ class BareValue:
         return bool(closing)
 
 
+def ends_twice(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
+    """The closing tag that ``value`` ends in, besides the one that ended it; "" where that is data.
+
+    A model that closes twice does so on a line of its own, or with a line break between; a value may
+    hold the tag there all the same, so that nobody can tell, unless it holds the opening one as well.
+    """
+    bare, lowered = value.rstrip(), value.lower()
+    close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
+    has_line = "\n" in value[len(bare) :] or bare[: len(bare) - len(close)].rstrip(" \t").endswith("\n")
+    return close if close and has_line and not any(tag.lower() in lowered for tag in opens) else ""
+
+
+def why_twice(name: str, key: str, close: str) -> str:
+    """What the model hears of a value that `ends_twice`."""
+    return (
+        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again, with one; if the "
+        'value has the other one, give the arguments as one JSON object: {"' + key + '": ...}'
+    )
+
+
 def without_line_end(value: str) -> str:
     """``value``, ended by a tag not its own, without the line break that stands before that tag."""
     return _LINE_END.sub("", value)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
-from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
@@ -41,6 +41,8 @@ _each_attribute = re.compile(_ATTRIBUTE)
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _ELEMENT = re.compile(r"<([\w-]{1,100})>")
+_ABOUT = frozenset({"id", "index", "type", "string"})
+"""Attributes that say something of a call or a value, and are none."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 Describe = Callable[[Json], str]
@@ -90,8 +92,21 @@ class _Call:
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
     fixes: dict[str, None] = field(default_factory=dict)
+    problem: str | None = None
+    """Why it is none, all of it being taken."""
+
+    def schema_of(self, key: str) -> JsonObject | None:
+        return self.tool.properties.get(key) if self.tool else None
+
+    def add(self, key: str, text: str, fix: str) -> None:
+        """An argument that does not stand in a parameter's element."""
+        self.keys.add(key)
+        self.fixes[fix] = None
+        add_text(self.arguments, key, text, self.schema_of(key), self.fixes)
 
     def reading(self, *fixes: str) -> Reading:
+        if self.problem is not None:
+            return Reading(error=self.problem)
         return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
@@ -130,7 +145,11 @@ class ElementBody:
         if not name:
             return Reading(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
         call = _Call(name, context.tools.match(name), TaggedJson(opening, self._close_of[opening.lower()], name=name))
-        if span[-1].removesuffix(self.tags.end).endswith("/"):
+        closes_itself = self._closes_itself(span)
+        for key, text in attributes.items() if attributes else ():
+            if key not in (self.tags.name, *_ABOUT) and (closes_itself or call.schema_of(key) is not None):
+                call.add(key, text, "value-in-attribute")
+        if closes_itself:
             return call.reading()
         return (yield from self._read_parameters(source, span, context, call))
 
@@ -153,6 +172,14 @@ class ElementBody:
                     span.append(marker)
                     return call.reading("missing-close-tag")
                 case "call":
+                    taken = [marker]
+                    key = yield from self._take_misnamed(source, taken, context, call)
+                    if key is not None:
+                        span.extend(taken)
+                        error = yield from self._read_misnamed(source, span, call, key)
+                        if error is not None:
+                            return error
+                        continue
                     source.unread(marker)
                     return call.reading("missing-close-tag")
                 case "json":
@@ -165,7 +192,7 @@ class ElementBody:
                         span.append(source.rest())
                         return Reading(error=CUT_OFF)
                     if not marker and (key := (yield from self._take_element(source, span, call))):
-                        error = yield from self._read_element(source, span, call, key)
+                        error = yield from self._read_element(source, span, call, key, f"</{key}>")
                         if error is not None:
                             return error
                         continue
@@ -185,6 +212,9 @@ class ElementBody:
                 span.append(source.rest())
                 return Reading(error=CUT_OFF)
             return Reading(error=f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
+        if self._closes_itself(span):
+            self._add_attribute(call, key, attributes)
+            return None
         call.keys.add(key)
         value: list[str] = []
 
@@ -200,7 +230,9 @@ class ElementBody:
         if not closing:
             call.fixes["missing-inner-tag"] = None
             text = without_line_end(text)
-        schema = call.tool.properties.get(key) if call.tool else None
+        elif twice := ends_twice(text, self.tags.parameter, self.tags.parameter_close):
+            call.problem = why_twice(call.name, key, twice)
+        schema = call.schema_of(key)
         if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
             text, attributes["string"] = data[1], "true"
         value_read, fixes = _decode(without_cdata(text, call.fixes), attributes, schema)
@@ -219,18 +251,58 @@ class ElementBody:
         span.extend(taken)
         return found[1]
 
-    def _read_element(self, source: Source, span: list[str], call: _Call, key: str) -> Reader[Reading | None]:
-        """The value after ``<KEY>``: None when it was read, else the error."""
+    def _read_element(
+        self, source: Source, span: list[str], call: _Call, key: str, *closes: str
+    ) -> Reader[Reading | None]:
+        """The value up to one of ``closes``: None when it was read, else the error."""
         value: list[str] = []
-        closing = yield from collect(source, markers_for(f"</{key}>"), value)
+        closing = yield from collect(source, markers_for(*closes), value)
         span.extend([*value, closing])
         if not closing:
             return Reading(error=CUT_OFF)
-        call.fixes["misspelt-inner-tag"] = None
-        call.keys.add(key)
-        schema = call.tool.properties.get(key) if call.tool else None
-        add_text(call.arguments, key, "".join(value), schema, call.fixes)
+        call.add(key, "".join(value), "misspelt-inner-tag")
         return None
+
+    def _take_misnamed(
+        self, source: Source, taken: list[str], context: Context, call: _Call
+    ) -> Reader[dict[str, str] | None]:
+        """The attributes of a call's tag, of which ``taken`` has the beginning, that opens none within this call: it
+        names a parameter, or this call again. None, with nothing taken, at the next call."""
+        attributes = yield from self._take_attributes(source, taken)
+        name = attributes.get(self.tags.name) if attributes else None
+        is_parameter = name and call.schema_of(name) is not None and context.tools.match(name) is None
+        is_again = name == call.name and call.tool is not None and call.tool.required and not call.arguments
+        if is_parameter or (is_again and not self._closes_itself(taken)):
+            return attributes
+        source.unread("".join(taken[1:]))
+        return None
+
+    def _read_misnamed(
+        self, source: Source, span: list[str], call: _Call, attributes: dict[str, str]
+    ) -> Reader[Reading | None]:
+        """What follows such a tag: None when it was read, else the error."""
+        key = attributes[self.tags.name]
+        if key == call.name:
+            call.fixes["text-in-tag"] = None
+        elif self._closes_itself(span):
+            self._add_attribute(call, key, attributes)
+        else:
+            return (yield from self._read_element(source, span, call, key, *self.tags.call_close))
+        return None
+
+    def _closes_itself(self, span: list[str]) -> bool:
+        """Whether the tag whose attributes were just taken is an empty element."""
+        return span[-1].removesuffix(self.tags.end).endswith("/")
+
+    def _add_attribute(self, call: _Call, key: str, attributes: dict[str, str]) -> None:
+        """The value of a parameter that is an empty element: it stands in an attribute, or is empty."""
+        written = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+        if attributes.get("string") not in ("true", "false", None):
+            written["string"] = attributes["string"]
+        if len(written) > 1:
+            names = ", ".join(written)
+            call.problem = f"{key!r} of {call.name!r} has the attributes {names}: write its value between its tags"
+        call.add(key, next(iter(written.values()), ""), "value-in-attribute" if written else "misspelt-inner-tag")
 
     def _is_next(self, source: Source, _tag: str, call: _Call) -> Reader[bool]:
         """Whether a parameter's opening tag in a value is the next one, the value's end missing."""
