@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 _NEVER = "(?!)"
 _BEGINNING = 4
@@ -20,6 +21,11 @@ _AFTER_ANCHOR = 6
 markers of every family takes longer to compile than most answers to read."""
 _FIRST_WINDOW = 512
 """Characters that the first step of a search in two sets looks at."""
+_KELVIN = "\u212a"
+"""The one sign beside ASCII's letters that is one of them in lower case."""
+
+Found: TypeAlias = tuple[int, int]
+"""Where a marker begins and ends in a text."""
 
 
 class Markers:
@@ -87,27 +93,43 @@ class Markers:
         return re.compile("|".join(branches) or _NEVER, re.ASCII)
 
     @cached_property
-    def _patterns(self) -> _Patterns:
-        return _Patterns(self.literals)
+    def _short(self) -> tuple[str, ...]:
+        return tuple(literal for literal in self.literals if len(literal) < _BEGINNING)
+
+    @cached_property
+    def _by_beginning(self) -> dict[str, tuple[str, ...]]:
+        """The literals that a text may begin with, by its first characters; the longest first."""
+        beginnings = {literal[:_BEGINNING] for literal in self.literals if len(literal) >= _BEGINNING}
+        return {
+            beginning: tuple(literal for literal in self.literals if beginning.startswith(literal[:_BEGINNING]))
+            for beginning in beginnings
+        }
 
     @property
     def anchors(self) -> tuple[str, ...]:
         """Each marker holds one of these characters."""
         return tuple(self._offsets)
 
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The first marker that begins at ``start`` or later and ends by ``end``."""
-        end, at = min(end, len(text)), start
-        while (anchor := self._at_anchor.search(text, at, end)) is not None:
-            at = anchor.start() + 1
-            for offset in self._offsets[text[at - 1]]:
-                if at - 1 - offset >= start and (found := self.match(text, at - 1 - offset, end)):
+        search, at = self._at_anchor.search, start
+        while (anchor := search(text, at, end)) is not None:
+            place = anchor.start()
+            for offset in self._offsets[text[place]] if anchor.lastindex else (0,):
+                if place - offset >= start and (found := self.match(text, place - offset, end)):
                     return found
+            at = place + 1
         return None
 
-    def match(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    def match(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The longest marker that begins at ``start`` and ends by ``end``."""
-        return self._patterns[text[start : start + _BEGINNING].lower()].match(text, start, end)
+        ahead = text[start : start + self.longest].lower()
+        for literal in self._by_beginning.get(ahead[:_BEGINNING], self._short):
+            if ahead.startswith(literal):
+                stop = start + len(literal)
+                if stop <= end and text[start:stop].lower() == literal and _KELVIN not in text[start:stop]:
+                    return start, stop
+        return None
 
     def may_begin(self, text: str) -> bool:
         """Whether more text could turn ``text`` into a marker."""
@@ -137,10 +159,10 @@ class Candidates(Markers):
         other._idle = idle
         return other
 
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         found = super().search(text, start, end)
-        while found is not None and found.group() in self._weak and self._idle.match(text, found.start()):
-            found = super().search(text, found.start() + 1, end)
+        while found is not None and text[found[0] : found[1]] in self._weak and self._idle.match(text, found[0]):
+            found = super().search(text, found[0] + 1, end)
         return found
 
 
@@ -167,26 +189,27 @@ class Either:
     def starts(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._first.starts + self._second.starts))
 
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         end, width = min(end, len(text)), _FIRST_WINDOW
         while True:  # neither set is looked for much further than where the other has a marker
             stop = min(start + width, end)
-            first = self._first.search(text, start, stop)
-            near = stop if first is None else min(first.start() + self.longest, stop)
-            found = self._better(first, self._second.search(text, start, near))
-            if stop == end or (found is not None and found.start() + self.longest <= stop):
+            second = self._second.search(text, start, stop)
+            near = stop if second is None else min(second[0] + self.longest, stop)
+            found = self._better(self._first.search(text, start, near), second)
+            if stop == end or (found is not None and found[0] + self.longest <= stop):
                 return found
+            start = max(start, stop - self.longest)
             width *= 8
 
-    def match(self, text: str, start: int) -> re.Match[str] | None:
+    def match(self, text: str, start: int) -> Found | None:
         return self._better(self._first.match(text, start), self._second.match(text, start))
 
-    def _better(self, first: re.Match[str] | None, second: re.Match[str] | None) -> re.Match[str] | None:
+    def _better(self, first: Found | None, second: Found | None) -> Found | None:
         if first is None or second is None:
             return first or second
-        if first.start() == second.start():
-            return first if self._first_wins or first.end() >= second.end() else second
-        return first if first.start() < second.start() else second
+        if first[0] == second[0]:
+            return first if self._first_wins or first[1] >= second[1] else second
+        return first if first[0] < second[0] else second
 
     def may_begin(self, text: str) -> bool:
         return self._first.may_begin(text) or self._second.may_begin(text)
@@ -205,7 +228,7 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     branches = []
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
-        branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
+        branches += [f"(?<={_any_case(text)})()" for text in sorted(behind)] if offset else []
     branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
@@ -233,23 +256,6 @@ def _rest(rests: list[str], *, exact: bool = False) -> str:
 
 def _any_case(text: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if "a" <= char <= "z" else re.escape(char) for char in text)
-
-
-class _Patterns(dict[str, re.Pattern[str]]):
-    """A pattern for the longest literal, by how the text begins there, each compiled when first needed."""
-
-    def __init__(self, literals: Iterable[str]) -> None:
-        self._literals: dict[str, list[str]] = {}
-        for literal in literals:
-            self._literals.setdefault(literal[:_BEGINNING], []).append(literal)
-
-    def __missing__(self, beginning: str) -> re.Pattern[str]:
-        if beginning and beginning not in self._literals:
-            return self[beginning[:-1]]
-        begun = [beginning[:end] for end in range(len(beginning), 0, -1)]
-        fitting = [literal for some in begun for literal in self._literals.get(some, ())]
-        self[beginning] = re.compile(alternatives(fitting) or _NEVER, re.ASCII)
-        return self[beginning]
 
 
 @lru_cache(maxsize=512)

@@ -181,9 +181,9 @@ class TaggedJson:
             found = self._ends.search(body, end)
             if found is None:
                 break
-            end = found.end()
-            reading = self._decode([body[: found.start()]], 0, False, context)  # no brackets are added on a guess
-            if self._is_close(found.group()) and reading.error is None:
+            begin, end = found
+            reading = self._decode([body[:begin]], 0, False, context)  # no brackets are added on a guess
+            if self._is_close(body[begin:end]) and reading.error is None:
                 context.plain = True
                 span[start:] = [body[:end]]
                 source.unread(body[end:])

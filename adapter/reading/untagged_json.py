@@ -117,11 +117,11 @@ class UntaggedJson:
         if found is None:
             return
         try:
-            decode_json(text[: found.start()], closed=False)
+            decode_json(text[: found[0]], closed=False)
         except FormatError:
             return  # it stands in a string that was cut off
-        piece[:] = [text[: found.start()]]
-        source.unread(text[found.start() :])
+        piece[:] = [text[: found[0]]]
+        source.unread(text[found[0] :])
 
     def _begins_call(self, source: Source, context: Context) -> Reader[bool]:
         """Whether the first key is one that a call may begin with: else it is an answer, and may be shown at once."""

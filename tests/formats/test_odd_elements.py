@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from adapter.values.events import JsonObject
 from adapter.values.turn import Turn
 from tests.formats.test_wild import definition_of
 from tests.reading.checks import read
@@ -120,7 +121,7 @@ def test_two_attributes_in_place_of_a_value_are_refused():
     assert "'cmd' of 'run' has the attributes text, value" in turn.invalid[0].error
 
 
-def calls_in(text: str) -> list[tuple[str, object]]:
+def calls_in(text: str) -> list[tuple[str, JsonObject]]:
     turn = turn_of(text)
     assert not turn.invalid, turn.invalid
     return [(call.name, call.arguments) for call in turn.calls]

@@ -173,10 +173,10 @@ class ElementBody:
                     return call.reading("missing-close-tag")
                 case "call":
                     taken = [marker]
-                    key = yield from self._take_misnamed(source, taken, context, call)
-                    if key is not None:
+                    misnamed = yield from self._take_misnamed(source, taken, context, call)
+                    if misnamed is not None:
                         span.extend(taken)
-                        error = yield from self._read_misnamed(source, span, call, key)
+                        error = yield from self._read_misnamed(source, span, call, misnamed)
                         if error is not None:
                             return error
                         continue
