@@ -115,7 +115,7 @@ class Line:
 
     def _take(self, text: str) -> None:
         at = 0
-        while self._has_fences:
+        while self._has_fences and (FENCE in text or TILDE_FENCE in text):
             found = self._at_line(rf"[{_MARGIN}]*{self._fence}" if self._fence else _OPENING, text, at)
             if found is None:
                 break

@@ -9,18 +9,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from copy import copy
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 _NEVER = "(?!)"
 _BEGINNING = 4
 """Characters by which a marker is looked up."""
-_AFTER_ANCHOR = 6
+_AFTER_ANCHOR = 3
 """Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
 markers of every family takes longer to compile than most answers to read."""
-_FIRST_WINDOW = 512
-"""Characters that the first step of a search in two sets looks at."""
 _KELVIN = "\u212a"
 """The one sign beside ASCII's letters that is one of them in lower case."""
 
@@ -39,6 +36,13 @@ class Markers:
     def __init__(self, *literals: str) -> None:
         self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
+        self._whole: Markers | None = None
+
+    def part(self, *literals: str) -> Markers:
+        """Some of these markers, which are looked for as all of them are, without a pattern of their own."""
+        some = Markers(*literals)
+        some._whole, some.overlap, some.nests = self, self.overlap, self.nests
+        return some
 
     @cached_property
     def _anchored(self) -> dict[str, dict[int, list[str]]]:
@@ -51,6 +55,8 @@ class Markers:
 
     @cached_property
     def _offsets(self) -> dict[str, list[int]]:
+        if self._whole is not None:
+            return self._whole._offsets
         return {
             spelling: sorted(offsets, reverse=True)
             for char, offsets in self._anchored.items()
@@ -89,6 +95,8 @@ class Markers:
 
     @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
+        if self._whole is not None:
+            return self._whole._at_anchor
         branches = map(_at_anchor, self._anchored, self._anchored.values())
         return re.compile("|".join(branches) or _NEVER, re.ASCII)
 
@@ -99,11 +107,10 @@ class Markers:
     @cached_property
     def _by_beginning(self) -> dict[str, tuple[str, ...]]:
         """The literals that a text may begin with, by its first characters; the longest first."""
-        beginnings = {literal[:_BEGINNING] for literal in self.literals if len(literal) >= _BEGINNING}
-        return {
-            beginning: tuple(literal for literal in self.literals if beginning.startswith(literal[:_BEGINNING]))
-            for beginning in beginnings
-        }
+        found: dict[str, list[str]] = {}
+        for literal in self.literals[: len(self.literals) - len(self._short)]:
+            found.setdefault(literal[:_BEGINNING], []).append(literal)
+        return {begin: (*some, *filter(begin.startswith, self._short)) for begin, some in found.items()}
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -152,70 +159,13 @@ class Candidates(Markers):
     def __init__(self, weak: Iterable[str], idle: re.Pattern[str], *literals: str) -> None:
         super().__init__(*literals, *weak)
         self._weak, self._idle = frozenset(weak), idle
-
-    def idling(self, idle: re.Pattern[str]) -> Candidates:
-        """The same markers with another ``idle``."""
-        other = copy(self)
-        other._idle = idle
-        return other
+        self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         found = super().search(text, start, end)
         while found is not None and text[found[0] : found[1]] in self._weak and self._idle.match(text, found[0]):
             found = super().search(text, found[0] + 1, end)
         return found
-
-
-class Either:
-    """Two sets of `Markers` as one, where making one of all would cost far more than the smaller of them.
-
-    Where both have a marker the longer one is taken, or with ``first_wins`` that of the first.
-    """
-
-    def __init__(self, first: Markers, second: Markers | Either, *, first_wins: bool = False) -> None:
-        self._first, self._second, self._first_wins = first, second, first_wins
-        self.longest: int = max(first.longest, second.longest)
-        self.overlap = self.nests = True
-
-    @property
-    def literals(self) -> tuple[str, ...]:
-        return self._first.literals + self._second.literals
-
-    @property
-    def anchors(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._first.anchors + self._second.anchors))
-
-    @property
-    def starts(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._first.starts + self._second.starts))
-
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
-        end, width = min(end, len(text)), _FIRST_WINDOW
-        while True:  # neither set is looked for much further than where the other has a marker
-            stop = min(start + width, end)
-            second = self._second.search(text, start, stop)
-            near = stop if second is None else min(second[0] + self.longest, stop)
-            found = self._better(self._first.search(text, start, near), second)
-            if stop == end or (found is not None and found[0] + self.longest <= stop):
-                return found
-            start = max(start, stop - self.longest)
-            width *= 8
-
-    def match(self, text: str, start: int) -> Found | None:
-        return self._better(self._first.match(text, start), self._second.match(text, start))
-
-    def _better(self, first: Found | None, second: Found | None) -> Found | None:
-        if first is None or second is None:
-            return first or second
-        if first[0] == second[0]:
-            return first if self._first_wins or first[1] >= second[1] else second
-        return first if first[0] < second[0] else second
-
-    def may_begin(self, text: str) -> bool:
-        return self._first.may_begin(text) or self._second.may_begin(text)
-
-    def held(self, text: str, start: int) -> int:
-        return min(self._first.held(text, start), self._second.held(text, start))
 
 
 def _anchor_of(literal: str) -> int:

@@ -12,6 +12,7 @@ body readers through their tables. Where a call may stand is decided here:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -36,6 +37,8 @@ MAX_PIECE = 1 << 17
 is read in pieces, so that their number does not multiply with its length."""
 
 _closing_fence = markers_for(FENCE)
+_BEGINS_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::|\Z)")
+"""How a call without its openers begins: with a word and a colon, or with what has come of them."""
 
 
 class Segmenter:
@@ -320,8 +323,9 @@ class Segmenter:
 
     def _read_first(self) -> Reader[None]:
         """Where an answer begins, at the very start or right after reasoning: a call without its opener, or JSON."""
-        for read in self._tables.stripped:
-            yield from self._read_call(Opener("", read), "")
+        if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
+            for read in self._tables.stripped:
+                yield from self._read_call(Opener("", read), "")
         space = self._output.space
         char = yield from skip_space(self._source, space)
         self._output.line.add("".join(space))

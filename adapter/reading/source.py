@@ -13,7 +13,7 @@ import re
 from collections.abc import Generator
 from typing import TypeAlias, TypeVar
 
-from adapter.reading.markers import Either, Found, Markers
+from adapter.reading.markers import Found, Markers
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
@@ -101,26 +101,28 @@ class Source:
         self.position = len(self.text)
         return rest
 
-    def scan(self, markers: Markers | Either) -> tuple[str, str]:
+    def scan(self, markers: Markers) -> tuple[str, str]:
         """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
-        if found is not None and not self.may_go_on(found, markers) and not self.is_within(found, markers):
+        if found is not None and (
+            self.final
+            or len(self.text) - found[0] >= markers.longest
+            or not (self.may_go_on(found, markers) or self.is_within(found, markers))
+        ):
             begin, self.position = found
             return self.text[start:begin], self.text[begin : self.position]
         self.position = len(self.text) if self.final else markers.held(self.text, start)
         return self.text[start : self.position], ""
 
-    def may_go_on(self, found: Found, markers: Markers | Either) -> bool:
+    def may_go_on(self, found: Found, markers: Markers) -> bool:
         """Whether a longer marker may still be arriving in this one's place."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_begin(self.text[found[0] :])
 
-    def is_within(self, found: Found, markers: Markers | Either) -> bool:
+    def is_within(self, found: Found, markers: Markers) -> bool:
         """Whether a marker that began before this one, and holds it, may still be arriving."""
-        if self.final or len(self.text) - found[0] >= markers.longest:
-            return False
         return markers.nests and markers.held(self.text, self.position) < found[0]
 
     @property
@@ -160,7 +162,7 @@ def skip_space(source: Source, span: list[str]) -> Reader[str]:
         yield
 
 
-def take_marker(source: Source, markers: Markers | Either) -> Reader[str]:
+def take_marker(source: Source, markers: Markers) -> Reader[str]:
     """Take the marker that stands right here. Returns "" when there is none."""
     while True:
         found = markers.match(source.text, source.position)

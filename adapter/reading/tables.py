@@ -10,7 +10,7 @@ from functools import lru_cache
 from adapter.reading.foreign import foreign, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.reading.line import FENCE, FENCE_KIND
-from adapter.reading.markers import Candidates, Either, Markers, markers_for
+from adapter.reading.markers import Candidates, Markers, markers_for
 from adapter.reading.source import SPACE, Reader, Source
 from adapter.reading.untagged_json import CALL_KEYS, UntaggedJson
 
@@ -26,6 +26,9 @@ INVENTED_RESULT = ("<tool_response>",)
 
 BARE_STARTS = ("\n{", "\n[")
 """Where JSON without markers may begin."""
+
+_WEAK = (FENCE, *BARE_STARTS)
+"""What mostly means nothing; what follows shows that."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
 """What code fences that may hold a call say of their language."""
@@ -53,12 +56,12 @@ class Tables:
     ends: frozenset[str]
     next_turns: frozenset[str]
     results: frozenset[str]
-    text_markers: Markers | Either
+    text_markers: Candidates
     """All that matters in an answer."""
     reasoning_ends: Markers
-    reasoning_markers: Markers | Either
+    reasoning_markers: Markers
     """All that matters in reasoning."""
-    opening_markers: Markers | Either
+    opening_markers: Markers
     anchors: re.Pattern[str]
     """Characters without which a piece of text holds no marker."""
     starts: re.Pattern[str]
@@ -86,19 +89,13 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tupl
     if not names:
         return _tables(formats, others)
     plain, openers = _tables(formats, others), _all_openers(formats, others, names)
-    own = [marker for marker in openers if marker not in plain.openers]
-    assert isinstance(plain.text_markers, Candidates)
-    plain = replace(plain, text_markers=plain.text_markers.idling(_idle(openers, names)))
-    if not own:
-        return replace(plain, openers=openers)
-    # Only these are new: patterns of all markers take 0.1 s to make, and a megabyte.
-    tags = Markers(*own)
+    text_markers = Candidates(_WEAK, _idle(openers, names), *plain.text_markers.literals, *openers)
     return replace(
         plain,
         openers=openers,
-        text_markers=(text_markers := Either(tags, plain.text_markers)),
-        reasoning_markers=Either(tags, plain.reasoning_markers),
-        opening_markers=Either(tags, plain.opening_markers),
+        text_markers=text_markers,
+        reasoning_markers=text_markers.part(*plain.reasoning_markers.literals, *openers),
+        opening_markers=text_markers.part(*openers),
         anchors=_any_of(text_markers.anchors),
         starts=_any_of((*text_markers.anchors, *text_markers.starts)),
     )
@@ -128,7 +125,7 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     reasoning = reasoning_of(formats)
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
     text_markers = Candidates(
-        (FENCE, *BARE_STARTS), _idle(openers, ()),
+        _WEAK, _idle(openers, ()),
         *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
         *next_turns, *results,
     )  # fmt: skip
@@ -150,8 +147,8 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
         results=results,
         text_markers=text_markers,
         reasoning_ends=markers_for(*reasoning.values(), *channels),
-        reasoning_markers=markers_for(*openers, *reasoning.values(), *channels),
-        opening_markers=markers_for(*openers),
+        reasoning_markers=text_markers.part(*openers, *reasoning.values(), *channels),
+        opening_markers=text_markers.part(*openers),
         anchors=_any_of(text_markers.anchors),
         starts=_any_of((*text_markers.anchors, *text_markers.starts)),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
 from adapter.reading.json_values import (
@@ -216,7 +215,7 @@ class TaggedJson:
             if self.name is not None:
                 return read_arguments(self.name, values, offset)
             if self._reshape is not None:
-                values = [replace(value, value=self._reshape(value.value)) for value in values]
+                values = [value._replace(value=self._reshape(value.value)) for value in values]
             reading = read_values(values, self.arguments_key, context, offset)
         except FormatError as error:
             return Reading(error=self._explain(error))

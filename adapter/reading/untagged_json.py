@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.json_values import BRACKETS, MAX_ATTEMPTS, QUOTES, read_arguments, read_values, take_value
@@ -92,7 +91,7 @@ class UntaggedJson:
                         break
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
-            values.append(replace(value, end=start + value.end))
+            values.append(value._replace(end=start + value.end))
             gap: list[str] = []
             char = yield from skip_space(source, gap)
             if char and char in ";," and self.name is None:
@@ -153,7 +152,7 @@ def _take_at_once(source: Source, span: list[str]) -> Value | None:
         return None
     start, source.position = source.position, value.end
     span.append(source.text[start : value.end])
-    return replace(value, end=value.end - start)
+    return value._replace(end=value.end - start)
 
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
-from adapter.reading.markers import Either, Markers
+from adapter.reading.markers import Markers
 from adapter.reading.tables import tables_for
 
 ALL = tables_for(tuple(FORMATS.values()), ()).text_markers.literals
@@ -32,8 +32,8 @@ def searches(draw):
 
 
 def both(literals):
-    """The markers as one set, and as two."""
-    return Markers(*literals), Either(Markers(*literals[::2]), Markers(*literals[1::2]))
+    """The markers as a set of their own, and as a part of a larger one."""
+    return Markers(*literals), Markers(*literals, *ODD, *ALL).part(*literals)
 
 
 @given(searches())

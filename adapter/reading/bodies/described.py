@@ -186,8 +186,8 @@ def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
 
     def read_own(source: Source, span: list[str], context: Context) -> Reader[Reading]:
         reading = yield from read(source, span, context)
-        calls = tuple(replace(call, fixes=kept(call.fixes)) for call in reading.calls)
-        return replace(reading, calls=calls, fixes=kept(reading.fixes))
+        calls = tuple(call._replace(fixes=kept(call.fixes)) for call in reading.calls)
+        return reading._replace(calls=calls, fixes=kept(reading.fixes))
 
     return read_own
 
