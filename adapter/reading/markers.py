@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
+from itertools import starmap
 from typing import TypeAlias
 
 _NEVER = "(?!)"
@@ -45,21 +46,12 @@ class Markers:
         return some
 
     @cached_property
-    def _anchored(self) -> dict[str, dict[int, list[str]]]:
-        """The literals by their anchor and by its place in them."""
-        anchored: dict[str, dict[int, list[str]]] = {}
-        for literal in self.literals:
-            offset = _anchor_of(literal)
-            anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
-        return anchored
-
-    @cached_property
     def _offsets(self) -> dict[str, list[int]]:
         if self._whole is not None:
             return self._whole._offsets
         return {
             spelling: sorted(offsets, reverse=True)
-            for char, offsets in self._anchored.items()
+            for char, offsets in _by_anchor(self.literals).items()
             for spelling in (char, char.upper())
         }
 
@@ -97,8 +89,11 @@ class Markers:
     def _at_anchor(self) -> re.Pattern[str]:
         if self._whole is not None:
             return self._whole._at_anchor
-        branches = map(_at_anchor, self._anchored, self._anchored.values())
-        return re.compile("|".join(branches) or _NEVER, re.ASCII)
+        return re.compile("|".join(self._branches()) or _NEVER)
+
+    def _branches(self) -> list[str]:
+        """A pattern for each anchor, with what may be a marker around it."""
+        return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
 
     @cached_property
     def _short(self) -> tuple[str, ...]:
@@ -154,23 +149,30 @@ class Markers:
 
 
 class Candidates(Markers):
-    """`Markers` of which ``weak`` ones are passed over where ``idle`` matches: what follows shows they mean nothing."""
+    """`Markers` of which those in ``weak`` are passed over where what that says of them follows: they mean nothing."""
 
-    def __init__(self, weak: Iterable[str], idle: re.Pattern[str], *literals: str) -> None:
+    def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
-        self._weak, self._idle = frozenset(weak), idle
+        self._weak = weak
         self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
 
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
-        found = super().search(text, start, end)
-        while found is not None and text[found[0] : found[1]] in self._weak and self._idle.match(text, found[0]):
-            found = super().search(text, found[0] + 1, end)
-        return found
+    def _branches(self) -> list[str]:
+        strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
+        return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
 
 
 def _anchor_of(literal: str) -> int:
     """The place of the first character in ``literal`` that is no letter, digit or space; 0 when all are."""
     return next((at for at, char in enumerate(literal) if not (char.isalnum() or char.isspace() or char == "_")), 0)
+
+
+def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
+    """The literals by their anchor and by its place in them."""
+    anchored: dict[str, dict[int, list[str]]] = {}
+    for literal in literals:
+        offset = _anchor_of(literal)
+        anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
+    return anchored
 
 
 def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
@@ -181,6 +183,13 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
         branches += [f"(?<={_any_case(text)})()" for text in sorted(behind)] if offset else []
     branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
+
+
+def _unless(literal: str, idle: str) -> str:
+    """A pattern for the anchor of ``literal`` where that does not have ``idle`` behind it."""
+    offset = _anchor_of(literal)
+    before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
+    return f"{char}{f'(?<={before}{char})()' if offset else ''}(?={after}(?!{idle}))"
 
 
 def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:

@@ -27,9 +27,6 @@ INVENTED_RESULT = ("<tool_response>",)
 BARE_STARTS = ("\n{", "\n[")
 """Where JSON without markers may begin."""
 
-_WEAK = (FENCE, *BARE_STARTS)
-"""What mostly means nothing; what follows shows that."""
-
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
 """What code fences that may hold a call say of their language."""
 
@@ -89,7 +86,7 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tupl
     if not names:
         return _tables(formats, others)
     plain, openers = _tables(formats, others), _all_openers(formats, others, names)
-    text_markers = Candidates(_WEAK, _idle(openers, names), *plain.text_markers.literals, *openers)
+    text_markers = Candidates(_weak(openers, names), *plain.text_markers.literals, *openers)
     return replace(
         plain,
         openers=openers,
@@ -125,7 +122,7 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     reasoning = reasoning_of(formats)
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
     text_markers = Candidates(
-        _WEAK, _idle(openers, ()),
+        _weak(openers, ()),
         *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
         *next_turns, *results,
     )  # fmt: skip
@@ -154,17 +151,16 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     )
 
 
-def _idle(openers: Iterable[str], names: Iterable[str]) -> re.Pattern[str]:
-    """Matches a code fence, or a bracket at a line's beginning, with what follows, where that can begin no call."""
+def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+    """Patterns of what follows a code fence, or a bracket at a line's beginning, where that can begin no call."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     firsts = {spelling for marker in openers for spelling in (marker[0], marker[0].upper())}
     begins = re.escape("".join({*firsts, "{", "["}))
-    return re.compile(
-        rf"{FENCE}(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:[{begins}]|\Z))"
-        rf"[\w+#.-]{{0,{FENCE_KIND}}}\n"
-        rf"|\n\{{(?:[{SPACE}]*[^{SPACE}{{\[\"'“]|[{SPACE}]*\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
-        rf"|\n\[[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
-    )
+    return {
+        FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:[{begins}]|\Z))[\w+#.-]{{0,{FENCE_KIND}}}\n",
+        "\n{": rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")",
+        "\n[": rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]",
+    }
 
 
 def _any_of(characters: Iterable[str]) -> re.Pattern[str]:
