@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import TypeAlias
 
 _NEVER = "(?!)"
@@ -35,7 +36,8 @@ class Markers:
     """
 
     def __init__(self, *literals: str) -> None:
-        self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
+        lowered = {sys.intern(literal.lower()) for literal in literals}  # which the sets of all sessions share
+        self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
         self._whole: Markers | None = None
 
@@ -56,8 +58,8 @@ class Markers:
         }
 
     @cached_property
-    def _prefixes(self) -> set[str]:
-        return {literal[:end] for literal in self.literals for end in range(1, len(literal))}
+    def _sorted(self) -> list[str]:
+        return sorted(self.literals)
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ class Markers:
     @cached_property
     def overlap(self) -> bool:
         """Whether one may begin another; with this False `Source.may_go_on` need not look."""
-        return any(literal in self._prefixes for literal in self.literals)
+        return any(second.startswith(first) for first, second in pairwise(self._sorted))
 
     @cached_property
     def nests(self) -> bool:
@@ -135,7 +137,11 @@ class Markers:
 
     def may_begin(self, text: str) -> bool:
         """Whether more text could turn ``text`` into a marker."""
-        return len(text) < self.longest and text.lower() in self._prefixes
+        if not text or len(text) >= self.longest:
+            return False
+        begun = text.lower()
+        place = bisect_right(self._sorted, begun)
+        return place < len(self._sorted) and self._sorted[place].startswith(begun)
 
     def held(self, text: str, start: int) -> int:
         """Where the end of ``text`` begins that may still become a marker; its length if none may."""
