@@ -109,10 +109,23 @@ class Markers:
             found.setdefault(literal[:_BEGINNING], []).append(literal)
         return {begin: (*some, *filter(begin.startswith, self._short)) for begin, some in found.items()}
 
-    @property
-    def anchors(self) -> tuple[str, ...]:
+    @cached_property
+    def _anchors(self) -> re.Pattern[str]:
         """Each marker holds one of these characters."""
-        return tuple(self._offsets)
+        return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
+
+    @cached_property
+    def _before_anchor(self) -> re.Pattern[str]:
+        """Matches the end of a text without anchors where a marker may have begun."""
+        begun = filter(None, (literal[: _anchor_of(literal)] for literal in self.literals))
+        return re.compile(rf"(?:{_any_beginning(begun) or _NEVER})\Z")
+
+    def plain_end(self, text: str) -> int:
+        """Where the end of ``text`` begins that may still become a marker; -1 where there is one already."""
+        if self._anchors.search(text) is None:
+            begun = self._before_anchor.search(text)
+            return len(text) if begun is None else begun.start()
+        return self.held(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The first marker that begins at ``start`` or later and ends by ``end``."""
@@ -189,6 +202,14 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
         branches += [f"(?<={_any_case(text)})()" for text in sorted(behind)] if offset else []
     branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
+
+
+def _any_beginning(literals: Iterable[str]) -> str:
+    """A pattern for each beginning of each of the literals."""
+    rests: dict[str, list[str]] = {}
+    for literal in filter(None, literals):
+        rests.setdefault(literal[0], []).append(literal[1:])
+    return "|".join(f"{_any_case(first)}(?:{_any_beginning(rest)})?" for first, rest in rests.items())
 
 
 def _unless(literal: str, idle: str) -> str:

@@ -91,12 +91,11 @@ class Segmenter:
             sink.take(piece)
             source.skip(piece)
             return progress.report(piece) if progress else []
-        if self._plain is not None and not self._output.is_holding and self._tables.is_plain(piece):
-            source.skip(piece)
-            return self._output.add_plain(piece, self._plain)
         for start in range(0, len(piece), MAX_PIECE):
             part = piece[start : start + MAX_PIECE] if len(piece) > MAX_PIECE else piece
             source.feed(part)
+            if self._plain is not None and self._is_plain():
+                continue
             next(self._machine)
             if self._progress is not None:
                 self._output.events += self._progress.report_from(source, part)
@@ -107,6 +106,16 @@ class Segmenter:
         self._source.finish_reason = finish_reason
         next(self._machine, None)
         return self._events()
+
+    def _is_plain(self) -> bool:
+        """Whether nothing begins in what has come, which then is taken, but for an end that may become a marker."""
+        source, output = self._source, self._output
+        end = -1 if output.is_holding else self._tables.text_markers.plain_end(source.text)
+        if end < 0 or self._plain is None:
+            return False
+        source.position = end
+        output.add_plain(source.text[:end], self._plain)
+        return True
 
     def _events(self) -> list[Event]:
         events = self._output.take()
@@ -128,7 +137,7 @@ class Segmenter:
             elif source.final:
                 break
             else:
-                self._plain = TextDelta if source.is_empty and output.last == "text" else None
+                self._plain = TextDelta if output.last == "text" else None
                 yield
                 self._plain = None
         output.accept_held()
@@ -261,7 +270,7 @@ class Segmenter:
                 output.cut_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
                 break
             else:
-                self._plain = ReasoningDelta if self._source.is_empty else None
+                self._plain = ReasoningDelta
                 yield
                 self._plain = None
         output.end_section()

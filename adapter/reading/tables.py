@@ -59,16 +59,6 @@ class Tables:
     reasoning_markers: Markers
     """All that matters in reasoning."""
     opening_markers: Markers
-    anchors: re.Pattern[str]
-    """Characters without which a piece of text holds no marker."""
-    starts: re.Pattern[str]
-    """Those, and what markers begin with."""
-
-    def is_plain(self, piece: str) -> bool:
-        """Whether ``piece``, put after plain text, is plain text whatever follows."""
-        if self.starts.search(piece) is None:
-            return True
-        return self.anchors.search(piece) is None and self.text_markers.held(piece, 0) == len(piece)
 
 
 def reasoning_of(formats: Sequence[Format]) -> dict[str, str]:
@@ -93,8 +83,6 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tupl
         text_markers=text_markers,
         reasoning_markers=text_markers.part(*plain.reasoning_markers.literals, *openers),
         opening_markers=text_markers.part(*openers),
-        anchors=_any_of(text_markers.anchors),
-        starts=_any_of((*text_markers.anchors, *text_markers.starts)),
     )
 
 
@@ -146,8 +134,6 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
         reasoning_ends=markers_for(*reasoning.values(), *channels),
         reasoning_markers=text_markers.part(*openers, *reasoning.values(), *channels),
         opening_markers=text_markers.part(*openers),
-        anchors=_any_of(text_markers.anchors),
-        starts=_any_of((*text_markers.anchors, *text_markers.starts)),
     )
 
 
@@ -161,10 +147,6 @@ def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
         "\n{": rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")",
         "\n[": rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]",
     }
-
-
-def _any_of(characters: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(''.join(characters))}]")
 
 
 def _lowered(markers: Iterable[str]) -> frozenset[str]:
