@@ -157,7 +157,7 @@ class Segmenter:
         if kind in BARE_STARTS:
             output.add_text("\n")
             self._source.unread(marker[1])
-            if not output.line.is_quoting:
+            if not output.line.quoted_by:
                 yield from self._read_bare()
         elif kind == FENCE and output.line.is_blank and not output.line.is_fenced:
             yield from self._read_fence()
@@ -174,12 +174,8 @@ class Segmenter:
 
     def _why_quoted(self, kind: str) -> str:
         """Why a marker means nothing here: a key of `REJECTIONS`, "" when it means what it says."""
-        line = self._output.line
-        if line.is_fenced:
-            return "code-fence"
-        if line.is_in_code:
-            return "inline-code"
-        return "quotation" if kind in self._tables.openers and line.is_quote else ""
+        reason = self._output.line.quoted_by
+        return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
         """At a marker that begins or ends reasoning, an answer or a turn, where it stands as one does."""
@@ -258,7 +254,7 @@ class Segmenter:
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
             output.add_reasoning(plain)
-            if marker.lower() in openers and not output.line.is_quoting:
+            if marker.lower() in openers and not output.line.quoted_by:
                 marker = yield from self._read_draft(marker)
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)

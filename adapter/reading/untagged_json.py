@@ -91,7 +91,7 @@ class UntaggedJson:
                         break
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
-            values.append(value._replace(end=start + value.end))
+            values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from skip_space(source, gap)
             if char and char in ";," and self.name is None:
@@ -152,7 +152,7 @@ def _take_at_once(source: Source, span: list[str]) -> Value | None:
         return None
     start, source.position = source.position, value.end
     span.append(source.text[start : value.end])
-    return value._replace(end=value.end - start)
+    return Value(value.value, value.end - start, value.fixes)
 
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
