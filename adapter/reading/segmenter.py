@@ -19,7 +19,7 @@ from functools import partial
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.line import FENCE, FENCE_KIND, Line
 from adapter.reading.markers import markers_for
-from adapter.reading.mention import is_mention
+from adapter.reading.mention import begins_block, is_mention, is_stray
 from adapter.reading.output import Output
 from adapter.reading.own_header import read_own_header
 from adapter.reading.policy import Policy
@@ -180,7 +180,9 @@ class Segmenter:
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
         """At a marker that begins or ends reasoning, an answer or a turn, where it stands as one does."""
         output, tables = self._output, self._tables
-        if kind in tables.reasoning and (output.line.is_blank or output.has_calls or (yield from self._begins_block())):
+        if kind in tables.reasoning and (
+            output.line.is_blank or output.has_calls or (yield from begins_block(self._source))
+        ):
             output.accept_held()
             output.add_markup(marker)
             yield from self._read_reasoning()
@@ -190,7 +192,7 @@ class Segmenter:
             yield from self._read_first()
         elif (
             kind in tables.ends
-            or (kind in tables.strays and (yield from self._is_stray()))
+            or (kind in tables.strays and (yield from is_stray(self._source, output)))
             or (kind in tables.foreign_strays and output.last == "call")
         ):
             output.accept_held()
@@ -215,22 +217,6 @@ class Segmenter:
         """Say why the last ``length`` characters taken are no call."""
         end = self._source.offset
         self._output.reject(reason, end - length, end)
-
-    def _is_stray(self) -> Reader[bool]:
-        """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
-        line = self._output.line
-        if line.is_blank or line.is_quote or any(self._output.space):
-            return line.is_blank
-        ahead: list[str] = []
-        following = yield from skip_space(self._source, ahead)
-        self._source.unread("".join(ahead))
-        return not following
-
-    def _begins_block(self) -> Reader[bool]:
-        """Whether a marker, just taken, begins something and is not a word in a sentence."""
-        while self._source.is_empty and not self._source.final:
-            yield
-        return not self._source.is_empty and self._source.text[self._source.position] in "\r\n<"
 
     # --------------------------------------------------------------- reasoning
 

@@ -19,7 +19,8 @@ other gaps too.
 
 from __future__ import annotations
 
-from adapter.reading.bodies.element_body import ElementBody, Tags
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
 from adapter.reading.markers import Markers

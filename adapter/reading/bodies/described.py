@@ -14,7 +14,8 @@ from itertools import islice
 
 from adapter.reading.bodies import call_tokens, channels, function_tag, invoke_tags, tool_call_tag, tool_calls_tag
 from adapter.reading.bodies.description import Description
-from adapter.reading.bodies.element_body import ElementBody, Tags
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags
 from adapter.reading.bodies.function_body import read_bare_function, read_function, read_inline_function
 from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody, PairTags
