@@ -58,5 +58,14 @@ def test_what_may_become_a_marker_is_held(search):
     assert whole.held(text, start) == parts.held(text, start) == next(begun, len(text))
 
 
+@given(searches())
+def test_plain_text_ends_where_a_marker_may_have_begun(search):
+    """As searching and holding back say it one after the other."""
+    literals, text, _, _ = search
+    for markers in both(literals):
+        expected = markers.held(text, 0) if markers.search(text, 0) is None else -1
+        assert markers.plain_end(text) == expected
+
+
 def _begins(literal: str, text: str) -> bool:
     return literal.startswith(text) and literal != text
