@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from adapter.formats.parser import parse
 from adapter.values.events import JsonObject
 from adapter.values.turn import Turn
 from tests.formats.test_wild import definition_of
@@ -119,6 +120,13 @@ def test_two_attributes_in_place_of_a_value_are_refused():
     turn = turn_of(invoke('<parameter name="cmd" text="ls" value="rm"/>'))
     assert not turn.calls
     assert "'cmd' of 'run' has the attributes text, value" in turn.invalid[0].error
+
+
+def test_a_call_in_a_value_that_is_cut_is_no_call():
+    """Wherever the server stops for length: what ends the call may stand in its value."""
+    text = '<invoke name="run">\n<parameter name="cmd">ls\n</invoke>\n</minimax:tool_call></parameter>'
+    for end in range(len(text)):
+        assert not parse(text[:end], TOOLS, finish_reason="length").calls, text[:end]
 
 
 def calls_in(text: str) -> list[tuple[str, JsonObject]]:

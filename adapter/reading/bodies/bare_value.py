@@ -85,7 +85,7 @@ class BareValue:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
             ends = not (yield from self._value_closes_next(source, ahead))
-        if holds_call and source.was_cut and source.is_empty:
+        if holds_call and self._is_cut(source):
             ends = False  # it may have closed a value of the call in this one
         source.unread("".join(ahead))
         return ends
@@ -97,10 +97,15 @@ class BareValue:
         following = yield from take_marker(source, self._after_call)
         ahead.append(following)
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
-        if source.was_cut and source.is_empty:
+        if self._is_cut(source):
             ends = False  # the value may have gone on
         source.unread("".join(ahead))
         return ends
+
+    def _is_cut(self, source: Source) -> bool:
+        """Whether the text was cut here, or within what may have become a value's closing tag."""
+        rest = source.text[source.position : source.position + self._closing.longest]
+        return source.was_cut and (not rest or self._closing.may_begin(rest))
 
     def _value_closes_next(self, source: Source, ahead: list[str]) -> Reader[bool]:
         """Whether a value's closing tag follows the end of a call, which then stood in that value."""
