@@ -42,6 +42,7 @@ class BareValue:
         self._call_opens = _lowered(call_opens)
         self._tags = Markers(*closes, *next_opens, *call_opens, *call_closes)
         self._closing = Markers(*closes)
+        self._ends = Markers(*closes, *outer_closes)
         self._after_value = Markers(*next_opens, *call_opens, *call_closes, *outer_closes)
         self._after_call = Markers(*call_opens, *outer_closes)
         self._outer_closes = Markers(*outer_closes) if outer_closes else None
@@ -103,9 +104,9 @@ class BareValue:
         return ends
 
     def _is_cut(self, source: Source) -> bool:
-        """Whether the text was cut here, or within what may have become a value's closing tag."""
-        rest = source.text[source.position : source.position + self._closing.longest]
-        return source.was_cut and (not rest or self._closing.may_begin(rest))
+        """Whether the text was cut here, or within a tag after which the value may have gone on."""
+        rest = source.text[source.position : source.position + self._ends.longest]
+        return source.was_cut and (not rest or self._ends.may_begin(rest))
 
     def _value_closes_next(self, source: Source, ahead: list[str]) -> Reader[bool]:
         """Whether a value's closing tag follows the end of a call, which then stood in that value."""
