@@ -21,6 +21,8 @@ from functools import partial
 
 from adapter.formats import FORMATS
 from adapter.formats.parser import Parser, parse
+from adapter.reading.markers import Markers
+from adapter.reading.tables import tables_for
 from adapter.tools.definition import Tool, ToolSet
 from benchmarks import written_texts
 from benchmarks.peers import (
@@ -216,6 +218,7 @@ def whole() -> Table:
     readers: dict[str, Callable[[str], object]] = {
         "ours, format told": lambda text: parse(text, tools, "hermes"),
         "ours, any format": lambda text: parse(text, tools),
+        **bounds(),
         **whole_readers(list(tools.values())),
     }
     for number, (name, read) in enumerate(readers.items()):
@@ -224,6 +227,33 @@ def whole() -> Table:
         for label, ratio in ratios.items() if name.startswith("ours") else ():
             table.expect(f"{label}, {name}", ratio, WHOLE_BARS[label][number])
     return table
+
+
+def bounds() -> dict[str, Callable[[str], object]]:
+    """What searching takes alone, for the markers that are ours to find, and nothing read of what they open.
+
+    The limit of the table looks for one marker, exactly as Hermes writes it; told a format, the others'
+    are looked for as well, in any letter case. A reader in Python that does so stays above the last row, which
+    has one pattern for all of them, whatever else it does.
+    """
+    names = tuple(written_texts.TOOLS)
+    told = tables_for((FORMATS["hermes"],), names, FORMATS.all).text_markers
+    every = tables_for(FORMATS.all, names).text_markers
+    return {
+        **{f"str.find of each of {len(each.literals)} markers": partial(_find_each, each) for each in (told, every)},
+        **{f"one search for all {len(each.literals)}": partial(_search_all, each) for each in (told, every)},
+    }
+
+
+def _find_each(markers: Markers, text: str) -> None:
+    for literal in markers.literals:
+        text.find(literal)
+
+
+def _search_all(markers: Markers, text: str) -> None:
+    at = 0
+    while (found := markers.search(text, at)) is not None:
+        at = found[1]
 
 
 # ----------------------------------------------------------------------- repair

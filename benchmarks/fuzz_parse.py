@@ -393,11 +393,12 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
         if not isinstance(call, ToolCall) or call.id not in late:
             continue
         found += 1
+        # Of calls in one list the last has all of its text.
+        here = [_key(event) for place, event in spans if place == start and isinstance(event, ToolCall)]
         for place, event in spans:
-            if isinstance(event, ToolCall | InvalidToolCall) and place <= start < place + len(event.raw):
-                same = place == start and isinstance(event, ToolCall) and _key(event) == _key(call)
-                if not same:
-                    raise Broken("cut", f"up to {end} of {len(given.text)} gives {_key(call)}, the whole {event!r}")
+            is_over = isinstance(event, ToolCall | InvalidToolCall) and place <= start < place + len(event.raw)
+            if is_over and _key(call) not in here:
+                raise Broken("cut", f"up to {end} of {len(given.text)} gives {_key(call)}, the whole {event!r}")
     return found
 
 
@@ -423,19 +424,20 @@ def check_time(given: Input, seconds: float, usual: dict[tuple[bool, int], list[
 
 def check_growth(given: Input) -> None:
     """A text four times as long must not take ten times as long."""
-    for times in (1, 7):
-        before, after = (best_of(partial(read, given, [text]), times) for text in (given.text, given.longer))
+    for times, clock in ((1, time.perf_counter), (7, time.perf_counter), (7, time.process_time)):
+        before, after = (best_of(partial(read, given, [text]), times, clock) for text in (given.text, given.longer))
         if after < max(GROWTH * before, SHORT_S):
             return
     raise Broken("slow", f"{before * 1e3:.1f} ms, four times as long: {after * 1e3:.1f} ms")
 
 
-def best_of(run: Callable[[], object], times: int = 5) -> float:
+def best_of(run: Callable[[], object], times: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
+    """``clock``: the processor's own time is counted in steps of some milliseconds, but other programs do not count."""
     best = float("inf")
     for _ in range(times):
-        start = time.perf_counter()  # the processor's own time is counted in steps of some milliseconds
+        start = clock()
         run()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
     return best
 
 

@@ -46,8 +46,7 @@ class Formats(Mapping[str, Format]):
     def __getitem__(self, name: str) -> Format:
         if name not in self._names:
             raise KeyError(name)
-        found: Format = import_module(f"{__name__}.{name}").FORMAT
-        return found
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -57,6 +56,12 @@ class Formats(Mapping[str, Format]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
+
+
+@cache
+def _load(name: str) -> Format:
+    found: Format = import_module(f"{__name__}.{name}").FORMAT
+    return found
 
 
 FORMATS = Formats()

@@ -8,7 +8,6 @@ go back in a list between ``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source
@@ -29,8 +28,8 @@ _read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 def read_actions(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """The actions; ``tool_name`` is this format's own key for the name."""
     reading = yield from _read_json(source, span, context)
-    calls = [replace(call, fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
-    return replace(reading, calls=tuple(calls))
+    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
+    return reading._replace(calls=tuple(calls))
 
 
 def read_labelled(source: Source, span: list[str], context: Context) -> Reader[Reading]:
@@ -40,8 +39,8 @@ def read_labelled(source: Source, span: list[str], context: Context) -> Reader[R
     reading = yield from _read_labelled(source, span, context)
     if reading.error is not None or not all(context.tools.match(call.name) for call in reading.calls):
         return TEXT
-    calls = [replace(call, fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
-    return replace(reading, calls=tuple(calls))
+    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
+    return reading._replace(calls=tuple(calls))
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

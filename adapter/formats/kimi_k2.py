@@ -108,7 +108,7 @@ def _named(reading: Reading, tools: ToolSet) -> Reading:
     if call.name.isdigit():
         fitting = [tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}]
         if len(fitting) == 1 and call.arguments:
-            return Reading((replace(call, name=fitting[0].name),), (*reading.fixes, "tool-name"))
+            return Reading((call._replace(name=fitting[0].name),), (*reading.fixes, "tool-name"))
     return reading
 
 

@@ -18,7 +18,8 @@ call as one object.
 
 from __future__ import annotations
 
-from adapter.reading.bodies.element_body import ElementBody, Tags, encode_call
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags, encode_call
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import Format
 from adapter.tools.schema import type_name

@@ -8,7 +8,7 @@ Format: chat_template.jinja of openbmb/MiniCPM5 as the parsers of ggml-org/llama
 
 from __future__ import annotations
 
-from adapter.reading.bodies.element_body import encode_call
+from adapter.reading.bodies.element_tags import encode_call
 from adapter.reading.bodies.function_tag import OPENER, TAGS
 from adapter.reading.format import Format
 from adapter.values.events import JsonObject

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 from adapter.reading.bodies.invoke_tags import OPENERS
 from adapter.reading.bodies.python_calls import python_or_json
@@ -45,7 +44,7 @@ def read_calls(source: Source, span: list[str], context: Context) -> Reader[Read
         return (yield from _read_invokes(source, span, context))
     reading = yield from _read_calls(source, span, context)
     # JSON's true, false and null are this format's own.
-    return replace(reading, fixes=tuple(fix for fix in reading.fixes if fix != "json-literal"))
+    return reading._replace(fixes=tuple(fix for fix in reading.fixes if fix != "json-literal"))
 
 
 def _begins_call(source: Source, context: Context, space: str) -> Reader[bool]:

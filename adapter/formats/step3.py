@@ -22,7 +22,7 @@ from adapter.reading.bodies.call_tokens import (
     STEP_TAGS,
 )
 from adapter.reading.bodies.call_tokens import STRAYS as TOKEN_STRAYS
-from adapter.reading.bodies.element_body import encode_call
+from adapter.reading.bodies.element_tags import encode_call
 from adapter.reading.format import Format
 from adapter.values.events import JsonObject
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import lru_cache
 
 from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
@@ -33,12 +33,13 @@ from adapter.values.events import Json, JsonObject
 KEY_LIMIT = 100
 """Characters of a parameter's opening tag."""
 
-_KEY = re.compile(r"<([A-Za-z_][\w.-]*)>")
+_KEY = re.compile(r"<([A-Za-z_][\w.-]*)\s*(/?)>")
+_BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
 
 
 def openers_for(names: Sequence[str]) -> tuple[Opener, ...]:
-    return tuple(Opener(f"<{name}>", _reader_of(name)) for name in names if _KEY.fullmatch(f"<{name}>"))
+    return tuple(Opener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name))
 
 
 def _reader_of(name: str) -> BodyReader:
@@ -50,6 +51,7 @@ def _reader_of(name: str) -> BodyReader:
             return TEXT
         arguments: JsonObject = {}
         fixes: dict[str, None] = {}
+        problem: str | None = None
         while True:
             char = yield from skip_space(source, span)
             if char == "{" and not arguments:
@@ -57,47 +59,61 @@ def _reader_of(name: str) -> BodyReader:
             close = yield from take_marker(source, markers_for(closing))
             if close:
                 span.append(close)
-                return Reading((Decoded(tool.name, arguments),), tuple(fixes))
+                return Reading(error=problem) if problem else Reading((Decoded(tool.name, arguments),), tuple(fixes))
             if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
                 span.append(source.rest())
                 return Reading(error=CUT_OFF)
-            key = yield from _take_key(source, span)
+            key = yield from _take_key(source, span, tool)
             if not key and not arguments and char:
                 return TEXT  # the tag was only mentioned, or is part of the answer
             if not key:
                 return Reading(error=CUT_OFF) if not char else Reading(error=_broken(tool))
+            if span[-1].endswith("/>"):
+                fixes["misspelt-inner-tag"] = None
+                add_text(arguments, key, "", tool.properties.get(key), fixes)
+                continue
             value: list[str] = []
             ended_by = yield from _value_of(tool.name, key, _next_keys(tool, key)).take(source, value, _never)
-            span.extend(value)
+            span.append("".join(value))
             if ended_by is None:
                 return Reading(error=CUT_OFF)
-            span.append(ended_by)
-            text = "".join(value)
+            text = span[-1]
             if not ended_by:
                 fixes["missing-inner-tag"] = None
+                text, others = _without_others(text, tool.properties.keys() - arguments.keys() - {key})
+                source.unread(others)
+                span[-1] = span[-1].removesuffix(others)
                 text = without_line_end(text)
+            elif twice := ends_twice(text, (f"<{key}>",), (f"</{key}>",)):
+                problem = why_twice(tool.name, key, twice)
+            span.append(ended_by)
             add_text(arguments, key, _without_margins(text), tool.properties.get(key), fixes)
 
     return read
 
 
-def _take_key(source: Source, span: list[str]) -> Reader[str]:
-    """``<KEY>``, taken; "" with nothing taken when there is none."""
+def _is_key(name: str) -> bool:
+    found = _KEY.fullmatch(f"<{name}>")
+    return found is not None and found[1] == name
+
+
+def _take_key(source: Source, span: list[str], tool: Tool) -> Reader[str]:
+    """``<KEY>``, or ``<KEY/>`` of a parameter, taken; "" with nothing taken when there is none."""
     taken: list[str] = []
     yield from take_until(source, ">", KEY_LIMIT, taken)
     found = _KEY.fullmatch("".join(taken))
-    if found is None:
+    if found is None or (found[2] and found[1] not in tool.properties):
         source.unread("".join(taken))
         return ""
     span.extend(taken)
-    return found.group(1)
+    return found[1]
 
 
 @lru_cache(maxsize=64)
 def _value_of(name: str, key: str, keys: tuple[str, ...]) -> BareValue:
     return BareValue(
         closes=[f"</{key}>"],
-        next_opens=[f"<{other}>" for other in keys],
+        next_opens=[f"<{other}{end}" for other in keys for end in (">", "/>", " />")],
         call_opens=[f"<{name}>"],
         call_closes=[f"</{name}>"],
     )
@@ -107,6 +123,14 @@ def _next_keys(tool: Tool, key: str) -> tuple[str, ...]:
     """The parameters whose tags may follow ``key``'s value: a list's may come once for each item."""
     is_list = "array" in types_of(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
+
+
+def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
+    """A value whose closing tag is missing, and the other parameters' elements on the lines at its end."""
+    begins = next((found for found in _BEGINS_LINE.finditer(text) if found[1] in keys), None)
+    if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
+        return text, ""
+    return text[: begins.start()], text[begins.start() :]
 
 
 def _never(_source: Source, _tag: str) -> Reader[bool]:
@@ -149,7 +173,7 @@ def _is_ambiguous(key: str, value: Json) -> bool:
     """Whether an element would not be read back: no tag inside a value can be told from the element's own."""
     text = _bare(value)
     is_word_for_null = isinstance(value, str) and text.strip() in ("null", "None")
-    is_tag = _KEY.fullmatch(f"<{key}>") and len(f"<{key}>") <= KEY_LIMIT
+    is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
     return "<" in text or text.startswith(("\n", "\r\n")) or is_word_for_null or not is_tag
 
 

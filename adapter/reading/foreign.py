@@ -46,7 +46,7 @@ def _own_or_foreign(own: BodyReader, other: BodyReader) -> BodyReader:
             return reading
         taken = span[start:]
         _give_back(source, span, start)
-        context.plain = plain
+        context.plain, context.may_be_text = plain, True
         again = yield from other(source, span, context)
         if again.calls:
             return again

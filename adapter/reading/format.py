@@ -7,8 +7,8 @@ between them, an encoder, and the facts by which it is recognised.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from adapter.reading.source import SPACE, Reader, Source
 from adapter.tools.definition import ToolSet
@@ -74,8 +74,7 @@ class Section:
     glued_starts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What a reader made of a body: calls, or an error for the model, or (``is_text``) no call at all."""
 
     calls: tuple[Decoded, ...] = ()
@@ -88,7 +87,7 @@ class Reading:
     """What was read is the header of this section."""
 
     def adding(self, *fixes: str) -> Reading:
-        return replace(self, fixes=(*self.fixes, *fixes)) if fixes else self
+        return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
 
 TEXT = Reading(is_text=True)
@@ -153,7 +152,8 @@ class Format:
     head: BodyReader | None = None
     """Reads what can only begin a message, the prompt having ended within a header; takes nothing of other text."""
     stripped: BodyReader | None = None
-    """Reads a call of a tool of the session that begins a message, its opening markers stripped by the server."""
+    """Reads a call of a tool of the session that begins a message, with a word and a colon, its opening markers
+    stripped by the server."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     starts_in_reasoning: bool = False
     answers: Mapping[str, str] = field(default_factory=dict)

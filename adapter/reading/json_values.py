@@ -77,8 +77,8 @@ def read_values(values: Sequence[Value], arguments_key: str, context: Context, o
     for value in values:
         found = calls_in(value.value, arguments_key, context.tools)
         if found:
-            last = found[-1]
-            found[-1] = Decoded(last.name, last.arguments, last.fixes, offset + value.end)
+            name, arguments, more, _ = found[-1]
+            found[-1] = Decoded(name, arguments, more, offset + value.end)
         calls += found
         fixes += value.fixes
     return Reading(calls=tuple(calls), fixes=tuple(fixes))

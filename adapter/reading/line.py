@@ -71,15 +71,14 @@ class Line:
         return bool(self._fence)
 
     @property
-    def is_in_code(self) -> bool:
-        """Whether what follows stands in inline code."""
+    def quoted_by(self) -> str:
+        """What would quote a call that follows, as `REJECTIONS` has it: "" when nothing would."""
         self._look()
-        return self._opened_after_run() != 0
-
-    @property
-    def is_quoting(self) -> bool:
-        """Whether a call that follows would be quoted: in a ``> ...`` line, in inline code or in a code fence."""
-        return self.is_quote or self.is_in_code or self.is_fenced
+        if self._fence:
+            return "code-fence"
+        if self._opened_after_run():
+            return "inline-code"
+        return "quotation" if self._is_quote else ""
 
     def go_on(self) -> None:
         """The inline code quotes a marker, so it may go on over line breaks, to the end of its paragraph."""
@@ -115,7 +114,7 @@ class Line:
 
     def _take(self, text: str) -> None:
         at = 0
-        while self._has_fences:
+        while self._has_fences and (FENCE in text or TILDE_FENCE in text):
             found = self._at_line(rf"[{_MARGIN}]*{self._fence}" if self._fence else _OPENING, text, at)
             if found is None:
                 break

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from copy import copy
 from functools import cached_property, lru_cache
+from itertools import pairwise, starmap
+from typing import TypeAlias
 
 _NEVER = "(?!)"
 _BEGINNING = 4
 """Characters by which a marker is looked up."""
-_AFTER_ANCHOR = 6
+_AFTER_ANCHOR = 3
 """Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
 markers of every family takes longer to compile than most answers to read."""
-_FIRST_WINDOW = 512
-"""Characters that the first step of a search in two sets looks at."""
+_KELVIN = "\u212a"
+"""The one sign beside ASCII's letters that is one of them in lower case."""
+
+Found: TypeAlias = tuple[int, int]
+"""Where a marker begins and ends in a text."""
 
 
 class Markers:
@@ -31,29 +36,30 @@ class Markers:
     """
 
     def __init__(self, *literals: str) -> None:
-        self.literals = tuple(sorted({literal.lower() for literal in literals}, key=lambda s: (-len(s), s)))
+        lowered = {sys.intern(literal.lower()) for literal in literals}  # which the sets of all sessions share
+        self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
+        self._whole: Markers | None = None
 
-    @cached_property
-    def _anchored(self) -> dict[str, dict[int, list[str]]]:
-        """The literals by their anchor and by its place in them."""
-        anchored: dict[str, dict[int, list[str]]] = {}
-        for literal in self.literals:
-            offset = _anchor_of(literal)
-            anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
-        return anchored
+    def part(self, *literals: str) -> Markers:
+        """Some of these markers, which are looked for as all of them are, without a pattern of their own."""
+        some = Markers(*literals)
+        some._whole, some.overlap, some.nests = self, self.overlap, self.nests
+        return some
 
     @cached_property
     def _offsets(self) -> dict[str, list[int]]:
+        if self._whole is not None:
+            return self._whole._offsets
         return {
             spelling: sorted(offsets, reverse=True)
-            for char, offsets in self._anchored.items()
+            for char, offsets in _by_anchor(self.literals).items()
             for spelling in (char, char.upper())
         }
 
     @cached_property
-    def _prefixes(self) -> set[str]:
-        return {literal[:end] for literal in self.literals for end in range(1, len(literal))}
+    def _sorted(self) -> list[str]:
+        return sorted(self.literals)
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
@@ -64,7 +70,7 @@ class Markers:
     @cached_property
     def overlap(self) -> bool:
         """Whether one may begin another; with this False `Source.may_go_on` need not look."""
-        return any(literal in self._prefixes for literal in self.literals)
+        return any(second.startswith(first) for first, second in pairwise(self._sorted))
 
     @cached_property
     def nests(self) -> bool:
@@ -83,35 +89,72 @@ class Markers:
 
     @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
-        branches = map(_at_anchor, self._anchored, self._anchored.values())
-        return re.compile("|".join(branches) or _NEVER, re.ASCII)
+        if self._whole is not None:
+            return self._whole._at_anchor
+        return re.compile("|".join(self._branches()) or _NEVER)
+
+    def _branches(self) -> list[str]:
+        """A pattern for each anchor, with what may be a marker around it."""
+        return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
 
     @cached_property
-    def _patterns(self) -> _Patterns:
-        return _Patterns(self.literals)
+    def _short(self) -> tuple[str, ...]:
+        return tuple(literal for literal in self.literals if len(literal) < _BEGINNING)
 
-    @property
-    def anchors(self) -> tuple[str, ...]:
+    @cached_property
+    def _by_beginning(self) -> dict[str, tuple[str, ...]]:
+        """The literals that a text may begin with, by its first characters; the longest first."""
+        found: dict[str, list[str]] = {}
+        for literal in self.literals[: len(self.literals) - len(self._short)]:
+            found.setdefault(literal[:_BEGINNING], []).append(literal)
+        return {begin: (*some, *filter(begin.startswith, self._short)) for begin, some in found.items()}
+
+    @cached_property
+    def _anchors(self) -> re.Pattern[str]:
         """Each marker holds one of these characters."""
-        return tuple(self._offsets)
+        return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
 
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    @cached_property
+    def _before_anchor(self) -> re.Pattern[str]:
+        """Matches the end of a text without anchors where a marker may have begun."""
+        begun = filter(None, (literal[: _anchor_of(literal)] for literal in self.literals))
+        return re.compile(rf"(?:{_any_beginning(begun) or _NEVER})\Z")
+
+    def plain_end(self, text: str) -> int:
+        """Where the end of ``text`` begins that may still become a marker; -1 where there is one already."""
+        if self._anchors.search(text) is None:
+            begun = self._before_anchor.search(text)
+            return len(text) if begun is None else begun.start()
+        return self.held(text, 0) if self.search(text, 0) is None else -1
+
+    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The first marker that begins at ``start`` or later and ends by ``end``."""
-        end, at = min(end, len(text)), start
-        while (anchor := self._at_anchor.search(text, at, end)) is not None:
-            at = anchor.start() + 1
-            for offset in self._offsets[text[at - 1]]:
-                if at - 1 - offset >= start and (found := self.match(text, at - 1 - offset, end)):
+        search, at = self._at_anchor.search, start
+        while (anchor := search(text, at, end)) is not None:
+            place = anchor.start()
+            for offset in self._offsets[text[place]] if anchor.lastindex else (0,):
+                if place - offset >= start and (found := self.match(text, place - offset, end)):
                     return found
+            at = place + 1
         return None
 
-    def match(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    def match(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The longest marker that begins at ``start`` and ends by ``end``."""
-        return self._patterns[text[start : start + _BEGINNING].lower()].match(text, start, end)
+        ahead = text[start : start + self.longest].lower()
+        for literal in self._by_beginning.get(ahead[:_BEGINNING], self._short):
+            if ahead.startswith(literal):
+                stop = start + len(literal)
+                if stop <= end and text[start:stop].lower() == literal and _KELVIN not in text[start:stop]:
+                    return start, stop
+        return None
 
     def may_begin(self, text: str) -> bool:
         """Whether more text could turn ``text`` into a marker."""
-        return len(text) < self.longest and text.lower() in self._prefixes
+        if not text or len(text) >= self.longest:
+            return False
+        begun = text.lower()
+        place = bisect_right(self._sorted, begun)
+        return place < len(self._sorted) and self._sorted[place].startswith(begun)
 
     def held(self, text: str, start: int) -> int:
         """Where the end of ``text`` begins that may still become a marker; its length if none may."""
@@ -125,74 +168,16 @@ class Markers:
 
 
 class Candidates(Markers):
-    """`Markers` of which ``weak`` ones are passed over where ``idle`` matches: what follows shows they mean nothing."""
+    """`Markers` of which those in ``weak`` are passed over where what that says of them follows: they mean nothing."""
 
-    def __init__(self, weak: Iterable[str], idle: re.Pattern[str], *literals: str) -> None:
+    def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
-        self._weak, self._idle = frozenset(weak), idle
+        self._weak = weak
+        self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
 
-    def idling(self, idle: re.Pattern[str]) -> Candidates:
-        """The same markers with another ``idle``."""
-        other = copy(self)
-        other._idle = idle
-        return other
-
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
-        found = super().search(text, start, end)
-        while found is not None and found.group() in self._weak and self._idle.match(text, found.start()):
-            found = super().search(text, found.start() + 1, end)
-        return found
-
-
-class Either:
-    """Two sets of `Markers` as one, where making one of all would cost far more than the smaller of them.
-
-    Where both have a marker the longer one is taken, or with ``first_wins`` that of the first.
-    """
-
-    def __init__(self, first: Markers, second: Markers | Either, *, first_wins: bool = False) -> None:
-        self._first, self._second, self._first_wins = first, second, first_wins
-        self.longest: int = max(first.longest, second.longest)
-        self.overlap = self.nests = True
-
-    @property
-    def literals(self) -> tuple[str, ...]:
-        return self._first.literals + self._second.literals
-
-    @property
-    def anchors(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._first.anchors + self._second.anchors))
-
-    @property
-    def starts(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._first.starts + self._second.starts))
-
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
-        end, width = min(end, len(text)), _FIRST_WINDOW
-        while True:  # neither set is looked for much further than where the other has a marker
-            stop = min(start + width, end)
-            first = self._first.search(text, start, stop)
-            near = stop if first is None else min(first.start() + self.longest, stop)
-            found = self._better(first, self._second.search(text, start, near))
-            if stop == end or (found is not None and found.start() + self.longest <= stop):
-                return found
-            width *= 8
-
-    def match(self, text: str, start: int) -> re.Match[str] | None:
-        return self._better(self._first.match(text, start), self._second.match(text, start))
-
-    def _better(self, first: re.Match[str] | None, second: re.Match[str] | None) -> re.Match[str] | None:
-        if first is None or second is None:
-            return first or second
-        if first.start() == second.start():
-            return first if self._first_wins or first.end() >= second.end() else second
-        return first if first.start() < second.start() else second
-
-    def may_begin(self, text: str) -> bool:
-        return self._first.may_begin(text) or self._second.may_begin(text)
-
-    def held(self, text: str, start: int) -> int:
-        return min(self._first.held(text, start), self._second.held(text, start))
+    def _branches(self) -> list[str]:
+        strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
+        return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
 
 
 def _anchor_of(literal: str) -> int:
@@ -200,14 +185,38 @@ def _anchor_of(literal: str) -> int:
     return next((at for at, char in enumerate(literal) if not (char.isalnum() or char.isspace() or char == "_")), 0)
 
 
+def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
+    """The literals by their anchor and by its place in them."""
+    anchored: dict[str, dict[int, list[str]]] = {}
+    for literal in literals:
+        offset = _anchor_of(literal)
+        anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
+    return anchored
+
+
 def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """A pattern for ``char`` where it may be the anchor of a marker; what precedes it is looked back at."""
     branches = []
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
-        branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
+        branches += [f"(?<={_any_case(text)})()" for text in sorted(behind)] if offset else []
     branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
+
+
+def _any_beginning(literals: Iterable[str]) -> str:
+    """A pattern for each beginning of each of the literals."""
+    rests: dict[str, list[str]] = {}
+    for literal in filter(None, literals):
+        rests.setdefault(literal[0], []).append(literal[1:])
+    return "|".join(f"{_any_case(first)}(?:{_any_beginning(rest)})?" for first, rest in rests.items())
+
+
+def _unless(literal: str, idle: str) -> str:
+    """A pattern for the anchor of ``literal`` where that does not have ``idle`` behind it."""
+    offset = _anchor_of(literal)
+    before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
+    return f"{char}{f'(?<={before}{char})()' if offset else ''}(?={after}(?!{idle}))"
 
 
 def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
@@ -233,23 +242,6 @@ def _rest(rests: list[str], *, exact: bool = False) -> str:
 
 def _any_case(text: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if "a" <= char <= "z" else re.escape(char) for char in text)
-
-
-class _Patterns(dict[str, re.Pattern[str]]):
-    """A pattern for the longest literal, by how the text begins there, each compiled when first needed."""
-
-    def __init__(self, literals: Iterable[str]) -> None:
-        self._literals: dict[str, list[str]] = {}
-        for literal in literals:
-            self._literals.setdefault(literal[:_BEGINNING], []).append(literal)
-
-    def __missing__(self, beginning: str) -> re.Pattern[str]:
-        if beginning and beginning not in self._literals:
-            return self[beginning[:-1]]
-        begun = [beginning[:end] for end in range(len(beginning), 0, -1)]
-        fitting = [literal for some in begun for literal in self._literals.get(some, ())]
-        self[beginning] = re.compile(alternatives(fitting) or _NEVER, re.ASCII)
-        return self[beginning]
 
 
 @lru_cache(maxsize=512)

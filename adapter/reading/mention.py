@@ -1,4 +1,4 @@
-"""Tells a marker that prose only names from one that opens a call, once its reader has failed.
+"""Tells a marker that prose only names from one that is meant: by where it stands, or once its reader has failed.
 
 ``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` stand in a sentence
 and hold nothing of a call; what stands at the beginning of a line was meant, however broken it is.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 from adapter.reading.format import Context, Reading
+from adapter.reading.output import Output
+from adapter.reading.source import Reader, Source, skip_space
 
 LIMIT = 400
 """Characters that a failed reader may have taken of what is prose: they are read again."""
@@ -38,3 +40,21 @@ def is_mention(raw: str, marker: str, reading: Reading, context: Context, *, is_
     if _BEGINS_JSON.match(body) or _INNER_TOKEN.search(body):
         return False
     return not any(tools.match(word) for word in _WORD.findall(body))
+
+
+def is_stray(source: Source, output: Output) -> Reader[bool]:
+    """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
+    line = output.line
+    if line.is_blank or line.is_quote or any(output.space):
+        return line.is_blank
+    ahead: list[str] = []
+    following = yield from skip_space(source, ahead)
+    source.unread("".join(ahead))
+    return not following
+
+
+def begins_block(source: Source) -> Reader[bool]:
+    """Whether a marker, just taken, begins something and is not a word in a sentence."""
+    while source.is_empty and not source.final:
+        yield
+    return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -42,15 +42,16 @@ class Output:
 
     # -------------------------------------------------------- text and markup
 
-    def add_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
+    def add_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> None:
         """What `add_text` and `add_reasoning` do, for the many pieces of an answer in which nothing happens."""
+        if not piece:
+            return
         self.line.add(piece)
-        if not self.space and piece[-1:] not in SPACE:
-            return [kind(piece, piece)]
         whole = "".join((*self.space, piece)) if self.space else piece
-        text = whole.rstrip(SPACE)
+        text = whole.rstrip(SPACE) if piece[-1] in SPACE else whole
         self.space = [whole[len(text) :]] if len(text) < len(whole) else []
-        return [kind(text, text)] if text else []
+        if text:
+            self.events.append(kind(text, text))
 
     def add_text(self, text: str) -> None:
         """Hand text on, except for the white space at its end, which may belong to a template."""

@@ -26,7 +26,9 @@ _headers = Markers(*HEADERS)
 def read_own_header(source: Source) -> Reader[str]:
     """The header at the very beginning, with the white space around it; empty, and nothing taken, of other text."""
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
+    if (yield from skip_space(source, ahead)) != "<":  # as each of them begins
+        source.unread("".join(ahead))
+        return ""
     header = yield from take_marker(source, _headers)
     while header and source.is_empty and not source.final:
         yield

@@ -12,13 +12,14 @@ body readers through their tables. Where a call may stand is decided here:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.line import FENCE, FENCE_KIND, Line
 from adapter.reading.markers import markers_for
-from adapter.reading.mention import is_mention
+from adapter.reading.mention import begins_block, is_mention, is_stray
 from adapter.reading.output import Output
 from adapter.reading.own_header import read_own_header
 from adapter.reading.policy import Policy
@@ -36,6 +37,8 @@ MAX_PIECE = 1 << 17
 is read in pieces, so that their number does not multiply with its length."""
 
 _closing_fence = markers_for(FENCE)
+_BEGINS_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::|\Z)")
+"""How a call without its openers begins: with a word and a colon, or with what has come of them."""
 
 
 class Segmenter:
@@ -88,12 +91,11 @@ class Segmenter:
             sink.take(piece)
             source.skip(piece)
             return progress.report(piece) if progress else []
-        if self._plain is not None and not self._output.is_holding and self._tables.is_plain(piece):
-            source.skip(piece)
-            return self._output.add_plain(piece, self._plain)
         for start in range(0, len(piece), MAX_PIECE):
             part = piece[start : start + MAX_PIECE] if len(piece) > MAX_PIECE else piece
             source.feed(part)
+            if self._plain is not None and self._is_plain():
+                continue
             next(self._machine)
             if self._progress is not None:
                 self._output.events += self._progress.report_from(source, part)
@@ -104,6 +106,16 @@ class Segmenter:
         self._source.finish_reason = finish_reason
         next(self._machine, None)
         return self._events()
+
+    def _is_plain(self) -> bool:
+        """Whether nothing begins in what has come, which then is taken, but for an end that may become a marker."""
+        source, output = self._source, self._output
+        end = -1 if output.is_holding else self._tables.text_markers.plain_end(source.text)
+        if end < 0 or self._plain is None:
+            return False
+        source.position = end
+        output.add_plain(source.text[:end], self._plain)
+        return True
 
     def _events(self) -> list[Event]:
         events = self._output.take()
@@ -125,7 +137,7 @@ class Segmenter:
             elif source.final:
                 break
             else:
-                self._plain = TextDelta if source.is_empty and output.last == "text" else None
+                self._plain = TextDelta if output.last == "text" else None
                 yield
                 self._plain = None
         output.accept_held()
@@ -145,7 +157,7 @@ class Segmenter:
         if kind in BARE_STARTS:
             output.add_text("\n")
             self._source.unread(marker[1])
-            if not output.line.is_quoting:
+            if not output.line.quoted_by:
                 yield from self._read_bare()
         elif kind == FENCE and output.line.is_blank and not output.line.is_fenced:
             yield from self._read_fence()
@@ -162,17 +174,15 @@ class Segmenter:
 
     def _why_quoted(self, kind: str) -> str:
         """Why a marker means nothing here: a key of `REJECTIONS`, "" when it means what it says."""
-        line = self._output.line
-        if line.is_fenced:
-            return "code-fence"
-        if line.is_in_code:
-            return "inline-code"
-        return "quotation" if kind in self._tables.openers and line.is_quote else ""
+        reason = self._output.line.quoted_by
+        return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
         """At a marker that begins or ends reasoning, an answer or a turn, where it stands as one does."""
         output, tables = self._output, self._tables
-        if kind in tables.reasoning and (output.line.is_blank or output.has_calls or (yield from self._begins_block())):
+        if kind in tables.reasoning and (
+            output.line.is_blank or output.has_calls or (yield from begins_block(self._source))
+        ):
             output.accept_held()
             output.add_markup(marker)
             yield from self._read_reasoning()
@@ -182,7 +192,7 @@ class Segmenter:
             yield from self._read_first()
         elif (
             kind in tables.ends
-            or (kind in tables.strays and (yield from self._is_stray()))
+            or (kind in tables.strays and (yield from is_stray(self._source, output)))
             or (kind in tables.foreign_strays and output.last == "call")
         ):
             output.accept_held()
@@ -208,22 +218,6 @@ class Segmenter:
         end = self._source.offset
         self._output.reject(reason, end - length, end)
 
-    def _is_stray(self) -> Reader[bool]:
-        """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
-        line = self._output.line
-        if line.is_blank or line.is_quote or any(self._output.space):
-            return line.is_blank
-        ahead: list[str] = []
-        following = yield from skip_space(self._source, ahead)
-        self._source.unread("".join(ahead))
-        return not following
-
-    def _begins_block(self) -> Reader[bool]:
-        """Whether a marker, just taken, begins something and is not a word in a sentence."""
-        while self._source.is_empty and not self._source.final:
-            yield
-        return not self._source.is_empty and self._source.text[self._source.position] in "\r\n<"
-
     # --------------------------------------------------------------- reasoning
 
     def _go_on_reasoning(self) -> Reader[None]:
@@ -246,7 +240,7 @@ class Segmenter:
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
             output.add_reasoning(plain)
-            if marker.lower() in openers and not output.line.is_quoting:
+            if marker.lower() in openers and not output.line.quoted_by:
                 marker = yield from self._read_draft(marker)
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)
@@ -258,7 +252,7 @@ class Segmenter:
                 output.cut_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
                 break
             else:
-                self._plain = ReasoningDelta if self._source.is_empty else None
+                self._plain = ReasoningDelta
                 yield
                 self._plain = None
         output.end_section()
@@ -320,8 +314,9 @@ class Segmenter:
 
     def _read_first(self) -> Reader[None]:
         """Where an answer begins, at the very start or right after reasoning: a call without its opener, or JSON."""
-        for read in self._tables.stripped:
-            yield from self._read_call(Opener("", read), "")
+        if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
+            for read in self._tables.stripped:
+                yield from self._read_call(Opener("", read), "")
         space = self._output.space
         char = yield from skip_space(self._source, space)
         self._output.line.add("".join(space))

@@ -13,7 +13,7 @@ import re
 from collections.abc import Generator
 from typing import TypeAlias, TypeVar
 
-from adapter.reading.markers import Either, Markers
+from adapter.reading.markers import Found, Markers
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
@@ -101,27 +101,29 @@ class Source:
         self.position = len(self.text)
         return rest
 
-    def scan(self, markers: Markers | Either) -> tuple[str, str]:
+    def scan(self, markers: Markers) -> tuple[str, str]:
         """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
-        if found is not None and not self.may_go_on(found, markers) and not self.is_within(found, markers):
-            self.position = found.end()
-            return self.text[start : found.start()], found.group()
+        if found is not None and (
+            self.final
+            or len(self.text) - found[0] >= markers.longest
+            or not (self.may_go_on(found, markers) or self.is_within(found, markers))
+        ):
+            begin, self.position = found
+            return self.text[start:begin], self.text[begin : self.position]
         self.position = len(self.text) if self.final else markers.held(self.text, start)
         return self.text[start : self.position], ""
 
-    def may_go_on(self, found: re.Match[str], markers: Markers | Either) -> bool:
+    def may_go_on(self, found: Found, markers: Markers) -> bool:
         """Whether a longer marker may still be arriving in this one's place."""
-        if self.final or not markers.overlap or len(self.text) - found.start() >= markers.longest:
+        if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
-        return markers.may_begin(self.text[found.start() :])
+        return markers.may_begin(self.text[found[0] :])
 
-    def is_within(self, found: re.Match[str], markers: Markers | Either) -> bool:
+    def is_within(self, found: Found, markers: Markers) -> bool:
         """Whether a marker that began before this one, and holds it, may still be arriving."""
-        if self.final or len(self.text) - found.start() >= markers.longest:
-            return False
-        return markers.nests and markers.held(self.text, self.position) < found.start()
+        return markers.nests and markers.held(self.text, self.position) < found[0]
 
     @property
     def is_empty(self) -> bool:
@@ -160,13 +162,13 @@ def skip_space(source: Source, span: list[str]) -> Reader[str]:
         yield
 
 
-def take_marker(source: Source, markers: Markers | Either) -> Reader[str]:
+def take_marker(source: Source, markers: Markers) -> Reader[str]:
     """Take the marker that stands right here. Returns "" when there is none."""
     while True:
         found = markers.match(source.text, source.position)
         if found is not None and not source.may_go_on(found, markers):
-            source.position = found.end()
-            return found.group()
+            begin, source.position = found
+            return source.text[begin : source.position]
         ahead = source.text[source.position : source.position + markers.longest]
         if source.final or (ahead and not markers.may_begin(ahead)):
             return ""
@@ -202,7 +204,8 @@ def find_ahead(source: Source, markers: Markers, limit: int) -> Reader[str]:
     while True:
         found = markers.search(source.text, source.position, source.position + limit + markers.longest)
         if found is not None:
-            return found.group() if found.start() - source.position <= limit else ""
+            begin, end = found
+            return source.text[begin:end] if begin - source.position <= limit else ""
         if source.final or len(source.text) - source.position >= limit + markers.longest:
             return ""
         yield

@@ -6,7 +6,7 @@ What follows a header that says what it is, the echo of an earlier result, and w
 from __future__ import annotations
 
 from adapter.reading.format import Section
-from adapter.reading.markers import Either, Markers, markers_for
+from adapter.reading.markers import Markers, markers_for
 from adapter.reading.output import Output
 from adapter.reading.source import Reader, Source, skip_space, take_marker
 from adapter.values.events import Markup
@@ -50,9 +50,9 @@ def _ends(section: Section, source: Source) -> Reader[bool]:
     return bool(following) or not char
 
 
-def read_echo(closing: str, openers: Markers | Either, source: Source, output: Output) -> Reader[None]:
+def read_echo(closing: str, openers: Markers, source: Source, output: Output) -> Reader[None]:
     """Take what is echoed, up to ``closing`` at the beginning of a line, as text."""
-    markers = Either(markers_for(closing), openers, first_wins=True)
+    markers = markers_for(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
         output.add_text(plain)
@@ -71,7 +71,7 @@ def read_echo(closing: str, openers: Markers | Either, source: Source, output: O
             yield
 
 
-def drop_rest(openers: Markers | Either, source: Source, output: Output) -> Reader[None]:
+def drop_rest(openers: Markers, source: Source, output: Output) -> Reader[None]:
     """The model goes on as somebody else: what it invents, to the end, is nobody's turn."""
     while True:
         plain, marker = source.scan(openers)

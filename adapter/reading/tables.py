@@ -10,7 +10,7 @@ from functools import lru_cache
 from adapter.reading.foreign import foreign, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.reading.line import FENCE, FENCE_KIND
-from adapter.reading.markers import Candidates, Either, Markers, markers_for
+from adapter.reading.markers import Candidates, Markers, markers_for
 from adapter.reading.source import SPACE, Reader, Source
 from adapter.reading.untagged_json import CALL_KEYS, UntaggedJson
 
@@ -53,22 +53,12 @@ class Tables:
     ends: frozenset[str]
     next_turns: frozenset[str]
     results: frozenset[str]
-    text_markers: Markers | Either
+    text_markers: Candidates
     """All that matters in an answer."""
     reasoning_ends: Markers
-    reasoning_markers: Markers | Either
+    reasoning_markers: Markers
     """All that matters in reasoning."""
-    opening_markers: Markers | Either
-    anchors: re.Pattern[str]
-    """Characters without which a piece of text holds no marker."""
-    starts: re.Pattern[str]
-    """Those, and what markers begin with."""
-
-    def is_plain(self, piece: str) -> bool:
-        """Whether ``piece``, put after plain text, is plain text whatever follows."""
-        if self.starts.search(piece) is None:
-            return True
-        return self.anchors.search(piece) is None and self.text_markers.held(piece, 0) == len(piece)
+    opening_markers: Markers
 
 
 def reasoning_of(formats: Sequence[Format]) -> dict[str, str]:
@@ -86,21 +76,13 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tupl
     if not names:
         return _tables(formats, others)
     plain, openers = _tables(formats, others), _all_openers(formats, others, names)
-    own = [marker for marker in openers if marker not in plain.openers]
-    assert isinstance(plain.text_markers, Candidates)
-    plain = replace(plain, text_markers=plain.text_markers.idling(_idle(openers, names)))
-    if not own:
-        return replace(plain, openers=openers)
-    # Only these are new: patterns of all markers take 0.1 s to make, and a megabyte.
-    tags = Markers(*own)
+    text_markers = Candidates(_weak(openers, names), *plain.text_markers.literals, *openers)
     return replace(
         plain,
         openers=openers,
-        text_markers=(text_markers := Either(tags, plain.text_markers)),
-        reasoning_markers=Either(tags, plain.reasoning_markers),
-        opening_markers=Either(tags, plain.opening_markers),
-        anchors=_any_of(text_markers.anchors),
-        starts=_any_of((*text_markers.anchors, *text_markers.starts)),
+        text_markers=text_markers,
+        reasoning_markers=text_markers.part(*plain.reasoning_markers.literals, *openers),
+        opening_markers=text_markers.part(*openers),
     )
 
 
@@ -128,7 +110,7 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
     reasoning = reasoning_of(formats)
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
     text_markers = Candidates(
-        (FENCE, *BARE_STARTS), _idle(openers, ()),
+        _weak(openers, ()),
         *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
         *next_turns, *results,
     )  # fmt: skip
@@ -150,28 +132,21 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
         results=results,
         text_markers=text_markers,
         reasoning_ends=markers_for(*reasoning.values(), *channels),
-        reasoning_markers=markers_for(*openers, *reasoning.values(), *channels),
-        opening_markers=markers_for(*openers),
-        anchors=_any_of(text_markers.anchors),
-        starts=_any_of((*text_markers.anchors, *text_markers.starts)),
+        reasoning_markers=text_markers.part(*openers, *reasoning.values(), *channels),
+        opening_markers=text_markers.part(*openers),
     )
 
 
-def _idle(openers: Iterable[str], names: Iterable[str]) -> re.Pattern[str]:
-    """Matches a code fence, or a bracket at a line's beginning, with what follows, where that can begin no call."""
+def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+    """Patterns of what follows a code fence, or a bracket at a line's beginning, where that can begin no call."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     firsts = {spelling for marker in openers for spelling in (marker[0], marker[0].upper())}
     begins = re.escape("".join({*firsts, "{", "["}))
-    return re.compile(
-        rf"{FENCE}(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:[{begins}]|\Z))"
-        rf"[\w+#.-]{{0,{FENCE_KIND}}}\n"
-        rf"|\n\{{(?:[{SPACE}]*[^{SPACE}{{\[\"'“]|[{SPACE}]*\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
-        rf"|\n\[[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
-    )
-
-
-def _any_of(characters: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(''.join(characters))}]")
+    return {
+        FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:[{begins}]|\Z))[\w+#.-]{{0,{FENCE_KIND}}}\n",
+        "\n{": rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")",
+        "\n[": rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]",
+    }
 
 
 def _lowered(markers: Iterable[str]) -> frozenset[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
 from adapter.reading.json_values import (
@@ -181,9 +180,9 @@ class TaggedJson:
             found = self._ends.search(body, end)
             if found is None:
                 break
-            end = found.end()
-            reading = self._decode([body[: found.start()]], 0, False, context)  # no brackets are added on a guess
-            if self._is_close(found.group()) and reading.error is None:
+            begin, end = found
+            reading = self._decode([body[:begin]], 0, False, context)  # no brackets are added on a guess
+            if self._is_close(body[begin:end]) and reading.error is None:
                 context.plain = True
                 span[start:] = [body[:end]]
                 source.unread(body[end:])
@@ -216,7 +215,7 @@ class TaggedJson:
             if self.name is not None:
                 return read_arguments(self.name, values, offset)
             if self._reshape is not None:
-                values = [replace(value, value=self._reshape(value.value)) for value in values]
+                values = [value._replace(value=self._reshape(value.value)) for value in values]
             reading = read_values(values, self.arguments_key, context, offset)
         except FormatError as error:
             return Reading(error=self._explain(error))

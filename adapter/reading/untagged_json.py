@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.json_values import BRACKETS, MAX_ATTEMPTS, QUOTES, read_arguments, read_values, take_value
@@ -92,7 +91,7 @@ class UntaggedJson:
                         break
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
-            values.append(replace(value, end=start + value.end))
+            values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from skip_space(source, gap)
             if char and char in ";," and self.name is None:
@@ -117,11 +116,11 @@ class UntaggedJson:
         if found is None:
             return
         try:
-            decode_json(text[: found.start()], closed=False)
+            decode_json(text[: found[0]], closed=False)
         except FormatError:
             return  # it stands in a string that was cut off
-        piece[:] = [text[: found.start()]]
-        source.unread(text[found.start() :])
+        piece[:] = [text[: found[0]]]
+        source.unread(text[found[0] :])
 
     def _begins_call(self, source: Source, context: Context) -> Reader[bool]:
         """Whether the first key is one that a call may begin with: else it is an answer, and may be shown at once."""
@@ -153,7 +152,7 @@ def _take_at_once(source: Source, span: list[str]) -> Value | None:
         return None
     start, source.position = source.position, value.end
     span.append(source.text[start : value.end])
-    return replace(value, end=value.end - start)
+    return Value(value.value, value.end - start, value.fixes)
 
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)

@@ -113,13 +113,14 @@ def call_id(seed: str, number: int, raw: str) -> str:
     )
     digits = []
     for _ in range(12):
-        digest, rest = divmod(digest, len(_TWO_DIGITS))
-        digits.append(_TWO_DIGITS[rest])
+        digits.append(_TWO_DIGITS[digest % _PAIRS])
+        digest //= _PAIRS
     return "call_" + "".join(digits)
 
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _TWO_DIGITS = [low + high for high in _DIGITS for low in _DIGITS]
+_PAIRS = len(_TWO_DIGITS)
 
 
 def _is_example(reading: Reading) -> bool:

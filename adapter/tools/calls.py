@@ -71,11 +71,13 @@ def normalise(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, Js
     named: JsonObject = {}
     properties, given = tool.properties, _unwrapped(arguments, tool, fixes)
     for key, value in (given if given.keys() <= properties.keys() else _renamed(given, tool, fixes)).items():
-        named[key], more = fitted(value, properties.get(key, {}))
-        fixes.update(dict.fromkeys(more))
-        if isinstance(named[key], str) and (path := _with_backslashes(key, named[key])) != named[key]:
-            named[key] = path
+        value, more = fitted(value, properties.get(key, {}))
+        if more:
+            fixes.update(dict.fromkeys(more))
+        if isinstance(value, str) and value[1:2] == ":" and (path := _with_backslashes(key, value)) != value:
+            value = path
             fixes["windows-path"] = None
+        named[key] = value
     return tool.name, named, tuple(fixes)
 
 
@@ -142,7 +144,7 @@ def _as_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject
 
 def _with_backslashes(key: str, value: str) -> str:
     """A Windows path as it was meant: in ``"C:\\new\\test"`` JSON reads a line break and a tab, which no path holds."""
-    if value[1:2] != ":" or not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
+    if not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
         return value
     return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)
 

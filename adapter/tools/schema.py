@@ -143,6 +143,8 @@ def from_text(text: str, schema: Json) -> Json:
     if "string" in types:
         return bare if isinstance(listed, list) and bare in listed else _container(bare, types, schema, text)
     value, _ = convert(bare, types)
+    if value == [bare] and not _are_items(fitted(value, schema)[0], schema):
+        return text
     return value if is_of(value, types) else text
 
 
@@ -181,11 +183,19 @@ def fitted(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
         inner = _item_schemas(schema, len(converted))
         items = [fitted(item, each) for item, each in zip(converted, inner, strict=True)]
         converted = [item for item, _ in items] if any(more for _, more in items) else converted
+        if converted == [value] and not _are_items(converted, schema):
+            return value, ()
     elif isinstance(converted, dict):
         members = _member_schemas(schema)
         items = [fitted(item, members.get(key, {})) for key, item in converted.items()]
         converted = dict(zip(converted, (item for item, _ in items), strict=True))
     return converted, tuple(dict.fromkeys([*fixes, *(name for _, more in items for name in more)]))
+
+
+def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
+    """Whether ``items`` are of the types that a list of ``schema`` may hold."""
+    types = map(types_of, _item_schemas(schema, len(items)))
+    return all(not admitted or is_of(item, admitted) for item, admitted in zip(items, types, strict=True))
 
 
 def _takes_any_text(schema: Mapping[str, Json]) -> bool:
@@ -247,7 +257,7 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             value = decode_json(bare, closed=False)
         except FormatError:
             return text, None
-        if not bare[value.end :].strip() and is_of(value.value, types):
+        if not bare[value.end :].strip("}] \t\r\n") and is_of(value.value, types):
             return value.value, "json-in-string"
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
         found = decode_strict(bare)  # encoded twice: JSON in a JSON string

@@ -11,8 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
@@ -31,8 +30,7 @@ NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """One call as the text has it: a name and arguments nobody has matched to a tool yet.
 
     ``end``: offset in the body's text just after the call, None when calls share a value.

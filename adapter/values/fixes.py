@@ -19,6 +19,7 @@ FIXES: dict[str, str] = {
     "misspelt-inner-tag": "a tag inside the call was another one",
     "text-in-tag": "text beside the call, within its markers, was left out",
     "foreign-body": "the body was written as in another format than the one told",
+    "value-in-attribute": "a value stood in an attribute of its tag",
     "attribute-syntax": 'a tag had `name="..."` where the format has `=...`',
     # JSON syntax
     "trailing-comma": "a comma before a closing bracket was dropped",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
@@ -28,8 +28,7 @@ class UnterminatedError(FormatError):
     """The text ends inside a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """A value, the offset just after it, and the fixes that reading it took."""
 
     value: Json

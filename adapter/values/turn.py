@@ -60,23 +60,24 @@ class Turn:
         merged = merge(events)
         content: list[str] = []
         reasoning: list[str] = []
+        calls: list[ToolCall] = []
+        invalid: list[InvalidToolCall] = []
         for event in merged:
-            if isinstance(event, TextDelta):
-                content.append(event.text)
-            elif isinstance(event, ReasoningDelta):
-                reasoning.append(event.text)
-            elif isinstance(event, ContentWasReasoning):
-                reasoning, content = reasoning + content, []
-            elif isinstance(event, ReasoningWasContent):
-                reasoning, content = [], reasoning + content
-        return cls(
-            content="".join(content),
-            reasoning="".join(reasoning),
-            calls=tuple(event for event in merged if isinstance(event, ToolCall)),
-            invalid=tuple(event for event in merged if isinstance(event, InvalidToolCall)),
-            events=merged,
-            rejected=tuple(sorted((each for each in events if isinstance(each, RejectedCall)), key=_start_of)),
-        )
+            match event:
+                case ToolCall():
+                    calls.append(event)
+                case TextDelta():
+                    content.append(event.text)
+                case ReasoningDelta():
+                    reasoning.append(event.text)
+                case InvalidToolCall():
+                    invalid.append(event)
+                case ContentWasReasoning():
+                    reasoning, content = reasoning + content, []
+                case ReasoningWasContent():
+                    reasoning, content = [], reasoning + content
+        rejected = sorted([event for event in events if type(event) is RejectedCall], key=_start_of)
+        return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
 
     def explain(self) -> tuple[Span, ...]:
         """The model's text in pieces, in order: what each was taken for, and what looks like a call and is none."""

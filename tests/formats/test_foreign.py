@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adapter.formats import FORMATS
-from adapter.formats.parser import parse
+from adapter.formats.parser import Parser, parse
+from adapter.values.events import ToolCallDelta
 from tests.formats.test_wild import definition_of
 from tests.reading.checks import read
 
@@ -41,3 +42,12 @@ def test_a_foreign_call_does_not_depend_on_splits(other):
 )
 def test_strict_reads_the_told_format_alone(told, text):
     assert not parse(text, TOOLS, told, "stop", generation_prompt="", policy="strict").calls
+
+
+def test_of_a_foreign_call_that_may_be_given_back_no_arguments_are_handed_on():
+    """Granite's reader makes nothing of this, nor does the other one in the end, so it is text."""
+    parser = Parser("granite", TOOLS, stream_arguments=True)
+    events = [event for char in "<tool_call><function=read_file>{" for event in parser.feed(char)] + parser.close(
+        "stop"
+    )
+    assert not any(isinstance(event, ToolCallDelta) for event in events)

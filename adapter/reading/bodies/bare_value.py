@@ -42,6 +42,7 @@ class BareValue:
         self._call_opens = _lowered(call_opens)
         self._tags = Markers(*closes, *next_opens, *call_opens, *call_closes)
         self._closing = Markers(*closes)
+        self._ends = Markers(*closes, *outer_closes)
         self._after_value = Markers(*next_opens, *call_opens, *call_closes, *outer_closes)
         self._after_call = Markers(*call_opens, *outer_closes)
         self._outer_closes = Markers(*outer_closes) if outer_closes else None
@@ -85,7 +86,7 @@ class BareValue:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
             ends = not (yield from self._value_closes_next(source, ahead))
-        if holds_call and source.was_cut and source.is_empty:
+        if holds_call and self._is_cut(source):
             ends = False  # it may have closed a value of the call in this one
         source.unread("".join(ahead))
         return ends
@@ -97,10 +98,15 @@ class BareValue:
         following = yield from take_marker(source, self._after_call)
         ahead.append(following)
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
-        if source.was_cut and source.is_empty:
+        if self._is_cut(source):
             ends = False  # the value may have gone on
         source.unread("".join(ahead))
         return ends
+
+    def _is_cut(self, source: Source) -> bool:
+        """Whether the text was cut here, or within a tag after which the value may have gone on."""
+        rest = source.text[source.position : source.position + self._ends.longest]
+        return source.was_cut and (not rest or self._ends.may_begin(rest))
 
     def _value_closes_next(self, source: Source, ahead: list[str]) -> Reader[bool]:
         """Whether a value's closing tag follows the end of a call, which then stood in that value."""
@@ -111,6 +117,26 @@ class BareValue:
         closing = yield from take_marker(source, self._closing)
         ahead.append(closing)
         return bool(closing)
+
+
+def ends_twice(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
+    """The closing tag that ``value`` ends in, besides the one that ended it; "" where that is data.
+
+    A model that closes twice does so on a line of its own, or with a line break between; a value may
+    hold the tag there all the same, so that nobody can tell, unless it holds the opening one as well.
+    """
+    bare, lowered = value.rstrip(), value.lower()
+    close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
+    has_line = "\n" in value[len(bare) :] or bare[: len(bare) - len(close)].rstrip(" \t").endswith("\n")
+    return close if close and has_line and not any(tag.lower() in lowered for tag in opens) else ""
+
+
+def why_twice(name: str, key: str, close: str) -> str:
+    """What the model hears of a value that `ends_twice`."""
+    return (
+        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again, with one; if the "
+        'value has the other one, give the arguments as one JSON object: {"' + key + '": ...}'
+    )
 
 
 def without_line_end(value: str) -> str:

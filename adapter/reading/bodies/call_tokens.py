@@ -19,9 +19,8 @@ other gaps too.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from adapter.reading.bodies.element_body import ElementBody, Tags
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
 from adapter.reading.markers import Markers
@@ -100,7 +99,7 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     span.append(fence)
     reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
     if is_typed:  # the fence is the format's own
-        reading = replace(reading, fixes=tuple(fix for fix in reading.fixes if fix != "code-fence"))
+        reading = reading._replace(fixes=tuple(fix for fix in reading.fixes if fix != "code-fence"))
     is_foreign = reading.calls and context.told == ("deepseek_v31" if is_typed else "deepseek_v3")
     return reading.adding("foreign-body") if is_foreign else reading
 

@@ -14,7 +14,8 @@ from itertools import islice
 
 from adapter.reading.bodies import call_tokens, channels, function_tag, invoke_tags, tool_call_tag, tool_calls_tag
 from adapter.reading.bodies.description import Description
-from adapter.reading.bodies.element_body import ElementBody, Tags
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags
 from adapter.reading.bodies.function_body import read_bare_function, read_function, read_inline_function
 from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody, PairTags
@@ -186,8 +187,8 @@ def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
 
     def read_own(source: Source, span: list[str], context: Context) -> Reader[Reading]:
         reading = yield from read(source, span, context)
-        calls = tuple(replace(call, fixes=kept(call.fixes)) for call in reading.calls)
-        return replace(reading, calls=calls, fixes=kept(reading.fixes))
+        calls = tuple(call._replace(fixes=kept(call.fixes)) for call in reading.calls)
+        return reading._replace(calls=calls, fixes=kept(reading.fixes))
 
     return read_own
 

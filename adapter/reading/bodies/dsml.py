@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from adapter.reading.bodies.element_body import ElementBody, Tags, encode_call
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags, encode_call
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import Format, Opener
 from adapter.values.events import Json, JsonObject

@@ -8,19 +8,17 @@
 
 The families spell the tags differently (``<｜DSML｜invoke name="NAME">``,
 ``<|open|>call tool="NAME"<|sep|>``) and some say in an attribute what a value is.
-In place of parameters there may be one JSON object; `encode_call` writes it
-where a parameter could not be read back.
+In place of parameters there may be one JSON object.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
-from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
+from adapter.reading.bodies.element_tags import ATTRIBUTES_LIMIT, Tags
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
@@ -32,51 +30,15 @@ from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
 
-ATTRIBUTES_LIMIT = 400
-"""Characters of attributes in one tag; more is prose."""
-
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
 _each_attribute = re.compile(_ATTRIBUTE)
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _ELEMENT = re.compile(r"<([\w-]{1,100})>")
+_ABOUT = frozenset({"id", "index", "type", "string"})
+"""Attributes that say something of a call or a value, and are none."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
-
-Describe = Callable[[Json], str]
-"""The attributes, after the key's, by which a parameter's tag tells its value's type."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tags:
-    """How one family spells the elements. Of several spellings the first is the one to write.
-
-    An opening tag is the spelling, attributes and ``end``; closing tags are whole, in the order of the opening ones.
-    ``json``: the opening and closing tag of an element that holds all arguments as JSON.
-    ``sections``: what may hold calls, both its opening and its closing tags.
-    ``has_cdata``: strings that are no plain words stand in ``<![CDATA[...]]>``.
-    """
-
-    call: Sequence[str]
-    call_close: Sequence[str]
-    parameter: Sequence[str]
-    parameter_close: Sequence[str]
-    section: Sequence[str]
-    section_close: Sequence[str]
-    end: str = ">"
-    name: str = "name"
-    key: str = "name"
-    json: tuple[str, str] | None = None
-    unescape: Callable[[str], str] = str
-    escape: Callable[[str], str] | None = None
-    has_cdata: bool = False
-    stray_call_close: Sequence[str] = ()
-    """Closing tags of another family that models write for a call's."""
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        parameters = (*self.parameter, *self.parameter_close)
-        return (*self.call, *self.call_close, *parameters, *self.section, *self.section_close, *(self.json or ()))
 
 
 @dataclass(slots=True)
@@ -90,8 +52,21 @@ class _Call:
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
     fixes: dict[str, None] = field(default_factory=dict)
+    problem: str | None = None
+    """Why it is none, all of it being taken."""
+
+    def schema_of(self, key: str) -> JsonObject | None:
+        return self.tool.properties.get(key) if self.tool else None
+
+    def add(self, key: str, text: str, fix: str) -> None:
+        """An argument that does not stand in a parameter's element."""
+        self.keys.add(key)
+        self.fixes[fix] = None
+        add_text(self.arguments, key, text, self.schema_of(key), self.fixes)
 
     def reading(self, *fixes: str) -> Reading:
+        if self.problem is not None:
+            return Reading(error=self.problem)
         return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
@@ -130,7 +105,11 @@ class ElementBody:
         if not name:
             return Reading(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
         call = _Call(name, context.tools.match(name), TaggedJson(opening, self._close_of[opening.lower()], name=name))
-        if span[-1].removesuffix(self.tags.end).endswith("/"):
+        closes_itself = self._closes_itself(span)
+        for key, text in attributes.items() if attributes else ():
+            if key not in (self.tags.name, *_ABOUT) and (closes_itself or call.schema_of(key) is not None):
+                call.add(key, text, "value-in-attribute")
+        if closes_itself:
             return call.reading()
         return (yield from self._read_parameters(source, span, context, call))
 
@@ -153,6 +132,14 @@ class ElementBody:
                     span.append(marker)
                     return call.reading("missing-close-tag")
                 case "call":
+                    taken = [marker]
+                    misnamed = yield from self._take_misnamed(source, taken, context, call)
+                    if misnamed is not None:
+                        span.extend(taken)
+                        error = yield from self._read_misnamed(source, span, call, misnamed)
+                        if error is not None:
+                            return error
+                        continue
                     source.unread(marker)
                     return call.reading("missing-close-tag")
                 case "json":
@@ -165,7 +152,7 @@ class ElementBody:
                         span.append(source.rest())
                         return Reading(error=CUT_OFF)
                     if not marker and (key := (yield from self._take_element(source, span, call))):
-                        error = yield from self._read_element(source, span, call, key)
+                        error = yield from self._read_element(source, span, call, key, f"</{key}>")
                         if error is not None:
                             return error
                         continue
@@ -185,6 +172,9 @@ class ElementBody:
                 span.append(source.rest())
                 return Reading(error=CUT_OFF)
             return Reading(error=f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
+        if self._closes_itself(span):
+            self._add_attribute(call, key, attributes)
+            return None
         call.keys.add(key)
         value: list[str] = []
 
@@ -200,7 +190,9 @@ class ElementBody:
         if not closing:
             call.fixes["missing-inner-tag"] = None
             text = without_line_end(text)
-        schema = call.tool.properties.get(key) if call.tool else None
+        elif twice := ends_twice(text, self.tags.parameter, self.tags.parameter_close):
+            call.problem = why_twice(call.name, key, twice)
+        schema = call.schema_of(key)
         if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
             text, attributes["string"] = data[1], "true"
         value_read, fixes = _decode(without_cdata(text, call.fixes), attributes, schema)
@@ -219,18 +211,58 @@ class ElementBody:
         span.extend(taken)
         return found[1]
 
-    def _read_element(self, source: Source, span: list[str], call: _Call, key: str) -> Reader[Reading | None]:
-        """The value after ``<KEY>``: None when it was read, else the error."""
+    def _read_element(
+        self, source: Source, span: list[str], call: _Call, key: str, *closes: str
+    ) -> Reader[Reading | None]:
+        """The value up to one of ``closes``: None when it was read, else the error."""
         value: list[str] = []
-        closing = yield from collect(source, markers_for(f"</{key}>"), value)
+        closing = yield from collect(source, markers_for(*closes), value)
         span.extend([*value, closing])
         if not closing:
             return Reading(error=CUT_OFF)
-        call.fixes["misspelt-inner-tag"] = None
-        call.keys.add(key)
-        schema = call.tool.properties.get(key) if call.tool else None
-        add_text(call.arguments, key, "".join(value), schema, call.fixes)
+        call.add(key, "".join(value), "misspelt-inner-tag")
         return None
+
+    def _take_misnamed(
+        self, source: Source, taken: list[str], context: Context, call: _Call
+    ) -> Reader[dict[str, str] | None]:
+        """The attributes of a call's tag, of which ``taken`` has the beginning, that opens none within this call: it
+        names a parameter, or this call again. None, with nothing taken, at the next call."""
+        attributes = yield from self._take_attributes(source, taken)
+        name = attributes.get(self.tags.name) if attributes else None
+        is_parameter = name and call.schema_of(name) is not None and context.tools.match(name) is None
+        is_again = name == call.name and call.tool is not None and call.tool.required and not call.arguments
+        if is_parameter or (is_again and not self._closes_itself(taken)):
+            return attributes
+        source.unread("".join(taken[1:]))
+        return None
+
+    def _read_misnamed(
+        self, source: Source, span: list[str], call: _Call, attributes: dict[str, str]
+    ) -> Reader[Reading | None]:
+        """What follows such a tag: None when it was read, else the error."""
+        key = attributes[self.tags.name]
+        if key == call.name:
+            call.fixes["text-in-tag"] = None
+        elif self._closes_itself(span):
+            self._add_attribute(call, key, attributes)
+        else:
+            return (yield from self._read_element(source, span, call, key, *self.tags.call_close))
+        return None
+
+    def _closes_itself(self, span: list[str]) -> bool:
+        """Whether the tag whose attributes were just taken is an empty element."""
+        return span[-1].removesuffix(self.tags.end).endswith("/")
+
+    def _add_attribute(self, call: _Call, key: str, attributes: dict[str, str]) -> None:
+        """The value of a parameter that is an empty element: it stands in an attribute, or is empty."""
+        written = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+        if attributes.get("string") not in ("true", "false", None):
+            written["string"] = attributes["string"]
+        if len(written) > 1:
+            names = ", ".join(written)
+            call.problem = f"{key!r} of {call.name!r} has the attributes {names}: write its value between its tags"
+        call.add(key, next(iter(written.values()), ""), "value-in-attribute" if written else "misspelt-inner-tag")
 
     def _is_next(self, source: Source, _tag: str, call: _Call) -> Reader[bool]:
         """Whether a parameter's opening tag in a value is the next one, the value's end missing."""
@@ -292,43 +324,3 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
     if text[value.end :].strip():
         return from_text(text, schema), ()
     return value.value, value.fixes
-
-
-def encode_call(tags: Tags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n") -> str:
-    """A call as ``tags`` spell it. ``describe``: None for families whose tags say nothing of a value's type."""
-    opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
-    if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
-        body = json.dumps(arguments, ensure_ascii=False)
-        if tags.json:
-            body = f"{tags.json[0]}{body}{tags.json[1]}"
-    else:
-        body = line_end.join(_encode_parameter(tags, key, value, describe) for key, value in arguments.items())
-    return f"{opening}{line_end}{body}{line_end}{tags.call_close[0]}"
-
-
-def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | None) -> str:
-    attributes = f' {tags.key}="{tags.escape(key) if tags.escape else key}"{describe(value) if describe else ""}'
-    text = _bare(value)
-    if tags.has_cdata and isinstance(value, str) and any(char in text for char in "<&\n"):
-        text = f"<![CDATA[{text}]]>"
-    return f"{tags.parameter[0]}{attributes}{tags.end}{text}{tags.parameter_close[0]}"
-
-
-def _is_ambiguous(tags: Tags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Whether a parameter would not be read back, since nothing in it can be escaped."""
-    text = _bare(value).lower()
-    # The words would be read as null where a parameter may be null.
-    is_word_for_null = describe is None and isinstance(value, str) and text.strip() in ("null", "none")
-    forbidden = "\n" if tags.escape else "\n\"<>'&"
-    return (
-        any(tag.lower() in text for tag in tags.all)
-        or is_word_for_null
-        or any(char in key for char in forbidden)
-        or tags.end in key
-        or not key
-        or len(tags.escape(key) if tags.escape else key) > ATTRIBUTES_LIMIT // 4
-    )
-
-
-def _bare(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

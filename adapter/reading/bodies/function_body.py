@@ -20,6 +20,7 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
+from adapter.reading.bodies.bare_value import ends_twice, why_twice
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, take_cut_marker, take_marker, take_until
@@ -43,6 +44,7 @@ _CLOSE = Markers("</tool_call>")
 _STRAY_CLOSES = Markers("</function>", "</function_invocation>")
 _FENCE = Markers("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
+_EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
@@ -60,10 +62,14 @@ class _Function:
     was_nested: bool = False
     is_inline: bool = False
     """Values stand on the line of their tags, line breaks at their ends included."""
+    problem: str | None = None
+    """Why it is no call, all of it being taken."""
 
-    def add(self, key: str, text: str) -> None:
-        schema = self.tool.properties.get(key) if self.tool else None
-        add_text(self.arguments, key, self._without_margins(text), schema, self.fixes)
+    def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
+        schema, text = self.tool.properties.get(key) if self.tool else None, self._without_margins(text)
+        if is_closed and (twice := ends_twice(text, ("<parameter",), ("</parameter>",))):
+            self.problem = why_twice(self.name, key, twice)
+        add_text(self.arguments, key, text, schema, self.fixes)
 
     def _without_margins(self, text: str) -> str:
         """``text`` without the line breaks that belong to the tags: of a value on lines of its own those around it,
@@ -80,6 +86,8 @@ class _Function:
         return key not in (*self.arguments, self.key) and (self.tool is None or key in self.tool.properties)
 
     def reading(self, *fixes: str) -> Reading:
+        if self.problem is not None:
+            return Reading(error=self.problem)
         return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
@@ -150,6 +158,10 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
     function.name, function.tool = name, context.tools.get(name)
     if opener.startswith("<function "):
         function.fixes["attribute-syntax"] = None
+    if name.endswith("/"):
+        function.name = name.rstrip("/ \"'")
+        yield from _take_close(source, span)
+        return function.reading()
     while True:
         char = yield from skip_space(source, span)
         if char == "`" and not function.arguments:
@@ -192,6 +204,14 @@ def _read_parameter(source: Source, span: list[str], function: _Function) -> Rea
     key = yield from _take_name(source, span)
     if not key:
         return Reading(error=f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
+    if empty := _EMPTY_ELEMENT.fullmatch(key):
+        key, double, single = empty.groups()
+        written = double or single
+        function.add(key, written or "")
+        function.fixes["value-in-attribute" if written else "misspelt-inner-tag"] = None
+        return None
+    if '"' in key:
+        function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"
     value: list[str] = []
     function.key = key
     closed = yield from _take_value(source, value, function)
@@ -200,12 +220,13 @@ def _read_parameter(source: Source, span: list[str], function: _Function) -> Rea
         return Reading(error=CUT_OFF, unfinished=function.was_nested)
     text = "".join(value)
     span.append(text)
-    if text.endswith("</parameter>"):
+    is_closed = text.endswith("</parameter>")
+    if is_closed:
         text = text[: -len("</parameter>")]
     else:
         function.fixes["missing-inner-tag"] = None
         text = _without_close_tag(text, key)
-    function.add(key, text)
+    function.add(key, text, is_closed=is_closed)
     return None
 
 

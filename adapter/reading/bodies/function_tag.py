@@ -10,7 +10,8 @@ Strings that are no plain words stand in ``<![CDATA[...]]>`` in the first.
 
 from __future__ import annotations
 
-from adapter.reading.bodies.element_body import ElementBody, Tags
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags
 from adapter.reading.bodies.function_body import read_bare_function
 from adapter.reading.format import Context, Opener, Reading
 from adapter.reading.markers import Markers

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.reading.bodies.element_body import ElementBody, Tags, encode_call
+from adapter.reading.bodies.element_body import ElementBody
+from adapter.reading.bodies.element_tags import Tags, encode_call
 from adapter.reading.bodies.section import Section
 from adapter.values.events import JsonObject
 

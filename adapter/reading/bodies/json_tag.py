@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
 from adapter.reading.markers import markers_for
@@ -36,7 +35,7 @@ def json_tag_reader(opening: str, closing: str) -> BodyReader:
             span.append(empty)
             return Reading() if empty else TEXT
         reading = yield from read_json(source, span, context)
-        return replace(reading, fixes=tuple(fix for fix in reading.fixes if fix != "several-in-one-tag"))
+        return reading._replace(fixes=tuple(fix for fix in reading.fixes if fix != "several-in-one-tag"))
 
     return read
 

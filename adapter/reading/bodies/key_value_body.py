@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
@@ -73,12 +73,16 @@ class _Call:
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
     fixes: dict[str, None] = field(default_factory=dict)
+    problem: str | None = None
+    """Why it is none, all of it being taken."""
 
     def add(self, key: str, text: str, type: str) -> None:
         schema = self.tool.properties.get(key) if self.tool else None
         add_text(self.arguments, key, text, schema or ({"type": type} if type else None), self.fixes)
 
     def reading(self, *fixes: str) -> Reading:
+        if self.problem is not None:
+            return Reading(error=self.problem)
         return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
@@ -107,6 +111,7 @@ class KeyValueBody:
             call_closes=[tags.close],
             outer_closes=[tags.section_close] if tags.section_close else [],
         )
+        self._empty_value = f"{tags.value_open[:-1]}/>"
         self._no_value = Markers(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
         self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
@@ -266,11 +271,13 @@ class KeyValueBody:
         span.append(closing)
         text = "".join(value)
         if not closing:
-            if not text.strip():
+            if text.strip().lower() in ("", self._empty_value):
                 call.fixes["key-without-value"] = None
                 return None
             call.fixes["missing-inner-tag"] = None
             text = without_line_end(text)
+        elif twice := ends_twice(text, (self.tags.value_open,), (self.tags.value_close,)):
+            call.problem = why_twice(call.name, key, twice)
         call.add(key, text, type)
         return None
 

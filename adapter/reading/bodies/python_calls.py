@@ -7,7 +7,6 @@ what the text up to there says is for `python_text`.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from adapter.reading.bodies.python_text import NAME, read_calls
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading, first_of
@@ -88,11 +87,11 @@ class PythonBlock:
         if found is None:
             return None
         try:
-            reading = self._read(text[: found.start()], context, start)
+            reading = self._read(text[: found[0]], context, start)
         except FormatError:
             return None
-        span[:] = ["".join(span)[: start + found.end()]]
-        source.unread(text[found.end() :])
+        span[:] = ["".join(span)[: start + found[1]]]
+        source.unread(text[found[1] :])
         return reading
 
     def _read(self, text: str, context: Context, start: int) -> Reading:
@@ -244,7 +243,7 @@ def read_named_call(source: Source, span: list[str], context: Context) -> Reader
     if not closing and source.was_cut:
         return Reading(error=CUT_OFF)
     fixes = [fix for fix in reading.fixes if fix != "positional-arguments"]  # one object is this form's own way
-    return replace(reading, fixes=(*fixes, "misspelt-open-tag", *(() if closing else ("missing-close-tag",))))
+    return reading._replace(fixes=(*fixes, "misspelt-open-tag", *(() if closing else ("missing-close-tag",))))
 
 
 def _read_with_arguments(source: Source, span: list[str], context: Context) -> Reader[Reading]:

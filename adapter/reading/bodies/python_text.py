@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 from adapter.reading.format import Context, Reading
 from adapter.tools.shapes import Decoded
@@ -69,7 +68,7 @@ class _PythonReader:
                 depth -= 1
                 self.position += 1
                 if calls:
-                    calls[-1] = replace(calls[-1], end=self.offset + self.position)
+                    calls[-1] = calls[-1]._replace(end=self.offset + self.position)
             elif char == ")" and prints:
                 prints -= 1
                 self.position += 1
@@ -87,7 +86,7 @@ class _PythonReader:
             raise FormatError("there is no call")
         if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_written(calls))):
             arguments = [replace_surrogates(call.arguments) for call in calls]
-            calls = [replace(call, arguments=own) for call, own in zip(calls, arguments, strict=True)]
+            calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
             self.fixes["lone-surrogate"] = None
         return Reading(tuple(calls), tuple(self.fixes))
 

@@ -31,8 +31,8 @@ def take_name(source: Source, span: list[str], context: Context, endings: Marker
         rest = source.text[end : end + endings.longest]
         marker = endings.match(source.text, end)
         if marker is not None and name and (any_name or name in context.tools):
-            span.append(source.text[source.position : marker.end()])
-            source.position = marker.end()
+            span.append(source.text[source.position : marker[1]])
+            source.position = marker[1]
             return name
         may_be = any_name or any(tool.startswith(name) for tool in context.tools)
         may_go_on = not rest or (marker is None and endings.may_begin(rest))
