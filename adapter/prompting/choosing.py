@@ -16,10 +16,10 @@ from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.mentions import spelled_paths
 from adapter.constraints.shapes import Choices
 from adapter.prompting.examples import EXAMPLES
-from adapter.prompting.offering import NAME, narrowed, placed_often, with_values
+from adapter.prompting.offering import NAME, has_all, names_one, narrowed, placed_often, with_values
 from adapter.prompting.ranking import KINDS, Ranking, kinds_in, kinds_of, words
 from adapter.prompting.roles import role_of
-from adapter.tools.definition import ToolSet
+from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
@@ -27,9 +27,8 @@ from adapter.values.events import Json, JsonObject
 ENOUGH = 2.0
 """Of a request's score: from there on its words fit a tool."""
 
-MANY = 3
-"""Words that a request shares with a tool: from there on it is about that tool, however common they are among the tools
-at hand. Of few tools no word is rare."""
+SOME, MANY = 2, 3
+"""Words that a request shares with a tool."""
 
 _REFUSED = re.compile(r"(?i)\b(?:no|not?\s+(?:use|call)|without|don't\s+(?:use|call))\s+(?:\w+\s+){0,2}?tools?\b")
 _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}?tools?\b")
@@ -122,10 +121,17 @@ def _wants_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[
     if _DEMANDED.search(request) or any(_is_spelled(name, request) for name in tools):
         return True
     nearest = next(iter(scores), None)
-    if nearest and (scores[nearest] >= ENOUGH or len(ranking.shared_with(nearest, request)) >= MANY):
+    if nearest and (scores[nearest] >= ENOUGH or _is_about(request, tools[nearest], ranking)):
         return True
     taken = {kind for tool in tools.values() for kind in kinds_in(tool)}
     return bool(set(words(request)) & taken & NARROW)
+
+
+def _is_about(request: str, tool: Tool, ranking: Ranking) -> bool:
+    """Whether words that are not rare among the tools at hand tell, as of few tools none is: many of them, or some and
+    a value beside a parameter's name; and all that a call needs is there."""
+    shared = len(ranking.shared_with(tool.name, request))
+    return shared >= SOME and (shared >= MANY or names_one(request, tool)) and has_all(request, tool)
 
 
 NARROW = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})

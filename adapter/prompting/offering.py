@@ -53,6 +53,24 @@ def _is_wanted(name: str, schema: Json) -> bool:
     return bool(schema.get("enum")) or bool(kinds_of(name, schema) & {"_path_", "_folder_", *_TYPED})
 
 
+def has_all(request: str, tool: Tool) -> bool:
+    """Whether the request holds something for each parameter that a call needs, as far as that can be told."""
+    meant, given = _offered(request, tool)
+
+    def is_there(name: str) -> bool:
+        kinds = types_of(tool.properties.get(name, {}))
+        if kinds <= {"integer", "number"}:
+            return bool(kinds) and bool(meant[name].get("enum"))
+        return kinds != {"string"} or bool(meant[name].get("enum") or given.get(name))
+
+    return all(is_there(name) for name in tool.required if name in meant)
+
+
+def names_one(request: str, tool: Tool) -> bool:
+    """Whether some value stands beside what a parameter is called."""
+    return bool(_beside(request, tool, *_offered(request, tool)))
+
+
 def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
     """Where the request says a tool's values several times, those of each time: "a base of 3 and a height of 4, and
     another with base 5 and height 6". Values that are said once are those of each. Nothing where it says none so."""
