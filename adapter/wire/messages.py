@@ -37,7 +37,7 @@ def plain_messages(
     evened = list(with_system(list(_plain(messages, format, tools, memory or Memory())), "first"))
     if closing:
         evened.append({"role": "user", "content": closing})
-    if system and evened[0]["role"] == "system":
+    if system and evened and evened[0]["role"] == "system":
         evened[0] = {**evened[0], "content": joined(evened[0]["content"], system, "\n\n")}
     elif system:
         evened.insert(0, {"role": "system", "content": system})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
@@ -497,6 +497,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@example(body={"system": [None], "tools": [{"name": "any", "input_schema": None}]}, dialect="anthropic")
 @given(
     body=FIELDS | st.dictionaries(st.sampled_from(WORDS), VALUES),
     dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
