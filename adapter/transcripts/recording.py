@@ -176,6 +176,7 @@ class Recording:
                 above=workspace.above,
                 granted=tuple(sorted(workspace.granted)),
                 media=tuple(sorted(workspace.host.media)),
+                is_chat=self._is_chat,
                 max_turns=agent.limits.turns,
                 call_turns=agent.limits.call_turns,
                 context_tokens=agent.limits.context_tokens,

@@ -50,7 +50,7 @@ def run_again(transcript: Transcript, commands: Commands | None = None) -> Trans
     """The transcript that the recorded text gives today. Raises UsageError where ``commands`` need a sandbox and there
     is none."""
     header = transcript.header
-    if not (header.workspace or header.files):
+    if header.is_chat:
         raise UsageError("the record of a chat holds no files to run it with: look at it with `adapter view`")
     written: list[str] = []
     recorder = Recorder(written.append, secrets=None)

@@ -98,6 +98,8 @@ class Header(_Line):
     """What had been allowed for the session before it began."""
     media: tuple[MediaKind, ...] = ()
     """What the model took beside text."""
+    is_chat: bool = False
+    """It went on from message to message, and the files that it began with are not kept."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
     workspace: str = ""
     """Hash of the workspace at the start; "" where it is not recorded."""

@@ -91,6 +91,13 @@ def test_another_start_is_a_difference(tmp_path):
     assert "could not be restored" in replay.difference
 
 
+def test_the_record_of_an_empty_folder_is_run_again(tmp_path):
+    """It is no chat's, though it has no files, and an older one no sum of them."""
+    (path, *_) = SHIPPED
+    replayed = replay_file(changed(path, tmp_path, files={}, workspace=""))
+    assert "holds no files" not in replayed.difference
+
+
 def test_a_missing_answer_is_a_difference(tmp_path):
     """When the conversation now asks for more than was recorded, that is where it differs."""
     path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
