@@ -1,8 +1,9 @@
-"""The picture of docs/view.md: ``python -m tests.picture`` makes it, of what the program itself records and shows."""
+"""The pictures of docs/view.md: ``python -m tests.picture`` makes them, of what the program records and shows."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ from tests.command_line import adapter
 from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_wrap import completion
 
-PICTURE = Path(__file__).parent.parent / "docs" / "view.png"
+DOCS = Path(__file__).parent.parent / "docs"
+PICTURES = {
+    "view": ("light", 1060, 960, 0.75),
+    "view_dark": ("dark", 1060, 560, 0.75),
+    "view_narrow": ("light", 400, 800, 0.75),
+}
+"""By name: the colours, width and height in CSS pixels, and how many pixels one of those is."""
 CALL = "<tool_call>\n%s\n</tool_call>"
 SAID = [
     CALL % '{"name": "search", "arguments": {"pattern": "port"}}',
@@ -51,21 +58,23 @@ def record(file: Path) -> None:
                 messages.append({"role": "user", "content": "And now?"})
 
 
-def picture() -> bytes:
-    """PNG, of the second exchange."""
+def pictures() -> Iterator[tuple[str, bytes]]:
+    """Name and PNG of each, of the second exchange."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         record(folder / "said.jsonl")
         done = adapter("view", "said.jsonl", "--html", "page.html", cwd=folder)
         assert done.returncode == 0, done.stderr
         with chromium(folder) as chrome:
-            prefer(chrome, "light")
-            size = {"width": 1060, "height": 960, "deviceScaleFactor": 0.75, "mobile": False}
-            chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            chrome.get(f"{(folder / 'page.html').as_uri()}#2")
-            png: bytes = chrome.get_screenshot_as_png()
-            return png
+            for picture, (colours, width, height, scale) in PICTURES.items():
+                prefer(chrome, colours)
+                size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
+                chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+                chrome.get("about:blank")
+                chrome.get(f"{(folder / 'page.html').as_uri()}#2")
+                yield picture, chrome.get_screenshot_as_png()
 
 
 if __name__ == "__main__":
-    PICTURE.write_bytes(picture())
+    for name, png in pictures():
+        (DOCS / f"{name}.png").write_bytes(png)
