@@ -14,6 +14,7 @@ teach the model nothing but its own fault.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,10 +39,13 @@ from adapter.conversation.guardrails.repetition import REPETITIONS, cycle_before
 from adapter.conversation.guardrails.steps import Given, Steps, steps_of
 from adapter.conversation.guardrails.wording import Encode, Wordings
 from adapter.formats.hermes import encode_calls
-from adapter.tools.definition import ToolDefinitions, ToolSet
+from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
 from adapter.values.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.values.turn import Turn
+
+BEGINNING = 400
+"""Characters of a broken call in which its tool is named."""
 
 NO_STEPS = Steps()
 
@@ -240,12 +244,22 @@ class Guardrails:
 
     def _unreadable(self, said: Said) -> Fault:
         wrong = said.invalid[0]
-        tool = self.tools.match(wrong.name) if wrong.name else None
+        tool = self.tools.match(wrong.name) if wrong.name else self._named_in(wrong.raw)
         if wrong.name and tool is None:
             return Fault("unknown_tool", wording.unknown_tool(wrong.name, self.tools, self.encode), tuple(self.tools))
         example = wording.example_of(tool, self.encode) if tool else self._example()
         held_to = (tool.name,) if tool else tuple(self.tools)
         return Fault("unreadable_call", wording.unreadable(wrong.error, example), held_to)
+
+    def _named_in(self, raw: str) -> Tool | None:
+        """The tool that a call without an end names first."""
+        beginning = raw[:BEGINNING]
+        found = [
+            (place.start(), -len(name), name)
+            for name in self.tools
+            if (place := re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", beginning))
+        ]
+        return self.tools[min(found)[2]] if found else None
 
     def _example(self) -> str:
         first = next(iter(self.tools.values()), None)

@@ -115,6 +115,14 @@ def test_an_answer_that_holds_nothing_is_asked_again_after_results_too(answer):
     assert isinstance(judged(answer, READ, request="Which parcel is it?"), AskAgain)
 
 
+def test_a_call_that_was_cut_off_is_shown_as_its_own_tool_is_called():
+    """Not as the first of the request's."""
+    again = judged('<tool_call>\n{"name": "run_command", "arguments": {"command": "ls -la read_file')
+    assert isinstance(again, AskAgain)
+    assert '"name": "run_command"' in again.message
+    assert again.held_to == ("run_command",)
+
+
 FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
     (
         "unreadable_call",
