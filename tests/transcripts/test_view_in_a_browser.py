@@ -12,7 +12,7 @@ from adapter.transcripts.page import page
 from adapter.transcripts.transcript import Transcript
 from adapter.transcripts.viewed import Again, View, view_exchanges, view_transcript
 from tests.browser import chromium, prefer
-from tests.picture import PICTURE, picture
+from tests.picture import DOCS, pictures
 from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
 
 pytestmark = pytest.mark.clients
@@ -169,11 +169,12 @@ def test_a_very_long_line_is_shown_when_asked_for(chrome, tmp_path):
     assert len(texts(chrome, ".content pre")[0]) == 1_000_000
 
 
-def test_the_picture_in_the_docs_can_be_made_anew():
-    """By `python -m tests.picture`; it is small, and of the size that the page has today."""
-    made, kept = picture(), PICTURE.read_bytes()
-    assert made[:24] == kept[:24]  # as PNG, its width and height
-    assert len(kept) < 100_000
+def test_the_pictures_in_the_docs_can_be_made_anew():
+    """By `python -m tests.picture`; they are small, and of the size that the page has today."""
+    for name, made in pictures():
+        kept = (DOCS / f"{name}.png").read_bytes()
+        assert made[:24] == kept[:24]  # as PNG, its width and height
+        assert len(kept) < 100_000
 
 
 def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
