@@ -59,8 +59,8 @@ def has_all(request: str, tool: Tool) -> bool:
 
     def is_there(name: str) -> bool:
         kinds = types_of(tool.properties.get(name, {}))
-        if kinds <= {"integer", "number"}:
-            return bool(kinds) and bool(meant[name].get("enum"))
+        if kinds and kinds <= {"integer", "number"}:
+            return bool(meant[name].get("enum"))
         return kinds != {"string"} or bool(meant[name].get("enum") or given.get(name))
 
     return all(is_there(name) for name in tool.required if name in meant)

@@ -94,6 +94,15 @@ def test_an_argument_that_may_be_left_out_is_written_where_the_request_has_it():
     assert list(shown.required) == ["percent"]
 
 
+def test_common_words_are_enough_where_the_request_has_all_that_a_call_needs():
+    """Of one tool no word is rare; what may be anything is there."""
+    said = "What is the area of a triangle with a height of 5 and a base of 10?"
+    assert choose(said, ToolSet([AREA])).tools
+    assert not choose("What is the area of a triangle in general?", ToolSet([AREA])).tools
+    any_ = tool("triangle_area", "The area of a triangle.", base=NUMBER, height=NUMBER, unit={})
+    assert choose(said, ToolSet([any_])).tools
+
+
 @given(st.text(max_size=60), st.lists(st.text(max_size=12), max_size=4), st.text(max_size=30))
 def test_nothing_is_offered_that_was_not(request_, values, about):
     properties = {"one": {"type": "string", "description": about}, "two": TEXT}
