@@ -76,7 +76,7 @@ class ScriptedServer:
     def bodies(self, path: str = CHAT) -> list[Any]:
         return [body for asked, _, body in self.requests if asked == path]
 
-    def next_reply(self, path: str) -> Reply:
+    def next_reply(self, path: str, _body: Any) -> Reply:
         replies = self.replies.get(path)
         if not replies:
             return as_error(404, "File Not Found", "not_found_error")
@@ -103,7 +103,7 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, body: Any) -> None:
             script.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-            reply = script.next_reply(self.path)
+            reply = script.next_reply(self.path, body)
             self.send_response_only(reply.status)
             self.send_header("Server", reply.server)
             self.send_header("Content-Type", reply.content_type)

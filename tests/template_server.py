@@ -45,7 +45,8 @@ class TemplateServer:
     """``says``: the answers, one after the other, the last one stays. ``hides``: it fills templates for nobody.
     ``special``: a control token of its model.
 
-    ``prompts`` are those that were answered, ``bodies`` the requests to each path.
+    ``prompts`` are those that were answered, ``bodies`` the POST requests, each with
+    its path: what is looked up by GET may come at any time.
     """
 
     def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:
@@ -171,10 +172,11 @@ def _handler(server: TemplateServer) -> type[BaseHTTPRequestHandler]:
             self._answer(None)
 
         def do_POST(self) -> None:
-            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            server.bodies.append((self.path, body))
+            self._answer(body)
 
         def _answer(self, body: Any) -> None:
-            server.bodies.append((self.path, body))
             find = (_PATHS[server.kind] | _MODELS).get(self.path)
             status, kind = 200, "application/json"
             try:

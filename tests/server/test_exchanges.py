@@ -242,10 +242,9 @@ def test_the_agents_transport_says_what_the_server_said(before, exchange):
 class RecordedOllama(ScriptedServer):
     """Chooses by the request, as Ollama does: with tools, a model without a template for them is a 400."""
 
-    def next_reply(self, path: str) -> Reply:
-        _, _, body = self.requests[-1]
+    def next_reply(self, path: str, body: Any) -> Reply:
         if body is None:
-            return super().next_reply(path)
+            return super().next_reply(path, body)
         found = [
             each for each in ALL if each.server == "ollama" and _shape(each.path, each.request) == _shape(path, body)
         ]

@@ -159,7 +159,8 @@ def test_a_request_has_one_id(watched, given, is_taken):
         ids = headers.get_all("x-request-id")
         assert len(ids) == 1
         assert (ids[0] == given) is is_taken
-        assert upstream.requests[-1][1]["x-request-id"] == ids[0]
+        handed = [asked for path, asked, _ in upstream.requests if path == CHAT]
+        assert handed[-1]["x-request-id"] == ids[0]
 
 
 def test_lines_of_json_name_the_request():
