@@ -373,24 +373,24 @@ def test_no_patches_is_an_error():
 def test_large_files_are_patched_in_moments(old):
     """100,000 lines, exactly and loosely."""
     text = "".join(f"line {i} of it\n" for i in range(100_000))
-    start = time.perf_counter()
+    start = time.thread_time()
     patched(text, (old, "x\n"))
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_the_closest_block_of_a_large_file_is_found_in_moments():
     """Refusals must not cost more than edits."""
     text = "".join(f"line {i} of it\n" for i in range(100_000))
-    start = time.perf_counter()
+    start = time.thread_time()
     assert "Closest is line" in refusal(text, ("lime 50000 of those\n", "x\n"))
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_periodic_texts_do_not_stall():
     """Overlapping occurrences of a periodic text are bounded."""
-    start = time.perf_counter()
+    start = time.thread_time()
     assert "more than 10000 places" in refusal("a" * 200_000, ("a" * 1_000, "b", 1))
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_misspelt_lines_that_repeat_are_ambiguous():
@@ -403,10 +403,10 @@ def test_long_rough_texts_are_bounded(size):
     """Thousands of similar lines with a few typing errors: found or refused, but soon."""
     lines = [f"line {i} of file with number {i * 7}" for i in range(20_000)]
     old = "\n".join(lines[500 : 500 + size]).replace("file", "flie", 3)
-    start = time.perf_counter()
+    start = time.thread_time()
     with suppress(EditError):
         patched("\n".join(lines), (old, old + "\nmore"))
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_a_new_line_that_stands_elsewhere_is_not_taken_for_applied():

@@ -58,6 +58,6 @@ def test_large_files_that_share_nothing_are_diffed_quickly():
     """The worst case shows the whole middle as replaced rather than comparing for minutes."""
     before = "".join(f"old {i}\n" for i in range(60_000))
     after = "".join(f"new {i}\n" for i in range(60_000))
-    start = time.perf_counter()
+    start = time.thread_time()
     assert unified_diff(before, after).count("\n-") == 59_999 + 1
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5

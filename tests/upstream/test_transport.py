@@ -92,7 +92,7 @@ def test_patience_ends(scripted):
     message = failure(scripted, patience_s=0.3)
     assert "Loading model" in message
     assert "try again later" in message
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(
@@ -211,13 +211,17 @@ def test_a_missing_model_without_a_list_is_still_explained(scripted):
 
 def test_closing_the_iterator_closes_the_connection(random_engine):
     """Seen from the outside: the one slot of a real server is free again at once."""
+    question = [{"role": "user", "content": "hi"}]
     with ChatClient(random_engine.endpoint, "m") as client:
-        stream = client.stream([{"role": "user", "content": "hi"}], max_tokens=3500)
+        started = time.monotonic()
+        assert list(client.stream(question, max_tokens=3500))
+        whole_s = time.monotonic() - started
+        stream = client.stream(question, max_tokens=3500)
         next(stream)
         stream.close()
         started = time.monotonic()
-        assert list(client.stream([{"role": "user", "content": "hi"}], max_tokens=1))
-        assert time.monotonic() - started < 1
+        assert list(client.stream(question, max_tokens=1))
+        assert time.monotonic() - started < whole_s / 2
 
 
 def test_a_local_server_never_sees_the_users_key(scripted, monkeypatch):

@@ -56,9 +56,9 @@ def test_hopeless_patterns_are_refused(pattern, said):
 @pytest.mark.parametrize("pattern", ["*a" * 200 + "b", "**/" * 100 + "b", "{*a*a,*b*b}" * 5])
 def test_no_pattern_is_slow(pattern):
     """A backtracking matcher takes exponential time on these."""
-    start = time.perf_counter()
+    start = time.thread_time()
     assert not GlobMatcher(pattern).matches("/".join(["a" * 200] * 50))
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 5
 
 
 NAMES = st.text(alphabet="ab.", min_size=1, max_size=4)

@@ -21,7 +21,7 @@ def is_running(pid):
 
 
 def wait_until_gone(pid):
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not is_running(pid)
@@ -68,7 +68,7 @@ def test_a_timeout_ends_the_whole_group(root, monkeypatch, command):
     monkeypatch.setattr("adapter.workspace.processes.shell.GRACE_S", 0.3)
     start = time.monotonic()
     run = run_command(root, RunCommand(f"echo $$ > pid; {command}", timeout_s=0.3))
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert run.timed_out
     assert run.exit_code is None
 
@@ -81,7 +81,7 @@ def test_background_processes_neither_delay_nor_survive(root, directory, command
     """The command ends when its shell ends, whoever still holds the output open."""
     start = time.monotonic()
     run = run_command(root, RunCommand(f"{command}; echo done"))
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert run.output == "done\n"
     assert wait_until_gone(int((directory / "pid").read_text()))
 
@@ -90,7 +90,7 @@ def test_a_chatty_background_process_does_not_hold_the_answer(root):
     """`yes &` never closes the pipe."""
     start = time.monotonic()
     run_command(root, RunCommand("yes & sleep 0.1"))
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
 
 
 def test_endless_output_costs_bounded_memory(root):
@@ -135,9 +135,9 @@ def test_terminal_sequences_are_taken_out(raw, plain):
 @pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b"])
 def test_cleaning_is_linear(piece):
     """Half a megabyte of escape beginnings is cleaned in moments."""
-    start = time.perf_counter()
+    start = time.thread_time()
     clean(piece * (500_000 // len(piece)))
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 5
 
 
 def test_timeouts_are_cut_to_the_maximum(root, monkeypatch):
