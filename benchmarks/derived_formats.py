@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from adapter import formats
-from adapter.deriving.derived import derived_by
-from adapter.deriving.trials import BOS, EOS, Writings, find_way
 from adapter.formats import FORMATS, get_format, guess
 from adapter.formats.parser import Parser
+from adapter.prompting.deriving.derived import derived_by
+from adapter.prompting.deriving.trials import BOS, EOS, Writings, find_way
 from adapter.prompting.rendering import Template, TemplateFault, render
 from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet

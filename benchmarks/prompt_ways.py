@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.constraints.modes import get_constraint
-from adapter.probing.asking import _folded
 from adapter.tools.definition import ToolSet
 from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from adapter.upstream.endpoints import find_endpoint
+from adapter.upstream.probing.asking import _folded
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.events import JsonObject
 from adapter.wire.answer import Answer

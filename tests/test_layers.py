@@ -24,16 +24,16 @@ FOLDERS = [
     "reading", "reading.bodies", "formats",
     "outline", "outline.languages", "edits",
     "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
-    "constraints", "prompting", "deriving", "conversation.guardrails", "conversation", "wire",
+    "constraints", "prompting", "prompting.deriving", "conversation.guardrails", "conversation", "wire",
     "workspace.paths", "workspace.processes", "workspace.changes", "workspace.files", "workspace.hosted", "workspace",
-    "upstream", "probing", "agent", "transcripts", "mcp", "server.telemetry", "server", "engines", "batch", "testing",
-    "evaluating", "commands",
+    "upstream", "upstream.probing", "agent", "transcripts", "mcp", "server.telemetry", "server", "engines", "batch",
+    "testing", "evaluating", "commands",
 ]  # fmt: skip
 
 PURE = {
     "values", "text", "operations", "tools", "reading", "reading.bodies", "formats", "edits", "outline.languages",
     "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
-    "constraints", "deriving", "conversation.guardrails", "conversation", "wire",
+    "constraints", "prompting.deriving", "conversation.guardrails", "conversation", "wire",
 }  # fmt: skip
 """What these compute depends on what they are given, and on nothing else."""
 TOUCHING = {

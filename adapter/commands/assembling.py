@@ -27,12 +27,12 @@ from adapter.mcp.addresses import servers_of
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools
 from adapter.operations.approval import Approver
-from adapter.probing import profiles
 from adapter.prompting.choosing import check_guide
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.guidance import GuidedChat
 from adapter.upstream.native import NativeChat
+from adapter.upstream.probing import profiles
 from adapter.upstream.template_files import TemplateProcess, read_template
 from adapter.upstream.told_tokens import format_for
 from adapter.upstream.transport import ChatClient

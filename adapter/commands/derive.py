@@ -20,8 +20,8 @@ def derive(
     ] = None,
 ) -> None:
     """Derive how a model writes calls from its chat template."""
-    from adapter.deriving.emitting import emitted
-    from adapter.deriving.report import report
+    from adapter.prompting.deriving.emitting import emitted
+    from adapter.prompting.deriving.report import report
     from adapter.upstream.deriving import digest_of, examined, recognise_format
     from adapter.upstream.template_files import read_template
 

@@ -14,12 +14,12 @@ from adapter.constraints.mentions import mentioned
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.formats import FROM_TEMPLATE, guess
 from adapter.operations import FileText, Glob, Paths, ReadText
-from adapter.probing import profiles
 from adapter.prompting.setups import Setup
 from adapter.tools.definition import ToolSet
 from adapter.upstream.guidance import tools_for_small
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found
+from adapter.upstream.probing import profiles
 from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
 

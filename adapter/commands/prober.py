@@ -16,15 +16,15 @@ from rich.table import Table
 from adapter.commands.console import Console
 from adapter.commands.models import serve
 from adapter.formats import get_format, guess
-from adapter.probing import profiles
-from adapter.probing.asking import Asker
-from adapter.probing.halving import RUNGS, STOPPED, Probe, Trial, candidates, probe
-from adapter.probing.page import page
-from adapter.probing.profiles import Model, Profile, Use
-from adapter.probing.tasks import TASKS, TOOLS
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.transcripts.exchanges import ExchangeLog
+from adapter.upstream.probing import profiles
+from adapter.upstream.probing.asking import Asker
+from adapter.upstream.probing.halving import RUNGS, STOPPED, Probe, Trial, candidates, probe
+from adapter.upstream.probing.page import page
+from adapter.upstream.probing.profiles import Model, Profile, Use
+from adapter.upstream.probing.tasks import TASKS, TOOLS
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject

@@ -51,10 +51,10 @@ def serve(
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.constraints.modes import get_constraint
     from adapter.conversation.guardrails.catalogue import chosen
-    from adapter.probing.profiles import check as check_profile
     from adapter.text.secrets import Secrets
     from adapter.transcripts.exchanges import ExchangeLog
     from adapter.upstream.endpoints import api_url, find_endpoint
+    from adapter.upstream.probing.profiles import check as check_profile
     from adapter.upstream.template_files import read_template
     from adapter.wire.options import Options, checked
     from adapter.wire.watching import Asking

@@ -38,7 +38,7 @@ class Settings:
     guide: str = "auto"
     """Which models are helped to choose; see `adapter.prompting.choosing`."""
     profile: str = "none"
-    """Which profile counts where the others say nothing; see `adapter.probing.profiles.in_force`."""
+    """Which profile counts where the others say nothing; see `adapter.upstream.probing.profiles.in_force`."""
     max_turns: int = 25
     images: bool | None = None
     """Whether the model sees images; by itself, as the server says."""

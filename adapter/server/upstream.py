@@ -9,9 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from adapter.deriving.recognising import Recognised
-from adapter.probing.profiles import setups
 from adapter.prompting.choosing import Parts
+from adapter.prompting.deriving.recognising import Recognised
 from adapter.server.connection import SILENCE_S, Connection
 from adapter.server.patience import RETRY_S
 from adapter.server.places import Places
@@ -24,6 +23,7 @@ from adapter.upstream.deriving import recognise_format
 from adapter.upstream.endpoints import Endpoint, Kind, first_model, get, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found, OwnPrompts
+from adapter.upstream.probing.profiles import setups
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.told_tokens import told_tokens
 from adapter.upstream.transport import constraint_fields

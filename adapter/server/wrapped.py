@@ -25,7 +25,6 @@ from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint
 from adapter.conversation.guardrails.catalogue import chosen
 from adapter.conversation.guardrails.guardrails import RETRIES
-from adapter.probing.profiles import check, setups
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.passage import Passage, is_chat
 from adapter.server.store import Store
@@ -34,6 +33,7 @@ from adapter.transcripts.exchanges import ExchangeLog
 from adapter.upstream.endpoints import Endpoint, recognise
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import OwnPrompts
+from adapter.upstream.probing.profiles import check, setups
 from adapter.upstream.template_files import TemplateProcess, read_template
 from adapter.upstream.told_tokens import told_tokens
 from adapter.upstream.transport import constraint_fields

@@ -10,10 +10,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapter.deriving.derived import Derived, derived_by, name_of
-from adapter.deriving.recognising import Recognised, recognised
-from adapter.deriving.trials import BOS, EOS, TOOLS
 from adapter.formats import know
+from adapter.prompting.deriving.derived import Derived, derived_by, name_of
+from adapter.prompting.deriving.recognising import Recognised, recognised
+from adapter.prompting.deriving.trials import BOS, EOS, TOOLS
 from adapter.prompting.rendering import Template, TemplateFault
 from adapter.reading.format import Format
 from adapter.upstream.template_files import TemplateProcess, read_template

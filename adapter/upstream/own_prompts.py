@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from adapter.deriving.recognising import Recognised
 from adapter.formats import get_format, guess
+from adapter.prompting.deriving.recognising import Recognised
 from adapter.prompting.rendering import TemplateFault
 from adapter.prompting.traits import CAREFUL, TOOLS, Traits, examine
 from adapter.tools.definition import ToolSet

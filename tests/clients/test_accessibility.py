@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from adapter.evaluating.viewed import view_runs
-from adapter.probing.page import page as page_of_probe
-from adapter.probing.profiles import Model
 from adapter.text.secrets import Secrets
 from adapter.transcripts.live import Live
 from adapter.transcripts.page import page
 from adapter.transcripts.transcript import Transcript
 from adapter.transcripts.viewed import Again, View, view_exchanges, view_transcript
+from adapter.upstream.probing.page import page as page_of_probe
+from adapter.upstream.probing.profiles import Model
 from adapter.values.events import TextDelta
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
-from tests.probing.test_probe import clever, tried
 from tests.server.test_viewing import page_of
 from tests.server.test_viewing_in_a_browser import eventually, over
 from tests.transcripts.test_view_in_a_browser import texts
 from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
+from tests.upstream.probing.test_probe import clever, tried
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.deriving.emitting import TOOLS
 from adapter.formats.parser import parse
+from adapter.prompting.deriving.emitting import TOOLS
 from tests.command_line import adapter
-from tests.deriving.families import KNOWN_FORMS, YAML
+from tests.prompting.deriving.families import KNOWN_FORMS, YAML
 
 
 @pytest.fixture

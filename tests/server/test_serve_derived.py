@@ -11,7 +11,7 @@ from adapter.formats import guess
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.transport import ChatClient
 from adapter.workspace import Workspace
-from tests.deriving.families import KNOWN_FORMS, YAML, family
+from tests.prompting.deriving.families import KNOWN_FORMS, YAML, family
 from tests.server.test_serve_own_prompt import ask, asked
 from tests.serving import serving
 from tests.template_server import TemplateServer

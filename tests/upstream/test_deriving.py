@@ -18,7 +18,7 @@ from adapter.upstream import deriving
 from adapter.upstream.deriving import examined, recognise_format
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import UsageError
-from tests.deriving.families import KNOWN_FORMS, OBJECT, YAML, each, family
+from tests.prompting.deriving.families import KNOWN_FORMS, OBJECT, YAML, each, family
 
 SOURCE = KNOWN_FORMS["keys and values"]
 TOOL = {

@@ -14,9 +14,9 @@ from adapter.commands.runner import run_task
 from adapter.commands.serve import serve
 from adapter.commands.settings import Settings
 from adapter.conversation.session import Done
-from adapter.probing.profiles import Model, Profile, Use, path_of, save
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.native import NativeChat
+from adapter.upstream.probing.profiles import Model, Profile, Use, path_of, save
 from adapter.upstream.transport import ChatClient
 from adapter.values.errors import UsageError
 from adapter.workspace import Workspace

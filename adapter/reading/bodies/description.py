@@ -1,8 +1,8 @@
 """How a family writes calls, in words that say it whole: what stands around names, keys and values, as text.
 
-`adapter.deriving` finds a description by having a chat template filled; `adapter.reading.bodies.described` makes the
-format of it. In ``head``, ``middle`` and ``tail`` ``{number}`` stands for the call's number, from 0, and ``{id}`` for
-an id.
+`adapter.prompting.deriving` finds a description by having a chat template filled;
+`adapter.reading.bodies.described` makes the format of it. In ``head``, ``middle`` and ``tail`` ``{number}`` stands for
+the call's number, from 0, and ``{id}`` for an id.
 """
 
 from __future__ import annotations

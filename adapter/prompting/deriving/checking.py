@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from adapter.deriving.frame import Frame
-from adapter.deriving.trials import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
 from adapter.formats.parser import Parser
+from adapter.prompting.deriving.frame import Frame
+from adapter.prompting.deriving.trials import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
 from adapter.reading.format import Format
 from adapter.reading.policy import LENIENT
 from adapter.values.turn import Turn

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adapter.probing.halving import Probe, Trial
-from adapter.probing.profiles import Model, Profile
 from adapter.prompting.pages import rendered
+from adapter.upstream.probing.halving import Probe, Trial
+from adapter.upstream.probing.profiles import Model, Profile
 from adapter.values.version import __version__
 
 ROW_HEIGHT = 30

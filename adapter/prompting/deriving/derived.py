@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from adapter.deriving.calls import find_calls
-from adapter.deriving.checking import SHOWN, Miss, Sample, misses_of, samples_of
-from adapter.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
-from adapter.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
 from adapter.formats import DERIVED
+from adapter.prompting.deriving.calls import find_calls
+from adapter.prompting.deriving.checking import SHOWN, Miss, Sample, misses_of, samples_of
+from adapter.prompting.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
+from adapter.prompting.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
 from adapter.reading.bodies import channels
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.probing import profiles
-from adapter.probing.profiles import Model, Profile, Score, Use, in_force, setups
 from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.probing import profiles
+from adapter.upstream.probing.profiles import Model, Profile, Score, Use, in_force, setups
 from adapter.values.errors import UsageError
 from tests.scripted_server import MODELS, as_json
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from adapter.deriving.trials import (
+from adapter.prompting.deriving.trials import (
     BOS,
     EOS,
     MORE,

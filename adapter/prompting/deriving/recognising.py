@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from adapter.deriving.checking import ONE_CALL, SEVERAL, misses_of
-from adapter.deriving.derived import Derived
-from adapter.deriving.trials import ONE, TWO_CALLS
 from adapter.formats import FORMATS, guess
+from adapter.prompting.deriving.checking import ONE_CALL, SEVERAL, misses_of
+from adapter.prompting.deriving.derived import Derived
+from adapter.prompting.deriving.trials import ONE, TWO_CALLS
 from adapter.reading.format import Format
 
 

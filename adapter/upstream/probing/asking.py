@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from adapter.probing.tasks import Call, Task, is_valid
 from adapter.prompting.setups import Setup
+from adapter.upstream.probing.tasks import Call, Task, is_valid
 from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fields
 from adapter.values.events import Json, JsonObject
 from adapter.wire.answer import Answer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapter.deriving.checking import ONE_CALL, SEVERAL
-from adapter.deriving.derived import Derived
-from adapter.deriving.recognising import Recognised
+from adapter.prompting.deriving.checking import ONE_CALL, SEVERAL
+from adapter.prompting.deriving.derived import Derived
+from adapter.prompting.deriving.recognising import Recognised
 from adapter.reading.bodies.description import Description
 
 _BODIES = {

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.constraints.modes import Constraint
-from adapter.probing.asking import Asker, Outcome
-from adapter.probing.profiles import Score
-from adapter.probing.tasks import TASKS, Task
 from adapter.prompting.prompt import Style
 from adapter.prompting.setups import Setup
+from adapter.upstream.probing.asking import Asker, Outcome
+from adapter.upstream.probing.profiles import Score
+from adapter.upstream.probing.tasks import TASKS, Task
 from adapter.values.errors import TransportError
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))

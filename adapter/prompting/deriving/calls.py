@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, product
 
-from adapter.deriving.frame import CannotDeriveError, Frame
-from adapter.deriving.trials import (
+from adapter.prompting.deriving.frame import CannotDeriveError, Frame
+from adapter.prompting.deriving.trials import (
     FURTHER,
     KEY,
     NAME,

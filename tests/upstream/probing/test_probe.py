@@ -16,14 +16,14 @@ import pytest
 
 from adapter.commands.prober import Settings, run_probe
 from adapter.formats import get_format
-from adapter.probing.asking import Asker, Outcome
-from adapter.probing.halving import NATIVE, STOPPED, Probe, Trial, candidates, fitted, probe
-from adapter.probing.page import page
-from adapter.probing.profiles import Model, load
-from adapter.probing.tasks import TASKS, TOOL_SETS, TOOLS, Call, is_valid
 from adapter.prompting.setups import Setup
 from adapter.transcripts.viewed import view_exchanges
 from adapter.upstream.endpoints import Endpoint
+from adapter.upstream.probing.asking import Asker, Outcome
+from adapter.upstream.probing.halving import NATIVE, STOPPED, Probe, Trial, candidates, fitted, probe
+from adapter.upstream.probing.page import page
+from adapter.upstream.probing.profiles import Model, load
+from adapter.upstream.probing.tasks import TASKS, TOOL_SETS, TOOLS, Call, is_valid
 from adapter.upstream.transport import ChatClient, Usage
 from adapter.wire.options import Options
 from adapter.wire.recorded import read_exchanges

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from adapter.deriving.derived import derived_by
-from adapter.deriving.recognising import recognised
 from adapter.formats import FORMATS, get_format, know
 from adapter.formats.parser import Parser, parse
+from adapter.prompting.deriving.derived import derived_by
+from adapter.prompting.deriving.recognising import recognised
 from adapter.values.turn import Turn
-from tests.deriving.families import KNOWN_FORMS, LINE, OBJECT, ODD, each, family, fill_of
+from tests.prompting.deriving.families import KNOWN_FORMS, LINE, OBJECT, ODD, each, family, fill_of
 
 TOOLS = [
     {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.deriving.derived import derived_by
+from adapter.prompting.deriving.derived import derived_by
 from adapter.prompting.rendering import Template, TemplateFault, render
 from benchmarks.derived_formats import is_right, written_by
 from tests.prompting.test_shared_templates import FILES, REASON
