@@ -11,7 +11,9 @@ Facts: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_ut
 from __future__ import annotations
 
 import json
+import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -174,8 +176,14 @@ def _now(format: str) -> str:
 
 
 def answer(line: str) -> str:
-    """The answer to one request, both in JSON: ``{"prompt": ...}`` or ``{"fault": ...}``."""
-    asked = json.loads(line)
+    """The answer to one request, both in JSON: ``{"prompt": ...}`` or ``{"fault": ...}``.
+
+    Either says in ``spent_s`` how many seconds of the processor the process has had since it began.
+    """
+    return json.dumps({**_answered(json.loads(line)), "spent_s": time.process_time()})
+
+
+def _answered(asked: Mapping[str, Json]) -> dict[str, Json]:
     try:
         prompt = render(
             Template(asked["source"], asked["tokens"]),
@@ -185,20 +193,24 @@ def answer(line: str) -> str:
             variables=asked["variables"],
         )
     except TemplateFault as fault:
-        return json.dumps({"fault": str(fault)})
+        return {"fault": str(fault)}
     except MemoryError:
-        return json.dumps({"fault": "the template takes too much memory"})
-    return json.dumps({"prompt": prompt})
+        return {"fault": "the template takes too much memory"}
+    return {"prompt": prompt}
 
 
 def main() -> None:
-    """``MEGABYTES`` of memory, then requests on standard input."""
+    """``MEGABYTES`` of memory, ``SECONDS`` of the processor for each prompt, then requests on standard input."""
     if sys.platform != "win32":
         memory = int(sys.argv[1]) * 1_000_000
         with suppress(ValueError, OSError):  # macOS refuses
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     for line in sys.stdin:
+        if sys.platform != "win32":
+            until_s = math.ceil(time.process_time() + float(sys.argv[2]))
+            with suppress(ValueError):  # the user's own limit is below
+                resource.setrlimit(resource.RLIMIT_CPU, (until_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         print(answer(line), flush=True)
 
 

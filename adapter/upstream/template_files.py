@@ -2,13 +2,14 @@
 
 A template file is Jinja (``*.jinja``), a ``tokenizer_config.json``, a folder with either, or a GGUF file. What a
 template may not do to us is in `adapter.prompting.rendering`; what it must not do to the machine, run on and on or fill
-the memory, the operating system prevents: its process has little memory, and is ended when it does not answer.
+the memory, the operating system prevents: its process has little memory and little time of the processor.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -24,7 +25,10 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
 TIME_LIMIT_S = 5.0
-"""For one prompt: those of a hundred tools take some milliseconds."""
+"""Of the processor, for one prompt: those of a hundred tools take some milliseconds."""
+
+PATIENCE = 1 if sys.platform == "win32" else 12
+"""Times longer by the clock: a machine that runs a model has little time for others. Windows has the clock alone."""
 
 MAX_MEMORY_MB = 1_000
 """Of the process; Python and Jinja take thirty."""
@@ -174,6 +178,12 @@ class TemplateProcess:
         self._time_limit_s = time_limit_s
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._spent_s = self._spent_before_s = 0.0
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of the processor that all prompts took so far."""
+        return self._spent_before_s + self._spent_s
 
     def render(
         self,
@@ -200,7 +210,7 @@ class TemplateProcess:
 
     def _answer(self, line: str) -> JsonObject:
         if self._process is None:
-            self._process = _started()
+            self._process = _started(self._time_limit_s)
             self._finalizer = weakref.finalize(self, _ended, self._process)
         process = self._process
         assert process.stdin is not None
@@ -211,7 +221,7 @@ class TemplateProcess:
             is_late.set()
             process.kill()
 
-        watch = threading.Timer(self._time_limit_s, end)
+        watch = threading.Timer(PATIENCE * self._time_limit_s, end)
         watch.start()
         try:
             process.stdin.write(line + "\n")
@@ -223,12 +233,13 @@ class TemplateProcess:
             watch.cancel()
         if said.endswith("\n"):
             answer: JsonObject = json.loads(said)
+            self._spent_s = answer["spent_s"]
             return answer
         self._end()
-        limit = (
-            f"took more than {self._time_limit_s:g} s" if is_late.is_set() else f"took more than {MAX_MEMORY_MB:,} MB"
-        )
-        return {"fault": f"the template {limit}: it was stopped"}
+        if is_late.is_set() or process.returncode == -_OUT_OF_TIME:
+            self._spent_before_s += self._time_limit_s
+            return {"fault": f"the template took more than {self._time_limit_s:g} s: it was stopped"}
+        return {"fault": f"the template took more than {MAX_MEMORY_MB:,} MB: it was stopped"}
 
     def close(self) -> None:
         with self._lock:
@@ -238,12 +249,16 @@ class TemplateProcess:
         if self._process is not None:
             self._finalizer()
             self._process = None
+            self._spent_before_s, self._spent_s = self.spent_s, 0.0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_OUT_OF_TIME = 0 if sys.platform == "win32" else signal.SIGXCPU
 
 
 def _ended(process: subprocess.Popen[str]) -> None:
@@ -255,11 +270,11 @@ _NEEDED = {name: value for name, value in os.environ.items() if name == "SYSTEMR
 """Without it Python does not start on Windows."""
 
 
-def _started() -> subprocess.Popen[str]:
+def _started(time_limit_s: float) -> subprocess.Popen[str]:
     """With nothing of ours in its surroundings: no keys, no open files."""
     assert rendering.__file__ is not None
     return subprocess.Popen(
-        [sys.executable, "-P", rendering.__file__, str(MAX_MEMORY_MB)],
+        [sys.executable, "-P", rendering.__file__, str(MAX_MEMORY_MB), str(time_limit_s)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

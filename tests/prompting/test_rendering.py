@@ -1,7 +1,11 @@
 """Templates are filled as Hugging Face does it, and can do nothing else."""
 
+import json
+import signal
 import sys
+import threading
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -89,6 +93,18 @@ def test_a_template_that_goes_on_and_on_is_stopped(source):
         assert process.render(HELLO) == "fine"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has the clock alone")
+def test_a_process_that_waits_for_the_processor_is_waited_for():
+    """Beside a model that takes all cores."""
+    with TemplateProcess(Template("ok"), time_limit_s=1.0) as process:
+        assert process.render(HELLO) == "ok"
+        assert process._process is not None
+        process._process.send_signal(signal.SIGSTOP)
+        threading.Timer(1.5, process._process.send_signal, [signal.SIGCONT]).start()
+        assert process.render(HELLO) == "ok"
+        assert 0 < process.spent_s < 1.0
+
+
 def test_a_template_that_takes_all_memory_is_stopped():
     """The process has a limit of its own."""
     process = TemplateProcess(Template("{{ 'x' * 10 ** 10 }}"), time_limit_s=60.0)
@@ -109,4 +125,6 @@ def test_the_process_knows_nothing_of_ours(monkeypatch):
 def test_a_request_and_its_answer_are_lines():
     """The program's protocol."""
     asked = '{"source": "{{ messages[0].content }}", "tokens": {}, "messages": [{"content": "a\\nb"}], "tools": [], '
-    assert answer(asked + '"variables": {}, "add_generation_prompt": true}') == '{"prompt": "a\\nb"}'
+    said = json.loads(answer(asked + '"variables": {}, "add_generation_prompt": true}'))
+    assert said == {"prompt": "a\nb", "spent_s": ANY}
+    assert said["spent_s"] > 0
