@@ -279,15 +279,20 @@ def test_a_client_that_never_reads_is_given_up(fields):
 def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
     """One that is whole before it is sent, and waits in our memory."""
     upstream.on(CHAT, as_json(200, completion("x" * 7_000_000)))
-    with serving(upstream.url, "--stall", "0.5") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as deaf:
-        time.sleep(3)
-        assert is_broken_off(deaf)
+
+    def is_given_up(seconds: float) -> bool:
+        with sending(url, {"messages": ASK, "tools": TOOLS}) as deaf:
+            time.sleep(seconds)
+            return is_broken_off(deaf)
+
+    with serving(upstream.url, "--stall", "0.5") as url:
+        assert any(map(is_given_up, (2, 10, 30)))  # the more, the busier the machine is
 
 
 def test_a_client_that_reads_slowly_is_not_given_up(upstream):
     """As long as it takes something."""
     upstream.on(CHAT, as_json(200, completion("x" * 3_000_000)))
-    with serving(upstream.url, "--stall", "0.8") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as slow:
+    with serving(upstream.url, "--stall", "2") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as slow:
         received = slow.recv(100_000)
         while piece := slow.recv(100_000):
             received += piece

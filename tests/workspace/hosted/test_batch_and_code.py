@@ -218,11 +218,11 @@ def test_approvals_hold_inside_code_and_their_wait_costs_no_time(directory):
     """Modes and rules are those of the session; the user may think longer than the code may run."""
 
     def approve(approval):
-        time.sleep(1.2)
+        time.sleep(2.2)
         return True
 
     with Workspace(directory, HOSTED, approve, rules=[Rule.from_text("deny write_file(b)")]) as workspace:
-        assert code(workspace, "await write_file(path='a', content='x')", timeout=1).ok
+        assert code(workspace, "await write_file(path='a', content='x')", timeout=2).ok
         assert "forbids it" in code(workspace, "await write_file(path='b', content='x')").content
     with Workspace(directory, HOSTED) as workspace:
         assert "nobody can be asked" in code(workspace, "await write_file(path='c', content='x')").content
