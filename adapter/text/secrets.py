@@ -70,7 +70,6 @@ MAX_BLOCK = 12_000
 """Characters of a private key, from its first line to its last."""
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 """What addresses do not encode (RFC 3986, 2.3)."""
-_RUN = re.compile(r"\S*\Z")
 
 
 class Secrets:
@@ -139,10 +138,9 @@ class Secrets:
 
     def _limit(self, text: str) -> int:
         """Where what may yet become a part of a credential begins."""
-        run = _RUN.search(text)
-        starts = [max(run.start() if run else 0, len(text) - MAX_HELD)]
+        starts = [_word_start(text, len(text))]
         if begun := _BEGINNING.search(text, max(len(text) - 2 * MAX_HELD, 0)):
-            starts.append(begun.start())
+            starts.append(_word_start(text, begun.start()))  # "client_secret" tells, and "secret" alone does not
         block = text.rfind(_BLOCK_BEGIN, max(len(text) - MAX_BLOCK, 0))
         if block >= 0 and not _BLOCK_END.search(text, block):
             starts.append(block)
@@ -168,6 +166,12 @@ class Secrets:
     def _instead(self, value: str) -> str:
         name = self._names.get(value, "")
         return f"{REDACTED} {name}]" if name else f"{REDACTED}]"
+
+
+def _word_start(text: str, end: int) -> int:
+    """Where what stands before ``end`` without a space begins, at most `MAX_HELD` before."""
+    head = text[max(end - MAX_HELD, 0) : end]
+    return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
 
 
 def _shapes(text: str) -> Iterator[re.Match[str]]:
