@@ -14,12 +14,15 @@ import hypothesis
 import pytest
 
 from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from tests.effort import EFFORT
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
 from tests.serving import serving
 
-# Tests are never timed: a machine may be busy.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# Tests are never timed: a machine may be busy. The same examples are drawn each time, until more is asked for.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, max_examples=100 * EFFORT, derandomize=EFFORT == 1, database=None
+)
 hypothesis.settings.load_profile("untimed")
 
 

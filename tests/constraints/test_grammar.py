@@ -9,7 +9,7 @@ import json
 import re
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -26,6 +26,7 @@ from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import ChatClient
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from tests.effort import examples
 from tests.engines import ONLY_ASCII
 
 PATH = {"type": "string"}
@@ -176,7 +177,7 @@ def without_widened(schema):
     return [without_widened(each) for each in schema] if isinstance(schema, list) else schema
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15)
 @given(schema=SCHEMAS, seed=st.integers(0, 1000))
 def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
@@ -185,7 +186,7 @@ def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
     Draft202012Validator(without_widened(schema)).validate(arguments)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(schema=SCHEMAS)
 def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
     produced = json_schema(ToolSet([tool_of(schema), READ]))
@@ -196,7 +197,7 @@ def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
     assert '"type": [' not in text
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30)
 @given(
     schema=st.recursive(
         st.none()
@@ -474,7 +475,7 @@ def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_e
     assert {type(value) for value in read} <= kinds
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20)
 @given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
 def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
     """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.constraints.replies import REPLY, ReplyParser, with_reply
@@ -11,6 +11,7 @@ from adapter.formats.hermes import encode_call
 from adapter.tools.definition import ToolSet
 from adapter.values.events import TextDelta, ToolCall
 from adapter.values.turn import Turn
+from tests.effort import examples
 
 TOOLS = ToolSet([{"name": "read_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])
 
@@ -26,7 +27,7 @@ def read(written: str, size: int | None = None, finish_reason: str = "stop") -> 
     return Turn.from_events([*events, *parser.close(finish_reason)])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=60), st.integers(1, 9))
 def test_a_reply_is_text_however_it_came(text, size):
     """Also one that speaks of calls: nothing in it is run."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapter.edits import patch_text
@@ -17,6 +17,7 @@ from adapter.values.errors import EditError
 from adapter.workspace.changes.documents import decode
 from adapter.workspace.files.desk import open_desk
 from adapter.workspace.files.files import plan_patch
+from tests.effort import examples
 
 END = st.sampled_from(["\n", "\r\n", "\r"])
 MARK = st.sampled_from(["", "\ufeff"])
@@ -65,7 +66,7 @@ def test_bytes_of_every_encoding_and_line_end_are_the_truth(edits, ends, is_clos
     assert _edited_file(before, lines, changes) == after
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(true_edits(), st.lists(END, min_size=20, max_size=20), st.sampled_from(["latin-1", "cp1252"]))
 def test_bytes_of_a_guessed_encoding_are_the_truth_or_untouched(edits, ends, encoding):
     """The guess may be another code page than it was: the bytes come back all the same."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapter.edits import patch_text
@@ -35,6 +35,7 @@ from benchmarks.one_sided import (
     wide_marks_in_new,
 )
 from benchmarks.traps import drifted, drifted_lines, gone, renamed, twin_only
+from tests.effort import examples
 
 FILES = sorted(Path(sysconfig.get_path("stdlib")).glob("[a-h]*.py"))
 LINES = [
@@ -46,7 +47,7 @@ LINES = [
 TYPOGRAPHIC = str.maketrans({"'": "\u2019", '"': "\u201d", "-": "\u2013"})
 
 seeds = st.integers(0, 100_000)
-fixed = settings(derandomize=True, max_examples=30)
+fixed = examples(30)
 """The same cases each time: the claim is of these, the shares are the benchmark's to count."""
 
 

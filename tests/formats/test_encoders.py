@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from adapter.formats import FORMATS, get_format
@@ -11,6 +11,7 @@ from adapter.formats.parser import parse
 from adapter.tools.definition import Tool
 from adapter.tools.schema import type_name
 from adapter.values.events import JsonObject, ToolCall
+from tests.effort import examples
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.ends)})
 
@@ -32,7 +33,7 @@ calls = some.lists(
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(written=calls)
-@settings(max_examples=6, database=None)
+@examples(6)
 def test_encoded_calls_are_read_back(name, written):
     """Markers inside strings, any characters, nesting and emptiness survive; no repair is needed."""
     _check(name, written)

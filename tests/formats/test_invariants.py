@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS, get_format
@@ -17,6 +17,7 @@ from adapter.reading.bodies.python_calls import OPENING_LIMIT
 from adapter.values.errors import UsageError
 from adapter.values.events import ToolCall
 from adapter.values.turn import Turn
+from tests.effort import EFFORT, examples
 from tests.formats.soup import (
     EVERYTHING,
     FORMAT_NAMES,
@@ -30,8 +31,8 @@ from tests.formats.soup import (
 )
 from tests.reading.checks import check_calls, read_pieces
 
-LIMITS = settings(max_examples=30)
-EACH = settings(max_examples=10)
+LIMITS = examples(30)
+EACH = examples(10)
 """Of each format: `python -m benchmarks.fuzz_parse` encodes, reads back and damages as many calls as are wanted."""
 TEXTS = st.one_of(soup, any_text, damaged())
 FINISH_REASONS = st.sampled_from(["stop", "length", None])
@@ -117,14 +118,14 @@ SECTIONED = {
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=1)
+@examples(1)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
 def test_a_cut_call_is_never_run(name, told, given_arguments):
     """No beginning of a call is a call when the server says length, and never one with other arguments."""
     text = single_call(name, given_arguments)
-    format = name if told else None
-    for end in range(len(text) % 6, len(text), 6):
+    format, step = name if told else None, max(1, 6 // EFFORT)
+    for end in range(len(text) % step, len(text), step):
         cut = parse(text[:end], [EVERYTHING], format, "length", generation_prompt="")
         is_closed = SECTIONED.get(name, text) in text[:end]
         assert is_closed or cut.calls == ()
@@ -186,30 +187,32 @@ def test_quoted_examples_are_not_run(name, count, language):
 
 CALL, CLOSE = '<tool_call>{"name": "bash", "arguments": ', "</tool_call>"
 FILTERS = "<function=search>\n<parameter=filters>\n"
+DEEP, LONG, MANY = 1_500 * EFFORT, 5_000 * EFFORT, 160 * EFFORT
+"""Past the depth of recursion and the digits of a whole number, for one."""
 # fmt: off
 HOSTILE = {
     "nothing": "",
     "lone-surrogates": "\ud800<tool_call>\udfff{\ud83d}</tool_call>\ud800",
     "nul": "\x00" * 1000,
-    "nested-arrays": "[" * 2_000,
-    "nested-arrays-in-a-call": "<tool_call>" + "[" * 2_000 + "]" * 2_000 + "</tool_call>",
-    "nested-objects-in-a-call": CALL + '{"a":' * 1_200 + "1" + "}" * 1_201 + CLOSE,
+    "nested-arrays": "[" * DEEP,
+    "nested-arrays-in-a-call": "<tool_call>" + "[" * DEEP + "]" * DEEP + "</tool_call>",
+    "nested-objects-in-a-call": CALL + '{"a":' * DEEP + "1" + "}" * (DEEP + 1) + CLOSE,
     "nested-within-recursion": CALL + '{"a": "\\ud83d", "b":' + "[" * 400 + "]" * 400 + "}}" + CLOSE,
-    "nested-in-a-value": FILTERS + '{"a":' * 1_200 + "1" + "}" * 1_200 + "\n</parameter>\n</function>",
-    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * 3_000 + '"}',
-    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * 5_000 + "}}</tool_call>",
-    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * 5_000 + '"}}</tool_call>',
-    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * 5_000 + "\n</parameter>\n</function>",
+    "nested-in-a-value": FILTERS + '{"a":' * DEEP + "1" + "}" * DEEP + "\n</parameter>\n</function>",
+    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * LONG + '"}',
+    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * LONG + "}}</tool_call>",
+    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * LONG + '"}}</tool_call>',
+    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * LONG + "\n</parameter>\n</function>",
     "exponent": '<tool_call>{"name": "bash", "arguments": {"timeout": 1e999}}</tool_call>',
     "exponent-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "1e999"}}</tool_call>',
-    "open-tags": "<tool_call>" * 200,
-    "close-tags": "</tool_call>" * 200,
-    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * 120,
-    "headers": "<|channel|>" * 200,
-    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * 200 + "x",
-    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * 120,
-    "fences": "```\n" * 200,
-    "backslashes": '<tool_call>{"name": "' + "\\" * 3_000,
+    "open-tags": "<tool_call>" * MANY,
+    "close-tags": "</tool_call>" * MANY,
+    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * MANY,
+    "headers": "<|channel|>" * MANY,
+    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * MANY + "x",
+    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * MANY,
+    "fences": "```\n" * MANY,
+    "backslashes": '<tool_call>{"name": "' + "\\" * LONG,
     "not-a-name": '<tool_call>{"name": 5, "arguments": {}}</tool_call>',
     "empty-name": '<tool_call>{"name": "", "arguments": {}}</tool_call>',
     "infinity": '<tool_call>{"name": "bash", "arguments": {"timeout": Infinity}}</tool_call>',
@@ -225,7 +228,7 @@ def test_nothing_makes_it_raise(format):
         whole = read_pieces([text], format=format, tools=ALL_TOOLS)
         assert "".join(event.raw for event in whole) == text, name
         check_calls(whole)
-        if number % 3:
+        if number % max(1, 3 // EFFORT):
             continue
         pieces = [text[at : at + 997] for at in range(0, len(text), 997)]
         assert read_pieces(pieces, format=format, tools=ALL_TOOLS) == whole, name

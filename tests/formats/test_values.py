@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from adapter.formats import FORMATS
 from adapter.formats.parser import parse
+from tests.effort import EFFORT
 from tests.formats.test_wild import definition_of
 
 TOOLS = [definition_of("write_file(path, content)"), definition_of("bash(command)")]
@@ -27,7 +28,7 @@ INLINE = ("tool_elements", "seed_oss", "mimo")
 """Formats whose values stand on the line of their tags: a line break at a value's beginning puts it on lines of its
 own there, as Qwen writes, and is not the value's."""
 
-SAMPLE = 3
+SAMPLE = 3 * EFFORT
 """Markers of other formats that are tried in a format; all take minutes."""
 
 
@@ -60,7 +61,7 @@ def written(format: str, value: str) -> str:
 def test_markers_in_values_are_values(format):
     """No value is read as another one, and no call is added to it or to the one that follows."""
     chance = random.Random(format)
-    markers = {*own_markers(format), *WORDS, *chance.sample(MARKERS, SAMPLE)} - {""}
+    markers = {*own_markers(format), *WORDS, *chance.sample(MARKERS, min(SAMPLE, len(MARKERS)))} - {""}
     second = FORMATS[format].encode_calls([("bash", {"command": "ls"})])
     for marker in sorted(markers):
         for value in (shape.replace("{}", marker) for shape in VALUES):

@@ -6,7 +6,7 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS, get_format
@@ -15,6 +15,7 @@ from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD
 from adapter.prompting.neutral import MARK, Restoring, in_strings, knowing, neutralise, own_tokens, restore
 from adapter.reading.tables import tables_for
 from adapter.tools.definition import ToolSet
+from tests.effort import examples
 from tests.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup
 
 KNOWN = ToolSet(TOOLS)
@@ -81,7 +82,7 @@ def test_no_call_of_a_format_comes_through(name):
 
 
 @given(st.one_of(soup, damaged(), any_text), st.sampled_from(FORMAT_NAMES), st.sampled_from(FORMAT_NAMES))
-@settings(max_examples=120)
+@examples(120)
 def test_an_echo_is_never_a_call(text, shown_in, told):
     """Whatever the text, whichever format it is shown in and read as."""
     shown = neutralise(text, get_format(shown_in) if shown_in else None, KNOWN)
@@ -90,7 +91,7 @@ def test_an_echo_is_never_a_call(text, shown_in, told):
 
 
 @given(st.lists(st.sampled_from([*JOINTS, *PIECES]), max_size=12).map("".join), st.lists(st.integers(1, 4)))
-@settings(max_examples=200)
+@examples(200)
 def test_the_inverse_is_exact(text, sizes):
     """`restore` undoes `neutralise` on every text, also in pieces and also when it was done twice."""
     shown = neutralise(text, FORMATS["react"])
@@ -138,7 +139,7 @@ def test_they_change_no_ordinary_text(text):
     st.lists(st.sampled_from([*JOINTS, *TOLD, *(token[1:] for token in TOLD)]), max_size=12).map("".join),
     st.sampled_from(["hermes", "react", "mistral"]),
 )
-@settings(max_examples=120)
+@examples(120)
 def test_they_are_broken_and_restored(text, name):
     """Wherever they stand, beside each other too; every text comes back."""
     shown = neutralise(text, knowing(FORMATS[name], TOLD), KNOWN)

@@ -35,6 +35,7 @@ from adapter.values.events import (
 from adapter.values.fixes import FIXES
 from adapter.values.rejections import REJECTIONS
 from adapter.values.turn import Turn, merge
+from tests.effort import EFFORT
 
 Claim: TypeAlias = Sequence[str]
 """An event as a case file has it: ``["text", "Hi"]``, ``["call", name, arguments as JSON, "fix fix"]``,
@@ -43,7 +44,7 @@ Claim: TypeAlias = Sequence[str]
 MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 """Where a split may separate what belongs together."""
 
-MAX_SPLITS = 24
+MAX_SPLITS = 24 * EFFORT
 """Two-way splits tried on one text, besides its characters; a text this short is split at every place."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})

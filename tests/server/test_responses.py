@@ -9,7 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -21,6 +21,7 @@ from adapter.wire.options import Options
 from adapter.wire.request import translate
 from adapter.wire.response_events import ResponsesWriter, answer_head
 from adapter.wire.sse import as_event
+from tests.effort import examples
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_serve import scripted_answer
 from tests.server.test_wrap import CALL
@@ -192,7 +193,7 @@ def test_the_async_client_streams(upstream, shared):
     assert kinds.count("response.function_call_arguments.done") == 1
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=6), streams_arguments=st.booleans())
 def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
     """Whatever a model writes: numbers in order, what is done is the sum of its pieces and stands in the end."""

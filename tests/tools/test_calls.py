@@ -7,7 +7,7 @@ import json
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict
@@ -18,6 +18,7 @@ from adapter.tools.definition import Arguments, Tool, ToolSet
 from adapter.values.errors import ToolError
 from adapter.values.events import ToolCall
 from adapter.values.fixes import FIXES
+from tests.effort import examples
 from tests.formats.soup import EVERYTHING, TOOLS, values
 
 
@@ -110,7 +111,7 @@ def test_customary_aliases_are_no_parameters_of_themselves():
     assert all(name not in others for name, others in CUSTOMARY_ALIASES.items())
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(
     st.sampled_from(["read_file", "search", "get_time", "do_everything", "unknown", ""]),
     st.dictionaries(st.sampled_from(["path", "query", "text", "file_path", "input", "items", "x", ""]), values),

@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.values.decoding import decode_json, decode_values
@@ -19,9 +19,10 @@ from adapter.values.strict_json import (
     is_encodable,
     replace_surrogates,
 )
+from tests.effort import examples
 from tests.formats.soup import any_text, soup, strings, values
 
-LIMITS = settings(max_examples=60)
+LIMITS = examples(60)
 
 MENDED = {
     # fix: (text, value)

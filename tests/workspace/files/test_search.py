@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
@@ -16,6 +16,7 @@ from adapter.workspace.files.search import grep
 from adapter.workspace.files.tree import find_by_glob, find_by_name, list_tree
 from adapter.workspace.paths.ignore import parse_ignore_file
 from adapter.workspace.paths.walk import Limits, Walk
+from tests.effort import examples
 
 
 @pytest.fixture
@@ -296,7 +297,7 @@ PATTERNS = st.lists(
 
 
 @given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(100)
 def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, pattern, case_sensitive, end):
     """Skipping files and hopping through a text never change the answer."""
     assume(any(lines))

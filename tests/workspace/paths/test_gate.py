@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.operations.approval import Rule
@@ -15,6 +15,7 @@ from adapter.values.errors import ToolError, UsageError
 from adapter.workspace import Workspace
 from adapter.workspace.paths import openat2
 from adapter.workspace.paths.gate import Root
+from tests.effort import examples
 
 OUTSIDE = [
     "../secret/key",
@@ -322,7 +323,7 @@ NAMES = st.sampled_from(
 
 
 @given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(400)
 def test_one_system_call_finds_what_the_walk_finds(maze, names, follow, write, parents):
     """The same place, or the same refusal in the same words."""
 
