@@ -203,6 +203,7 @@ def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     monkeypatch.setattr(soak, "HANGS_UP", 0.3)
     monkeypatch.setattr(soak, "DIES", 0.3)
+    gc.freeze()  # what other tests left is not looked through each time
     with LiveUpstream(soak.answer) as upstream, serving_here(upstream.url) as url:
         netloc, chance, seen = urlsplit(url).netloc, Random(1), Counter[str]()
         assert wait_for(lambda: soak.chat(netloc, chance) == "whole")
@@ -214,5 +215,5 @@ def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
 
 
 def unfinished() -> int:
-    """The tasks of this process that are not done."""
+    """The tasks that are not done, of those since the last ``gc.freeze``."""
     return sum(isinstance(task, asyncio.Task) and not task.done() for task in gc.get_objects())
