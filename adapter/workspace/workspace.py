@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from adapter.dialects import Dialect, get_dialect
 from adapter.dialects.foreign import patch_in_command, understood
-from adapter.operations import Edits, Effect, FetchPage, Operation, Outcome, ReadText, RunCommand, effect_of
+from adapter.operations import Edits, Effect, Operation, Outcome, ReadText, effect_of
 from adapter.operations.approval import Approval, Approver, Rule
 from adapter.operations.capabilities import ABSENT
 from adapter.tools.calls import Invocation, normalise, resolve
@@ -36,7 +36,7 @@ from adapter.workspace.paths.faults import explained, in_memory
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.plans import plan
 from adapter.workspace.processes import confined
-from adapter.workspace.processes.clock import Clock
+from adapter.workspace.processes.clock import Clock, in_time
 from adapter.workspace.processes.sandbox import Choice, Confinement, Sandbox
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
@@ -351,7 +351,7 @@ class Workspace:
         tool, call = invocation.tool, invocation.validated
         if call is None:
             raise ToolError(f"{tool.name} can only be run by the client that defined it")
-        operation = _in_time(call.operation(), clock)
+        operation = in_time(call.operation(), clock)
         if isinstance(operation, ReadText) and clock is None:  # code that calls a tool sees no images
             operation = replace(operation, media=self.host.media)
         # The operation says what happens to the world, whatever the tool was declared as.
@@ -392,10 +392,3 @@ class Workspace:
 def _may_write(invocation: Invocation) -> bool:
     call = invocation.validated
     return call is not None and effect_of(call.operation()) in ("write", "delete")
-
-
-def _in_time(operation: Operation, clock: Clock | None) -> Operation:
-    """The operation with no more time than its caller has."""
-    if clock is not None and isinstance(operation, RunCommand | FetchPage):
-        return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
-    return operation

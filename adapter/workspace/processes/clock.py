@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+
+from adapter.operations import FetchPage, Operation, RunCommand
 
 
 class Clock:
@@ -29,3 +32,10 @@ class Clock:
         finally:
             self._ends += time.monotonic() - began
             self._paused_since = None
+
+
+def in_time(operation: Operation, clock: Clock | None) -> Operation:
+    """The operation with no more time than its caller has."""
+    if clock is not None and isinstance(operation, RunCommand | FetchPage):
+        return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
+    return operation
