@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +9,9 @@ from dataclasses import dataclass, replace
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.guardrails.past import key_of
 from adapter.conversation.history import Written, is_tame
-from adapter.formats import get_format, told_format
+from adapter.formats import get_format
 from adapter.formats.parser import Parser
-from adapter.prompting.neutral import Restoring, in_strings, knowing, restore
+from adapter.prompting.neutral import in_strings, knowing, restore
 from adapter.prompting.shortlist import LOOKUPS
 from adapter.text.pieces import Pieces
 from adapter.values.events import (
@@ -32,8 +31,9 @@ from adapter.values.events import (
 from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
 from adapter.wire.heard import Heard
-from adapter.wire.memory import Call
+from adapter.wire.parsers import parser_of
 from adapter.wire.positions import Positions
+from adapter.wire.told_calls import ToldCalls
 from adapter.wire.translated import Request
 from adapter.wire.watching import EXTENSION
 
@@ -42,7 +42,6 @@ INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 
 MAX_CHARACTERS = 8_000_000
 """Of one answer: two million tokens. What goes on longer has no end."""
-
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
@@ -73,12 +72,8 @@ class Choice:
         self._has_role = False
         self._written = Written()
         self._content = Pieces()  # what the client has of it
-        self._ids: list[str] = []  # of the calls that the client has the beginning of
-        self._calls: list[Call] = []  # those that it has whole
+        self._calls = ToldCalls(request.kinds, request.turn)
         self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
-        self._native_calls: dict[int, int] = {}  # the server's index -> ours
-        self._open: str | None = None  # the id of the call whose arguments are streaming
-        self._restoring = Restoring()  # of those
         self._withheld: tuple[str, list[Event], str | None] | None = None  # of an answer that was asked again
         self._guardrail = ""  # for which that was
         self._size = 0
@@ -94,7 +89,7 @@ class Choice:
         self._reasoned = Pieces()
         self._keys: set[str] = set()  # of the calls in this answer
         self._has_repeated = False
-        self._calls_before = len(self._calls)
+        self._calls_before = len(self._calls.whole)
         self._is_again = self._content.size > 0  # text of this answer follows text that the client has
         watch = request.watch
         self._attempt = Attempt(holds_text=watch is not None and (self._is_again or watch.holds_text))
@@ -150,10 +145,12 @@ class Choice:
                 self._positions.add(text, logprobs)
             deltas += self._deltas(self._events(text))
         if self._request.is_native:
-            deltas += self._native(delta.get("tool_calls"))
+            calls_before = len(self._calls)
+            deltas += self._calls.native(delta.get("tool_calls"))
+            self._request.account.calls += len(self._calls) - calls_before
         if isinstance(finish_reason, str) and not self.finish_reason:
             deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
-            if self._has_repeated and not self._calls and not self.again:
+            if self._has_repeated and not self._calls.whole and not self.again:
                 self.again = self._request.replying()
             elif not (self.error or self.finish_reason or self.again):
                 self.again = self._asked_again(None, _Rest(), finish_reason)
@@ -205,19 +202,7 @@ class Choice:
         return self._parser
 
     def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
-        request, turn = self._request, f"{self._request.turn}{self.index or ''}"
-        streams = request.stream_arguments and not self._is_whole
-        if request.reply is not None:
-            told = told_format(request.format)
-            return ReplyParser(request.tools, request.reply, turn=turn, stream_arguments=streams, format=told)
-        return Parser(
-            told_format(request.format),
-            tools=request.tools,
-            generation_prompt=generation_prompt,
-            turn=turn,
-            policy=request.policy,
-            stream_arguments=streams,
-        )
+        return parser_of(self._request, self.index, generation_prompt, is_whole=self._is_whole)
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         self._written.take(events)
@@ -303,10 +288,10 @@ class Choice:
         """The request for a better answer where ``event``, or all of it at its end, is of no use; not where the client
         has a call of it. ``rest``: the events from ``event`` on."""
         watch, attempt = self._request.watch, self._attempt
-        has_call = self._open is not None or (bool(self._ids) and self._request.constraint != "arguments")
+        has_call = self._calls.is_open or (len(self._calls) > 0 and self._request.constraint != "arguments")
         if watch is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
-        if event is None and self._ids:
+        if event is None and len(self._calls) > 0:
             return None
         ask = watch.judge(attempt.said(event, rest.events()), finish_reason, lambda: attempt.wrote(event))
         if ask is None:
@@ -329,7 +314,7 @@ class Choice:
     def _looked_up(self, call: ToolCall) -> Request | None:
         """The request that goes on after a search among the tools; None where the client has calls to answer, or after
         too many: then it goes unsaid."""
-        if self._ids or self._request.lookups >= LOOKUPS:
+        if len(self._calls) > 0 or self._request.lookups >= LOOKUPS:
             return None
         self._withheld = (self._attempt.released(), [], None)
         return self._request.looked_up(call, self._attempt.wrote(call))
@@ -370,58 +355,24 @@ class Choice:
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         watch, few = self._request.watch, self._request.few
         is_held = (watch is not None and watch.holds_call(event.name)) or (few is not None and event.name == few.finder)
-        if is_held or not self._is_allowed(event.name) or (self._open is None and self._is_over(_Rest())):
+        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._is_over(_Rest())):
             return []
-        deltas = self._released()
-        if event.id != self._open:
-            self._open, self._restoring = event.id, Restoring()
-            deltas.append(self._header(event.id, event.name, ""))
-        index = len(self._ids) - 1
-        arguments = self._restoring.feed(event.arguments)
-        return [*deltas, {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}]
+        return [*self._released(), *self._calls.fragment(event)]
 
     def _call(self, call: ToolCall) -> list[JsonObject | str]:
         before = self._released()
         arguments = in_strings(restore, call.arguments)
-        self._calls.append((call.id, call.name, arguments))
         self._request.account.called(call)
         request = self._request
         format, tools = knowing(get_format(request.format), request.control_tokens), request.tools
         self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
-        if call.id == self._open:
-            self._open = None
-            return before
-        return [*before, self._header(call.id, call.name, json.dumps(arguments, ensure_ascii=False))]
-
-    def _native(self, calls: Json) -> list[JsonObject]:
-        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
-        handed_on: list[JsonObject] = []
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
-            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
-                continue
-            given = call.get("index")
-            index = given if isinstance(given, int) else position
-            arguments = function.get("arguments")
-            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
-            if index not in self._native_calls:
-                call_id = str(call.get("id") or f"call_{self._request.turn[:23]}{len(self._ids)}")
-                handed_on.append(self._header(call_id, str(function.get("name") or ""), text))
-                self._request.account.calls += 1
-                self._native_calls[index] = len(self._ids) - 1
-            else:
-                fragment = {"index": self._native_calls[index], "function": {"arguments": text}}
-                handed_on.append({"tool_calls": [fragment]})
-        return handed_on
-
-    def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
-        self._ids.append(call_id)
-        return self._request.kinds.call(len(self._ids) - 1, call_id, name, arguments)
+        return [*before, *self._calls.call(call.id, call.name, arguments)]
 
     def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
         """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
         if self._request.reply is not None and finish_reason == "length":
             return []  # what the server made the model write is not meant for anybody's eyes
-        if self._open is None:
+        if not self._calls.is_open:
             return self._text(self._shown(wrong.raw))
         if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too
             self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
@@ -430,7 +381,7 @@ class Choice:
     def _finish(self, finish_reason: str) -> str:
         """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
         called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
-        self.finish_reason = called if self._ids and finish_reason == "stop" else finish_reason
+        self.finish_reason = called if len(self._calls) > 0 and finish_reason == "stop" else finish_reason
         self._request.account.finish_reasons.append(self.finish_reason)
         self._remember()
         self._observed(finish_reason)
@@ -438,12 +389,12 @@ class Choice:
 
     def _observed(self, finish_reason: str | None) -> None:
         """This answer is over; ``finish_reason`` is None where another is asked for."""
-        self.heard.tell(self._calls[self._calls_before :], finish_reason, self._guardrail)
+        self.heard.tell(self._calls.whole[self._calls_before :], finish_reason, self._guardrail)
 
     def _remember(self) -> None:
         content, written = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
-        is_one_of_several = bool(self._calls) and not self._request.parallel  # the others were not made
+        is_one_of_several = bool(self._calls.whole) and not self._request.parallel  # the others were not made
         if self._request.is_native or is_one_of_several or not self._may_remember:
             return
-        if written != content and (content or self._calls):
-            self._request.memory.remember(self._request.format, content, self._calls, written)
+        if written != content and (content or self._calls.whole):
+            self._request.memory.remember(self._request.format, content, self._calls.whole, written)
