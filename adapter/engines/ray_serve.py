@@ -14,16 +14,15 @@ header ``x-session-id`` or the body's ``prompt_cache_key`` says, or else the mod
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from ray import serve
@@ -31,11 +30,12 @@ from ray.exceptions import RayError
 from ray.serve.config import RequestRouterConfig
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Scope
 
 from adapter.constraints.modes import get_constraint
 from adapter.conversation.guardrails.catalogue import chosen
 from adapter.server.app import Settings, application, is_here
+from adapter.server.hosted import Head, alive, answer
 from adapter.server.intake import MAX_BODY_BYTES, content_of
 from adapter.upstream.endpoints import api_url
 from adapter.upstream.template_files import read_template
@@ -49,11 +49,7 @@ SESSION = "x-session-id"
 """The header that Ray itself goes by, unless ``RAY_SERVE_SESSION_ID_HEADER_KEY`` names another."""
 REPLICA = "x-adapter-replica"
 """The header of an answer that says which replica made it."""
-MAX_PIECES = 64
-"""Of an answer that wait for a client: then the model server waits, too."""
 LOST = "the replica that was answering has ended, and with it this answer; ask again"
-
-Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 
 _log = logging.getLogger(__name__)
 
@@ -155,40 +151,19 @@ class Proxy:
         self._apps: dict[str, ASGIApp] = {}
         for upstream in given.upstream:
             made = application(given.settings(upstream))
-            await self._alive.enter_async_context(made.router.lifespan_context(made))  # type: ignore[attr-defined]
+            await self._alive.enter_async_context(alive(made))
             self._apps[upstream] = made
         self._name = serve.get_replica_context().replica_id.unique_id.encode()
 
     async def answer(self, scope: Scope, body: bytes, conversation: str) -> AsyncIterator[Head | bytes]:
         """Status and headers, then the body in pieces."""
-        asked = self._apps[_nearest(conversation, self._apps)]
-        pieces: asyncio.Queue[Message | None] = asyncio.Queue(MAX_PIECES)
-        gone = asyncio.Event()
-        requests = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-        async def receive() -> Message:
-            if (request := next(requests, None)) is not None:
-                return request
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
-        async def run() -> None:
-            try:
-                await asked({"type": "http", "state": {}, **scope}, receive, pieces.put)
-            finally:
-                await pieces.put(None)
-
-        running = asyncio.create_task(run())
-        try:
-            while (message := await pieces.get()) is not None:
-                if message["type"] == "http.response.start":
-                    yield message["status"], [*message["headers"], (REPLICA.encode(), self._name)]
-                elif data := message.get("body", b""):
-                    yield data
-            await running
-        finally:
-            gone.set()
-            running.cancel()
+        async with aclosing(answer(self._apps[_nearest(conversation, self._apps)], scope, body)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, bytes):
+                    yield piece
+                else:
+                    status, headers = piece
+                    yield status, [*headers, (REPLICA.encode(), self._name)]
 
 
 @serve.deployment(max_ongoing_requests=512, autoscaling_config=_SCALED, graceful_shutdown_timeout_s=600)
