@@ -184,6 +184,8 @@ class TaggedJson:
                 break
             begin, end = found
             reading = self._decode([body[:begin]], 0, False, context)  # no brackets are added on a guess
+            if "unescaped-quote" in reading.fixes and source.was_cut:
+                break  # the string may have gone on
             if self._is_close(body[begin:end]) and reading.error is None:
                 context.plain = True
                 span[start:] = [body[:end]]
