@@ -282,7 +282,8 @@ def _closes(source: Source, marker: str, value: list[str], function: _Function) 
     else:
         following = yield from take_marker(source, _CALL_BOUNDARY)
         closes = bool(following) or not char
-    if kind != "</parameter>" and source.was_cut and source.is_empty:
+    rest = source.text[source.position : source.position + _TAGS.longest]
+    if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_begin(rest)):
         closes = False  # the value may have gone on
     source.unread("".join(ahead) + following)
     return closes

@@ -122,8 +122,13 @@ def _read_unknown(source: Source, span: list[str], context: Context) -> Reader[R
     if marker.lower() == "<function=" and context.at_line_start:
         yield from collect(source, _function, span)
         span.append(marker)
+        context.may_be_text = True
         reading = yield from read_function(source, span, context)
         return _check_closed(reading, source, span).adding("text-in-tag") if reading.calls else TEXT
+    rest = source.text[source.position : source.position + PROSE_LIMIT + 1]
+    if not marker and source.was_cut and rest.startswith("<") and len(rest) <= PROSE_LIMIT and context.at_line_start:
+        span.append(source.rest())
+        return Reading(error=CUT_OFF)  # a call in other tags, which are read only where these are not around them
     if marker.lower() != CLOSE or not context.at_line_start:
         return TEXT
     text: list[str] = []
