@@ -197,6 +197,8 @@ class Segmenter:
         ):
             output.accept_held()
             output.add_markup(marker)
+            if output.line.is_blank:
+                yield from self._read_first()  # what the marker closes stood before it, or it opens another's call
         elif kind in tables.answers and output.last == "reasoning" and not self._answer_end:
             output.add_markup(marker)
             self._answer_end = tables.answers[kind]
@@ -294,6 +296,9 @@ class Segmenter:
         if not self._source.was_cut and is_mention(raw, marker, reading, self._context, is_glued=is_glued):
             self._source.unread(raw[len(marker) :])
             raw, reading = marker, TEXT
+        if reading.is_text and raw.lower() in self._tables.strays:
+            yield from self._at_part(raw.lower(), raw)
+            return
         if reading.is_text:
             if marker:
                 self._reject("no-body", len(raw))
