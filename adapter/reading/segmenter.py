@@ -37,8 +37,9 @@ MAX_PIECE = 1 << 17
 is read in pieces, so that their number does not multiply with its length."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::|\Z)")
-"""How a call without its openers begins: with a word and a colon, or with what has come of them."""
+_BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[]|\Z)|analysis[^a-z\s]|assistant[cf])")
+"""How an answer without its markers begins: with a word and a colon or bracket, with what has come of them, or with
+the words of Harmony's headers."""
 
 
 class Segmenter:
@@ -308,6 +309,8 @@ class Segmenter:
         if reading.section is not None:
             self._output.add_markup(raw)
             yield from read_section(reading.section, self._source, self._output)
+            if not marker:
+                yield from self._read_first()
             return
         events = self._verdicts.events_of(reading, raw)
         if reading.calls or reading.error is not None:
