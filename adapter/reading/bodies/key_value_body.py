@@ -241,6 +241,9 @@ class KeyValueBody:
         written: list[str] = []
         tag = yield from collect(source, self._tags, written)
         span.extend([*written, tag])
+        if self._kind[tag.lower()] == "key" and not "".join(written).strip():
+            call.fixes["text-in-tag"] = None  # the key's tag written twice
+            return (yield from self._read_pair(source, span, call))
         key, type = "".join(written).strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
