@@ -29,8 +29,8 @@ HEAD_LIMIT = 200
 
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
-_STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\s*\{{)")
-_MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS)?|\[ARGS\]\s*+)?)?")
+_STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
 _again = Markers(OPEN)
 _after_name = Markers(ARGUMENTS, CALL_ID, "{", *_ENDS, "\n")
 _after_id = Markers(ARGUMENTS, "{", *_ENDS, "\n")
