@@ -397,6 +397,9 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
         here = [_key(event) for place, event in spans if place == start and isinstance(event, ToolCall)]
         for place, event in spans:
             is_over = isinstance(event, ToolCall | InvalidToolCall) and place <= start < place + len(event.raw)
+            is_refused = isinstance(event, InvalidToolCall) and event.error.startswith("unknown tool")
+            if is_refused and place == start:
+                continue  # for the name of another call, which comes after it in the same JSON
             if is_over and _key(call) not in here:
                 raise Broken("cut", f"up to {end} of {len(given.text)} gives {_key(call)}, the whole {event!r}")
     return found
@@ -424,15 +427,18 @@ def check_time(given: Input, seconds: float, usual: dict[tuple[bool, int], list[
 
 def check_growth(given: Input) -> None:
     """A text four times as long must not take ten times as long."""
-    for times, clock in ((1, time.perf_counter), (7, time.perf_counter), (7, time.process_time)):
-        before, after = (best_of(partial(read, given, [text]), times, clock) for text in (given.text, given.longer))
-        if after < max(GROWTH * before, SHORT_S):
-            return
+    alarm, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # with one set, the processor's own time goes on in steps
+    try:
+        for times, clock in ((1, time.perf_counter), (7, time.perf_counter), (7, time.process_time)):
+            before, after = (best_of(partial(read, given, [text]), times, clock) for text in (given.text, given.longer))
+            if after < max(GROWTH * before, SHORT_S):
+                return
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, alarm)
     raise Broken("slow", f"{before * 1e3:.1f} ms, four times as long: {after * 1e3:.1f} ms")
 
 
 def best_of(run: Callable[[], object], times: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
-    """``clock``: the processor's own time is counted in steps of some milliseconds, but other programs do not count."""
     best = float("inf")
     for _ in range(times):
         start = clock()

@@ -7,15 +7,32 @@ prompt. The model stops at ``<|tool_response>``, where the result follows in the
 
 from __future__ import annotations
 
+from adapter.reading.bodies import call_element
 from adapter.reading.bodies.gemma_call import GemmaCall, encode_call
-from adapter.reading.format import Format, Opener
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.source import Reader, Source, skip_space
+from adapter.reading.tagged_json import TaggedJson
 from adapter.values.events import JsonObject
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
 RESULT, TURN, END = "<|tool_response>", "<|turn>", "<turn|>"
 
-
 _read_call = GemmaCall(OPEN, CLOSE, QUOTE)
+_read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
+
+
+def _read_json(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """JSON of a tool of the session after the closing token, which other prompts have in place of the opening one."""
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    if char != "{" or not (context.at_line_start or context.after_call):
+        source.unread("".join(ahead))
+        return TEXT
+    span.extend(ahead)
+    context.may_be_text = True
+    reading = yield from _read_after_closing(source, span, context)
+    is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
+    return reading.adding("misspelt-open-tag") if is_known else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
@@ -32,7 +49,7 @@ FORMAT = Format(
         "gemma4_no_thinking",
         "gemma_4",
     ),
-    openers=(Opener(OPEN, _read_call, keeps_space=True),),
+    openers=(Opener(OPEN, _read_call, keeps_space=True), call_element.OPENER, Opener(CLOSE, _read_json)),
     stripped=_read_call.read_bare,
     encode_calls=encode_calls,
     encode_result=encode_result,

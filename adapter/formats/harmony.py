@@ -33,6 +33,7 @@ from adapter.reading.bodies.channels import (
     START,
     TOKENS,
     read_rest_of_header,
+    read_without_tokens,
 )
 from adapter.reading.format import Format
 from adapter.values.events import JsonObject
@@ -55,6 +56,7 @@ FORMAT = Format(
     aliases=("openai", "gpt_oss", "gptoss", "llm_jp_harmony"),
     openers=OPENERS,
     head=read_rest_of_header,
+    stripped=read_without_tokens,
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={},

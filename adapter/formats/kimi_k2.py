@@ -149,12 +149,14 @@ _section = Section(
 
 def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
+    undecided, context.may_be_text = context.may_be_text, True
     while True:
         ahead = source.text[source.position : source.position + ID_LIMIT]
         found = _STRIPPED.match(ahead)
         if found is not None or source.final or len(ahead) == ID_LIMIT or not _may_be_stripped(ahead, context):
             break
         yield
+    context.may_be_text = undecided
     if found is None or context.tools.match(found["name"]) is None:
         return TEXT
     return (yield from read_call(source, span, context)).adding("missing-open-tag")

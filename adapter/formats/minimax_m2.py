@@ -1,11 +1,13 @@
 """MiniMax M2: elements in ``<minimax:tool_call>``.
 
 Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which opens
-the reasoning in the prompt; see `invoke_tags`.
+the reasoning in the prompt; see `invoke_tags`. In long agent sessions it falls into
+a form of its own, see `arrow_call`.
 """
 
 from __future__ import annotations
 
+from adapter.reading.bodies import arrow_call
 from adapter.reading.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
 from adapter.reading.format import Format
 
@@ -17,7 +19,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 FORMAT = Format(
     name="minimax_m2",
     aliases=("minimax", "minimax-m2"),
-    openers=OPENERS,
+    openers=(*OPENERS, arrow_call.OPENER),
     encode_calls=calls_encoder(MINIMAX),
     encode_result=encode_result,
     results=("<response>",),

@@ -29,6 +29,8 @@ HEAD_LIMIT = 200
 
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
+_STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
 _again = Markers(OPEN)
 _after_name = Markers(ARGUMENTS, CALL_ID, "{", *_ENDS, "\n")
 _after_id = Markers(ARGUMENTS, "{", *_ENDS, "\n")
@@ -79,6 +81,30 @@ def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader
     return reading.adding(*fixes)
 
 
+def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
+    undecided, context.may_be_text = context.may_be_text, True
+    while True:
+        ahead = source.text[source.position : source.position + HEAD_LIMIT]
+        found = _STRIPPED.match(ahead)
+        if found is not None or source.final or len(ahead) == HEAD_LIMIT or not _may_be_stripped(ahead, context):
+            break
+        yield
+    context.may_be_text = undecided
+    if found is None or context.tools.match(found[1]) is None:
+        return TEXT
+    span.append(found.group())
+    source.position += found.end()
+    read = UntaggedJson("arguments", after_marker=True, name=found[1], ends=_ENDS)
+    return (yield from read(source, span, context)).adding("missing-open-tag")
+
+
+def _may_be_stripped(ahead: str, context: Context) -> bool:
+    """Whether ``ahead`` may go on as the name of a tool of the session and the marker of its arguments."""
+    word = ahead.strip().partition("[")[0]
+    return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
+
+
 def _take_head(source: Source, markers: Markers, head: list[str]) -> Reader[str]:
     """Take a short text and the marker after it, which is returned; "" when none comes."""
     if not (yield from find_ahead(source, markers, HEAD_LIMIT)):
@@ -99,6 +125,7 @@ FORMAT = Format(
     name="mistral",
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
     openers=(Opener(OPEN, read_tool_calls, keeps_space=True),),
+    stripped=read_stripped,
     encode_calls=encode_calls,
     encode_result=encode_result,
     results=("[TOOL_RESULTS]",),

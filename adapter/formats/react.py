@@ -9,12 +9,14 @@ Qwen-Agent word it::
     Observation: ...
 
 The input is the arguments as JSON. ``Observation:`` is where the model must stop: what follows is invented.
+Continue's labels are read, too, see `labelled_block`.
 """
 
 from __future__ import annotations
 
 import json
 
+from adapter.reading.bodies import labelled_block
 from adapter.reading.bodies.labelled_lines import labelled_reader
 from adapter.reading.format import Format, Opener
 from adapter.values.events import JsonObject
@@ -33,7 +35,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 
 FORMAT = Format(
     name="react",
-    openers=(Opener(OPEN, labelled_reader(INPUT, RESULT)),),
+    openers=(Opener(OPEN, labelled_reader(INPUT, RESULT)), labelled_block.OPENER),
     encode_calls=encode_calls,
     encode_result=encode_result,
     results=("\n" + RESULT,),

@@ -9,7 +9,10 @@ RooCodeInc/Roo-Code. Any model may write it, so nothing but its name tells it::
 
 Such tags are ordinary XML in an answer. Only names of the session's tools open a
 call, at the beginning of a line, and only where a parameter, JSON or the closing
-tag comes next.
+tag comes next; Qwen3-Coder's ``<parameter=KEY>`` and ``</function>`` may stand for
+these. ``<NAME KEY="value" />`` is a call on a line of its own, where the name has
+an underscore, which no element of HTML has, and the attributes are the tool's
+parameters, with all that it requires.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from adapter.reading.bodies.arguments import add_text
 from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
@@ -33,13 +36,45 @@ from adapter.values.events import Json, JsonObject
 KEY_LIMIT = 100
 """Characters of a parameter's opening tag."""
 
-_KEY = re.compile(r"<([A-Za-z_][\w.-]*)\s*(/?)>")
+_KEY = re.compile(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
+_FUNCTION_CLOSE = "</function>"
 _BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
 
 
+ATTRIBUTES_LIMIT = 4000
+"""Characters of the attributes of an element that closes itself."""
+
+_ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
+
+
 def openers_for(names: Sequence[str]) -> tuple[Opener, ...]:
-    return tuple(Opener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name))
+    elements = [Opener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name)]
+    tags = [Opener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name) and "_" in name]
+    return (*elements, *tags)
+
+
+def _read_tag(name: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The attributes of an element that closes itself."""
+    if not (context.at_line_start or context.after_call):
+        return TEXT
+    context.may_be_text = True
+    tool, taken = context.tools[name], list[str]()
+    written = (yield from take_until(source, "/>", ATTRIBUTES_LIMIT, taken)) or ""
+    while source.is_empty and not source.final:
+        yield
+    is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+    arguments: JsonObject = {}
+    fixes = {"value-in-attribute": None}
+    if is_alone and _ATTRIBUTES.fullmatch(written):
+        for key, double, single in _ATTRIBUTE.findall(written):
+            add_text(arguments, key, double or single, tool.properties.get(key), fixes)
+    if not arguments or not {*tool.required} <= arguments.keys() <= tool.properties.keys():
+        source.unread("".join(taken))
+        return TEXT
+    span.extend(taken)
+    return Reading((Decoded(tool.name, arguments),), tuple(fixes))
 
 
 def _reader_of(name: str) -> BodyReader:
@@ -56,7 +91,8 @@ def _reader_of(name: str) -> BodyReader:
             char = yield from skip_space(source, span)
             if char == "{" and not arguments:
                 return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
-            close = yield from take_marker(source, markers_for(closing))
+            closers = (closing, _FUNCTION_CLOSE) if arguments else (closing,)
+            close = yield from take_marker(source, markers_for(*closers))
             if close:
                 span.append(close)
                 return Reading(error=problem) if problem else Reading((Decoded(tool.name, arguments),), tuple(fixes))
@@ -73,7 +109,11 @@ def _reader_of(name: str) -> BodyReader:
                 add_text(arguments, key, "", tool.properties.get(key), fixes)
                 continue
             value: list[str] = []
-            ended_by = yield from _value_of(tool.name, key, _next_keys(tool, key)).take(source, value, _never)
+            is_parameter = span[-1].lower().startswith("<parameter=")
+            tag = "parameter" if is_parameter else key
+            if is_parameter:
+                fixes["misspelt-inner-tag"] = None
+            ended_by = yield from _value_of(tool.name, tag, _next_keys(tool, key)).take(source, value, _never)
             span.append("".join(value))
             if ended_by is None:
                 return Reading(error=CUT_OFF)
@@ -113,9 +153,9 @@ def _take_key(source: Source, span: list[str], tool: Tool) -> Reader[str]:
 def _value_of(name: str, key: str, keys: tuple[str, ...]) -> BareValue:
     return BareValue(
         closes=[f"</{key}>"],
-        next_opens=[f"<{other}{end}" for other in keys for end in (">", "/>", " />")],
+        next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " />"))],
         call_opens=[f"<{name}>"],
-        call_closes=[f"</{name}>"],
+        call_closes=[f"</{name}>", *([_FUNCTION_CLOSE] if key == "parameter" else [])],
     )
 
 

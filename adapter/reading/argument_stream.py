@@ -16,7 +16,7 @@ from adapter.tools.definition import Tool
 from adapter.tools.schema import fits
 from adapter.tools.shapes import ABOUT_KEYS, NAME_KEYS, Normalise
 from adapter.values.events import Json, JsonObject
-from adapter.values.strict_json import decode_strict
+from adapter.values.strict_json import decode_strict, is_encodable
 
 WAIT_LIMIT = 1000
 """Characters that are waited for: the call's head, or a value that is not text."""
@@ -133,8 +133,9 @@ class ArgumentStream:
         if value is None or not _VALUE_ENDS.match(self._text, value.end):  # `0` may become `0.5`
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return None
+        is_whole = is_encodable(self._text[: value.end])  # half of a surrogate pair is replaced at the end
         self._text = self._text[value.end :]
-        member = self._own_member(key, value.value)
+        member = self._own_member(key, value.value) if is_whole else None
         if member is None:
             self._passed.add(key)
             return ""

@@ -48,7 +48,8 @@ def _own_or_foreign(own: BodyReader, other: BodyReader) -> BodyReader:
         _give_back(source, span, start)
         context.plain, context.may_be_text = plain, True
         again = yield from other(source, span, context)
-        if again.calls:
+        is_cut = source.was_cut and source.is_empty and reading.is_text and again.error is not None
+        if again.calls or is_cut:  # what was cut off within a call has none in it
             return again
         context.given_back += sum(map(len, span[start:]))
         _give_back(source, span, start)

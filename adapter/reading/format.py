@@ -152,8 +152,8 @@ class Format:
     head: BodyReader | None = None
     """Reads what can only begin a message, the prompt having ended within a header; takes nothing of other text."""
     stripped: BodyReader | None = None
-    """Reads a call of a tool of the session that begins a message, with a word and a colon, its opening markers
-    stripped by the server."""
+    """Reads what begins a message with a word, its opening markers stripped by the server: a call of a tool of the
+    session, or a header."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     starts_in_reasoning: bool = False
     answers: Mapping[str, str] = field(default_factory=dict)

@@ -37,8 +37,9 @@ MAX_PIECE = 1 << 17
 is read in pieces, so that their number does not multiply with its length."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::|\Z)")
-"""How a call without its openers begins: with a word and a colon, or with what has come of them."""
+_BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[]|\Z)|analysis[^a-z\s]|assistant[cf])")
+"""How an answer without its markers begins: with a word and a colon or bracket, with what has come of them, or with
+the words of Harmony's headers."""
 
 
 class Segmenter:
@@ -197,6 +198,8 @@ class Segmenter:
         ):
             output.accept_held()
             output.add_markup(marker)
+            if output.line.is_blank:
+                yield from self._read_first()  # what the marker closes stood before it, or it opens another's call
         elif kind in tables.answers and output.last == "reasoning" and not self._answer_end:
             output.add_markup(marker)
             self._answer_end = tables.answers[kind]
@@ -294,6 +297,9 @@ class Segmenter:
         if not self._source.was_cut and is_mention(raw, marker, reading, self._context, is_glued=is_glued):
             self._source.unread(raw[len(marker) :])
             raw, reading = marker, TEXT
+        if reading.is_text and raw.lower() in self._tables.strays:
+            yield from self._at_part(raw.lower(), raw)
+            return
         if reading.is_text:
             if marker:
                 self._reject("no-body", len(raw))
@@ -303,6 +309,8 @@ class Segmenter:
         if reading.section is not None:
             self._output.add_markup(raw)
             yield from read_section(reading.section, self._source, self._output)
+            if not marker:
+                yield from self._read_first()
             return
         events = self._verdicts.events_of(reading, raw)
         if reading.calls or reading.error is not None:

@@ -29,6 +29,7 @@ from adapter.values.strict_json import UnterminatedError, decode_strict
 
 _SPACE = re.compile(r"\s*")
 _BESIDE = ",;}]`"  # what models put after a value, still inside the tag
+_CUT_TAG = re.compile(r"(?:[<\[][^<>\[\]\n]{0,40})?")
 _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
 
 
@@ -168,7 +169,8 @@ class TaggedJson:
             return reading.adding("misspelt-close-tag")
         if marker:
             source.unread(marker)
-        elif source.was_cut and source.is_empty:
+        elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
+            span.append(source.rest())
             return Reading(error=CUT_OFF)
         return reading.adding("missing-close-tag")
 
@@ -182,6 +184,8 @@ class TaggedJson:
                 break
             begin, end = found
             reading = self._decode([body[:begin]], 0, False, context)  # no brackets are added on a guess
+            if "unescaped-quote" in reading.fixes and source.was_cut:
+                break  # the string may have gone on
             if self._is_close(body[begin:end]) and reading.error is None:
                 context.plain = True
                 span[start:] = [body[:end]]

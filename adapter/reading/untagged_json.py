@@ -77,7 +77,7 @@ class UntaggedJson:
                     self._unread_end(source, bracket, piece)
                 ended = bracket not in BRACKETS and not source.is_empty
                 text = "".join(piece)
-                if not bracket and _lacks_only_brackets(text):
+                if not bracket and (source.was_cut or _lacks_only_brackets(text)):
                     break  # cut off: no other reading of its quotes is to be tried
                 try:
                     value = decode_json(text, closed=ended)

@@ -131,6 +131,7 @@ MENDED = {
     "surrogates": (r'{"content": "\ud83d\ude00\u00e9", "path": "a"}', {"content": "😀é", "path": "a"}),
     "single quotes": ("{'path': 'a', 'content': 'b'}", {"path": "a", "content": "b"}),
     "no members": ("{}", {}),
+    "half of a surrogate pair": ('{"tags": ["\ud800"], "content": "c"}', {"tags": ["\ufffd"], "content": "c"}),
     "a list of texts": ('{"tags": ["a", "b"], "content": "c"}', {"tags": ["a", "b"], "content": "c"}),
 }
 

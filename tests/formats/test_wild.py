@@ -81,7 +81,7 @@ def test_case_is_read_as_a_careful_reader_does(case, format):
 def test_cases_are_whole():
     """Each case has a name of its own and a thread, and says nothing that is not read."""
     assert all(set(case) <= KEYS for case in CASES)
-    assert len({id_of(case) for case in CASES}) == len(CASES) >= 470
+    assert len({id_of(case) for case in CASES}) == len(CASES) >= 532
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", case["thread"]) for case in CASES)
 
 

@@ -197,17 +197,18 @@ def stream_fault(events: Iterable[Event], plain: Sequence[Event]) -> str | None:
         return f"the pieces {written} at the end"
     if [event.raw for event in merged] != [event.raw for event in plain]:
         return f"{merged} instead of {plain}"
-    for event, other in zip(merged, plain, strict=True):
-        if _without_id(event) != _without_id(other) and not _is_refusal(event, other):
+    for number, (event, other) in enumerate(zip(merged, plain, strict=True)):
+        raw = next((each.raw for each in plain[number:] if each.raw), "")  # calls in one list share it
+        if _without_id(event) != _without_id(other) and not _is_refusal(event, other, raw):
             return f"{event} instead of {other}"
     return None
 
 
-def _is_refusal(event: Event, other: Event) -> bool:
+def _is_refusal(event: Event, other: Event, raw: str) -> bool:
     """Whether ``event`` refuses the damaged call ``other``, of which something else was handed on."""
     if not isinstance(event, InvalidToolCall) or not isinstance(other, ToolCall):
         return False
-    return "after the first of them were handed on" in event.error and is_damaged(other)
+    return "after the first of them were handed on" in event.error and is_damaged(replace(other, raw=raw))
 
 
 def _without_id(event: Event) -> Event:

@@ -144,5 +144,11 @@ def without_line_end(value: str) -> str:
     return _LINE_END.sub("", value)
 
 
+def without_key_tag(value: str, key: str) -> str:
+    """``value``, ended by a tag not its own, without the ``</KEY>`` that models write for its own one."""
+    bare = value.rstrip()
+    return bare[: -len(key) - 3] if bare.endswith(f"</{key}>") and f"<{key}" not in value else value
+
+
 def _lowered(tags: Sequence[str]) -> frozenset[str]:
     return frozenset(tag.lower() for tag in tags)

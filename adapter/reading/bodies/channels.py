@@ -51,6 +51,9 @@ _REASONING = Section(
     glued_starts=tuple(ASSISTANT + header for header in _CALL_HEADERS),
 )
 _CONTENT = Section(is_reasoning=False, ends=ENDS, before=_BEFORE)
+_REASONING_WITHOUT_TOKENS = Section(
+    is_reasoning=True, ends=(), before=(), starts=("assistantfinal", "assistantcommentary to=")
+)
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
 _NOT_TOOLS = ("assistant", "user", "all")
@@ -67,6 +70,12 @@ _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
 _STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
 _MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
+_FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
+_WITHOUT_TOKENS = re.compile(
+    rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S)"
+    rf"|{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{))"
+)
+_MAY_BE_CALL_WORDS = re.compile(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
@@ -151,6 +160,36 @@ def _read_without_message(source: Source, span: list[str], context: Context) -> 
     span.append(found.group())
     source.position += found.end()
     reading = yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)
+    return reading.adding("missing-open-tag") if reading.calls else reading
+
+
+def read_without_tokens(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """What begins with ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
+
+    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
+    word may be a name: ``analysisResult is a list.``
+    """
+    if context.told != "harmony":
+        return TEXT
+    undecided, context.may_be_text = context.may_be_text, True
+    while True:
+        ahead = source.text[source.position : source.position + HEADER_LIMIT]
+        found, words = _WITHOUT_TOKENS.match(ahead), ahead.lstrip()
+        begun = any(whole.startswith(words) for whole in ("analysis", _FINAL_WORDS, _CALL_WORDS))
+        if found is not None or source.final or not (begun or _MAY_BE_CALL_WORDS.fullmatch(words)):
+            break
+        yield
+    context.may_be_text = undecided
+    if found is None or (found["name"] and context.tools.match(found["name"]) is None):
+        return TEXT
+    span.append(found.group())
+    source.position += found.end()
+    if found["reasoning"]:
+        return Reading(section=_REASONING_WITHOUT_TOKENS)
+    if found["final"]:
+        return Reading()
+    read = UntaggedJson("arguments", after_marker=True, name=found["name"])
+    reading = yield from read(source, span, context)
     return reading.adding("missing-open-tag") if reading.calls else reading
 
 

@@ -11,21 +11,33 @@
 ``string="false"`` says that the value is JSON. All spellings are read, whatever
 the told release is. Models also leave out the underscore, double the bars or
 write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
+
+In place of the section and the call's tag DeepSeek V4 writes ``<function>`` with the name in an element now and then,
+which counts at the beginning of a line, for a tool of the session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 
 from adapter.reading.bodies.element_body import ElementBody
 from adapter.reading.bodies.element_tags import Tags, encode_call
 from adapter.reading.bodies.section import Section
-from adapter.reading.format import Format, Opener
+from adapter.reading.format import TEXT, Context, Format, Opener, Reading
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
 from adapter.values.events import Json, JsonObject
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
+FUNCTION = "<function>"
+
+NAME_LIMIT = 200
+"""Characters of a name in an element; more is prose."""
+
+_name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))
 _BARS = ("｜", "｜｜", "|", "||", "‖")
 _SECTIONS = (
     "function_calls",
@@ -61,14 +73,53 @@ def _all_tags(language: str) -> Tags:
 def _openers(language: str) -> tuple[Opener, ...]:
     tags = _all_tags(language)
     official = {f"<｜{language}｜{word}" for word in _OFFICIAL}
-    return Section(
+    section = Section(
         opens=tags.section,
         closes=tags.section_close,
         call_opens=tags.call,
         read_call=ElementBody(tags),
         misspelt=[tag for tag in (*tags.section, *tags.call) if tag not in official],
         may_be_json=True,
-    ).openers
+    )
+    return (*section.openers, Opener(FUNCTION, partial(_read_function, _function_body(language))))
+
+
+@lru_cache
+def _function_body(language: str) -> ElementBody:
+    """Reads the parameters after ``<function>`` and a name, whichever closing tags they have."""
+    tags = _all_tags(language)
+    return ElementBody(
+        replace(
+            tags,
+            call=(FUNCTION,),
+            call_close=("</function>",),
+            parameter=("<parameter", *tags.parameter),
+            parameter_close=("</parameter>", *tags.parameter_close),
+            section=(),
+            stray_call_close=(*tags.call_close, *tags.stray_call_close),
+        )
+    )
+
+
+def _read_function(body: ElementBody, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    if not (context.at_line_start or context.after_call):
+        return TEXT
+    context.may_be_text = True
+    ahead: list[str] = []
+    yield from skip_space(source, ahead)
+    ahead.append((yield from take_marker(source, _name_opens)))
+    name = (yield from take_until(source, "<", NAME_LIMIT, ahead)) if ahead[-1] else None
+    closes = yield from take_marker(source, _name_closes)
+    ahead.append(closes)
+    yield from skip_space(source, ahead)
+    parameter = yield from take_marker(source, _parameter)
+    source.unread(parameter)
+    if not name or not closes or not parameter or context.tools.match(name) is None:
+        source.unread("".join(ahead))
+        return TEXT  # also where a model shows how a tool is described to it
+    span.extend(ahead)
+    reading = yield from body.read_named(name, FUNCTION, source, span, context)
+    return reading.adding("misspelt-open-tag") if reading.calls else reading
 
 
 def _first(tags: Sequence[str], word: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
-from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_key_tag, without_line_end
 from adapter.reading.bodies.element_tags import ATTRIBUTES_LIMIT, Tags
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers, markers_for
@@ -104,7 +104,7 @@ class ElementBody:
         name = attributes.get(self.tags.name) if attributes else None
         if not name:
             return Reading(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
-        call = _Call(name, context.tools.match(name), TaggedJson(opening, self._close_of[opening.lower()], name=name))
+        call = self._call(name, opening, context)
         closes_itself = self._closes_itself(span)
         for key, text in attributes.items() if attributes else ():
             if key not in (self.tags.name, *_ABOUT) and (closes_itself or call.schema_of(key) is not None):
@@ -112,6 +112,13 @@ class ElementBody:
         if closes_itself:
             return call.reading()
         return (yield from self._read_parameters(source, span, context, call))
+
+    def read_named(self, name: str, opening: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        """What follows the call's ``opening`` tag, all of it taken, where its name does not stand in that."""
+        return (yield from self._read_parameters(source, span, context, self._call(name, opening, context)))
+
+    def _call(self, name: str, opening: str, context: Context) -> _Call:
+        return _Call(name, context.tools.match(name), TaggedJson(opening, self._close_of[opening.lower()], name=name))
 
     def _read_parameters(self, source: Source, span: list[str], context: Context, call: _Call) -> Reader[Reading]:
         while True:
@@ -189,7 +196,7 @@ class ElementBody:
         text = "".join(value)
         if not closing:
             call.fixes["missing-inner-tag"] = None
-            text = without_line_end(text)
+            text = without_key_tag(without_line_end(text), key)
         elif twice := ends_twice(text, self.tags.parameter, self.tags.parameter_close):
             call.problem = why_twice(call.name, key, twice)
         schema = call.schema_of(key)

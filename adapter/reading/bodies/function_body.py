@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import ends_twice, why_twice
+from adapter.reading.bodies.bare_value import ends_twice, why_twice, without_key_tag
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, take_cut_marker, take_marker, take_until
@@ -152,7 +152,12 @@ def _begins_block(source: Source) -> Reader[bool]:
 def _read(source: Source, span: list[str], context: Context, function: _Function) -> Reader[Reading]:
     """The call, read into ``function``."""
     opener = span[-1].lower()
-    name = (yield from _take_open_name(source, span, context, function)) or (yield from _take_name(source, span))
+    open_name = yield from find_open_name(source, context)
+    if open_name is not None:
+        span.append(open_name.group())
+        source.position += len(open_name.group())
+        function.fixes["misspelt-inner-tag"] = None
+    name = open_name[1] if open_name else (yield from _take_name(source, span))
     if not name:
         return TEXT
     function.name, function.tool = name, context.tools.get(name)
@@ -225,15 +230,9 @@ def _read_parameter(source: Source, span: list[str], function: _Function) -> Rea
         text = text[: -len("</parameter>")]
     else:
         function.fixes["missing-inner-tag"] = None
-        text = _without_close_tag(text, key)
+        text = without_key_tag(text, key)
     function.add(key, text, is_closed=is_closed)
     return None
-
-
-def _without_close_tag(text: str, key: str) -> str:
-    """``text`` without the ``</KEY>`` that some models write for ``</parameter>``."""
-    bare = text.rstrip()
-    return bare[: -len(key) - 3] if bare.endswith(f"</{key}>") and f"<{key}" not in text else text
 
 
 def _take_value(source: Source, value: list[str], function: _Function) -> Reader[bool]:
@@ -282,7 +281,8 @@ def _closes(source: Source, marker: str, value: list[str], function: _Function) 
     else:
         following = yield from take_marker(source, _CALL_BOUNDARY)
         closes = bool(following) or not char
-    if kind != "</parameter>" and source.was_cut and source.is_empty:
+    rest = source.text[source.position : source.position + _TAGS.longest]
+    if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_begin(rest)):
         closes = False  # the value may have gone on
     source.unread("".join(ahead) + following)
     return closes
@@ -299,20 +299,15 @@ def _take_name(source: Source, span: list[str]) -> Reader[str | None]:
     return text.strip().strip("\"'") or None
 
 
-def _take_open_name(source: Source, span: list[str], context: Context, function: _Function) -> Reader[str]:
-    """A tool's name whose tag was left open before the first parameter, taken; "" and nothing taken else."""
+def find_open_name(source: Source, context: Context) -> Reader[re.Match[str] | None]:
+    """A tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
     while True:
         found = _OPEN_NAME.match(source.text, source.position)
         rest = source.text[source.position : source.position + NAME_LIMIT]
         if found is not None or source.final or len(rest) == NAME_LIMIT or not _MAY_BE_OPEN_NAME.fullmatch(rest):
             break
         yield
-    if found is None or context.tools.match(found[1]) is None:
-        return ""
-    span.append(found.group())
-    source.position = found.end()
-    function.fixes["misspelt-inner-tag"] = None
-    return found[1]
+    return found if found is not None and context.tools.match(found[1]) is not None else None
 
 
 def _take_close(source: Source, span: list[str]) -> Reader[None]:

@@ -74,12 +74,14 @@ class GemmaCall:
 
     def read_bare(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
         """A call of a tool of the session without its opening token, which a server stripped or the model left out."""
+        undecided, context.may_be_text = context.may_be_text, True
         while True:
             ahead = source.text[source.position : source.position + NAME_LIMIT]
             found = _BARE_HEAD.match(ahead)
             if found is not None or source.final or not _MAY_BE_HEAD.fullmatch(ahead):
                 break
             yield
+        context.may_be_text = undecided
         if found is None or context.tools.match(found[1]) is None:
             return TEXT
         reading = yield from self(source, span, context)

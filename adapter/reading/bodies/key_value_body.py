@@ -98,6 +98,7 @@ class KeyValueBody:
             tags.value_close: "value close",
             tags.open: "call",
             tags.close: "call close",
+            tags.section_close: "section close",
         }
         self._kind = {"": ""} | {tag.lower(): kind for tag, kind in kinds.items() if tag}
         self._tags = Markers(*filter(None, self._kind))
@@ -210,6 +211,9 @@ class KeyValueBody:
                 case "call close":
                     span.append(tag)
                     return call.reading()
+                case "section close" if not source.was_cut:
+                    source.unread(tag)
+                    return call.reading("missing-close-tag")
                 case "call":
                     if not (yield from self._key_ahead(source)):
                         is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
@@ -237,6 +241,9 @@ class KeyValueBody:
         written: list[str] = []
         tag = yield from collect(source, self._tags, written)
         span.extend([*written, tag])
+        if self._kind[tag.lower()] == "key" and not "".join(written).strip():
+            call.fixes["text-in-tag"] = None  # the key's tag written twice
+            return (yield from self._read_pair(source, span, call))
         key, type = "".join(written).strip(), ""
         match self._kind[tag.lower()]:
             case "key close":

@@ -29,6 +29,7 @@ HEAD_LIMIT = 200
 _NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = Markers("<name>", "<tool_name>")
 _function = Markers("<function=")
+_strays = Markers("</parameter>", "</function>", "</invoke>")
 _argument_tags = Markers("<input>", "<arguments>", "<parameters>", "<args>")
 
 
@@ -50,6 +51,9 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
         char = yield from skip_space(source, span)
         if char in ("{", "[") and not name:
             reading = yield from read_json(source, span, context)
+            if "missing-close-tag" in reading.fixes and (stray := (yield from take_marker(source, _strays))):
+                span.append(stray)
+                yield from _take_closing(source, span, closing)
         elif char == "{" and context.tools.match(name):
             reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
         elif char == "<" and not name and (function := (yield from take_marker(source, _function))):

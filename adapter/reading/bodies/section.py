@@ -117,6 +117,10 @@ class Section:
         if not at_line_start:
             return TEXT
         found = yield from find_ahead(source, self._inner, ERROR_LIMIT)
+        rest = source.text[source.position : source.position + ERROR_LIMIT + 1]
+        if not found and source.was_cut and rest.startswith("<") and len(rest) <= ERROR_LIMIT:
+            span.append(source.rest())
+            return Reading(error=CUT_OFF)  # a call in other tags, which are read only where these are not around them
         if not self._closes.match(found, 0):
             return TEXT
         text: list[str] = []

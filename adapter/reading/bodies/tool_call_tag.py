@@ -13,7 +13,7 @@ whatever the told format is.
 from __future__ import annotations
 
 from adapter.reading.bodies import loose_tags
-from adapter.reading.bodies.function_body import read_function
+from adapter.reading.bodies.function_body import find_open_name, read_function
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody
 from adapter.reading.bodies.python_calls import PythonBlock, called_first, read_named_call
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
@@ -118,12 +118,20 @@ def _read_unknown(source: Source, span: list[str], context: Context) -> Reader[R
     closed, else prose that names the marker."""
     if context.at_line_start and context.tools.match((yield from called_first(source))) is not None:
         return (yield from _read_python(source, span, context)).adding("foreign-body")
+    if context.at_line_start and (yield from find_open_name(source, context)) is not None:
+        reading = yield from read_function(source, span, context)
+        return _check_closed(reading, source, span).adding(*_foreign("function", context))
     marker = yield from find_ahead(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
         yield from collect(source, _function, span)
         span.append(marker)
+        context.may_be_text = True
         reading = yield from read_function(source, span, context)
         return _check_closed(reading, source, span).adding("text-in-tag") if reading.calls else TEXT
+    rest = source.text[source.position : source.position + PROSE_LIMIT + 1]
+    if not marker and source.was_cut and rest.startswith("<") and len(rest) <= PROSE_LIMIT and context.at_line_start:
+        span.append(source.rest())
+        return Reading(error=CUT_OFF)  # a call in other tags, which are read only where these are not around them
     if marker.lower() != CLOSE or not context.at_line_start:
         return TEXT
     text: list[str] = []

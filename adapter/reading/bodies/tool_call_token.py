@@ -5,12 +5,14 @@
     <|tool_call|>[{"name": ..., "arguments": {...}}, ...]                      Granite 3
     <|tool_call|><tool_call>[...]                                              Granite 3.1
     <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
+    <|tool_call|>call:NAME{...}                                                Gemma 4, whose own has one bar
 
 Where it is not closed the list ends with its brackets.
 """
 
 from __future__ import annotations
 
+from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.format import Context, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker
@@ -22,10 +24,14 @@ read_list = UntaggedJson(
     "arguments", after_marker=True, ends=(OPEN, CLOSE, TAG, TAG_CLOSE, "<|end|>", "<|end_of_text|>")
 )
 _tag = markers_for(TAG)
+_gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
 def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """The list after the token, with or without the tag between them."""
     yield from skip_space(source, span)
+    call = yield from _gemma.read_bare(source, span, context)
+    if not call.is_text:
+        return call.adding("foreign-body") if call.calls else call
     span.append((yield from take_marker(source, _tag)))
     return (yield from read_list(source, span, context))

@@ -1,0 +1,163 @@
+"""Reads calls written with arrows and options, as MiniMax M2 and others slip into where their own tags are stripped.
+
+::
+
+    [TOOL_CALL]
+    {tool => "NAME", args => {
+      --KEY "value"
+      --KEY [1, 2]
+    }}
+    [/TOOL_CALL]
+
+Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value`` like the rest.
+The marker is plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.reading.bodies.arguments import add_text, add_value
+from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
+from adapter.reading.json_values import BRACKETS, take_value
+from adapter.reading.markers import markers_for
+from adapter.reading.source import Reader, Source, skip_space, take_cut_marker, take_marker
+from adapter.reading.tagged_json import TaggedJson
+from adapter.tools.definition import Tool
+from adapter.tools.shapes import Decoded
+from adapter.values.decoding import decode_json
+from adapter.values.errors import FormatError
+from adapter.values.events import JsonObject
+from adapter.values.strict_json import decode_strict, excerpt
+
+OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
+
+HEAD_LIMIT = 200
+"""Characters up to the arguments; more is prose after the marker."""
+
+_HEAD = re.compile(
+    r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
+    r"[\"']?(?:args|arguments|parameters|input)[\"']?\s*(?:=>|:)\s*(?=\{)"
+)
+_ITEM = re.compile(r"\s*,?\s*(?:--([\w.-]+)(?:\s*(?:=>|[=:])|(?=[\s}]))|[\"']?([\w.-]+)[\"']?\s*(?:=>|:))\s*")
+_NEXT = re.compile(r",?\s*(?:--[\w.-]+[\s=:}]|\})")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_WORD = re.compile(r"[^\s,{}\[\]\"']+")
+_END = re.compile(r"\s*,?\s*\}")
+_tokens = markers_for(CLOSE, '"', *BRACKETS)
+_close, _brace = markers_for(CLOSE), markers_for("}")
+_read_json = TaggedJson(OPEN, CLOSE, may_list=True)
+
+
+def read_arrow_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """What follows ``[TOOL_CALL]``."""
+    if not context.at_line_start or (yield from skip_space(source, span)) != "{":
+        return TEXT
+    context.may_be_text = True
+    head = yield from _take_head(source)
+    if head is None:
+        reading = yield from _read_json(source, span, context)
+        is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
+        return reading.adding("misspelt-open-tag") if is_known else TEXT
+    tool = context.tools.match(head[2])
+    if tool is None:
+        return TEXT
+    span.append(head.group())
+    source.position += head.end()
+    body: list[str] = []
+    bracket = yield from take_value(source, body, _tokens)
+    span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
+    if not bracket:
+        return Reading(error=CUT_OFF)
+    is_closed = yield from _take_end(source, span)
+    if not is_closed and source.was_cut and source.is_empty:
+        return Reading(error=CUT_OFF)
+    try:
+        arguments, fixes = _arguments("".join(body), tool)
+    except FormatError as error:
+        return Reading(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_shape(tool)}")
+    return Reading(
+        (Decoded(tool.name, arguments),),
+        ("misspelt-open-tag", *fixes, *(() if is_closed else ("missing-close-tag",))),
+    )
+
+
+def _take_head(source: Source) -> Reader[re.Match[str] | None]:
+    """What stands before the arguments, not taken; None where it is not of this form."""
+    while True:
+        ahead = source.text[source.position : source.position + HEAD_LIMIT]
+        found = _HEAD.match(ahead)
+        if found is not None or source.final or len(ahead) == HEAD_LIMIT or "}" in ahead:
+            return found
+        yield
+
+
+def _take_end(source: Source, span: list[str]) -> Reader[bool]:
+    """Take the brace that ends the call, others after it and the closing marker: whether that is there."""
+    gap: list[str] = []
+    while True:
+        yield from skip_space(source, gap)
+        brace = yield from take_marker(source, _brace)
+        gap.append(brace)
+        if not brace:
+            break
+    closing = yield from take_marker(source, _close)
+    gap.append(closing)
+    if not closing:
+        take_cut_marker(source, CLOSE.lower(), gap)
+    text = "".join(gap)
+    span.append(text if closing or source.is_empty else text.rstrip())
+    source.unread(text[len(span[-1]) :])
+    return bool(closing)
+
+
+def _arguments(text: str, tool: Tool) -> tuple[JsonObject, tuple[str, ...]]:
+    """Those of ``text``, which begins with their brace; the fixes. Raises FormatError."""
+    whole = decode_strict(text)
+    if whole is not None and isinstance(whole.value, dict):
+        return whole.value, whole.fixes
+    arguments: JsonObject = {}
+    fixes: dict[str, None] = {}
+    position = 1
+    while not _END.match(text, position):
+        item = _ITEM.match(text, position)
+        if item is None:
+            raise FormatError(f"expected --NAME and a value, got {excerpt(text, position)}")
+        key, position = item[1] or item[2], item.end()
+        position = _add(arguments, key, text, position, tool.properties.get(key), fixes)
+    return arguments, tuple(fixes)
+
+
+def _add(
+    arguments: JsonObject, key: str, text: str, position: int, schema: JsonObject | None, fixes: dict[str, None]
+) -> int:
+    """Add the value at ``position`` and return where it ends; an option without one is true. Raises FormatError."""
+    if _NEXT.match(text, position):
+        add_value(arguments, key, True, schema, fixes)
+        return position
+    if string := _STRING.match(text, position):
+        value = decode_json(string.group())
+    elif text.startswith(("[", "{"), position):
+        value = decode_json(text[position:], closed=False)
+    else:
+        return _add_word(arguments, key, text, position, schema, fixes)
+    fixes.update(dict.fromkeys(value.fixes))
+    add_value(arguments, key, value.value, schema, fixes)
+    return position + value.end
+
+
+def _add_word(
+    arguments: JsonObject, key: str, text: str, position: int, schema: JsonObject | None, fixes: dict[str, None]
+) -> int:
+    word = _WORD.match(text, position)
+    if word is None:
+        raise FormatError(f"expected a value, got {excerpt(text, position)}")
+    add_text(arguments, key, word.group(), schema, fixes)
+    return word.end()
+
+
+def _shape(tool: Tool) -> str:
+    return f'{OPEN}{{tool => "{tool.name}", args => {{--NAME "value"}}}}{CLOSE}'
+
+
+OPENER = Opener(OPEN, read_arrow_call)
