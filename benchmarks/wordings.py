@@ -5,7 +5,7 @@
 
 Each style of prompt with each of `WORDINGS`: no constraint, no help for small models, temperature 0. Asked are the
 requests of ``requests.json`` and the building half of ``choices.json``, counted as `benchmarks.choices` does. The last
-column compares with the present words, request by request: by how many more and by how many fewer were served (the right
+column compares with the present words, request by request: how many more and how many fewer were served (the right
 calls, or none where none was wanted), and how probable at least that difference is by chance (a sign test).
 """
 

@@ -12,7 +12,9 @@ from functools import lru_cache
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
-from adapter.prompting.beside import NUMBER_WORDS, Placed, Value, beside
+from adapter.prompting import currencies, numbers, places, series
+from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
+from adapter.prompting.languages import IN, NOT, NUMBERS
 from adapter.prompting.ranking import KINDS, STOP, kinds_of, spelled, stem, words
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
@@ -71,12 +73,17 @@ def names_one(request: str, tool: Tool) -> bool:
     return bool(_beside(request, tool, *_offered(request, tool)))
 
 
+def placed(request: str, tool: Tool, name: str) -> list[Value]:
+    """The values that stand beside what a parameter is called."""
+    return [value for place in _beside(request, tool, *_offered(request, tool)).get(name, ()) for value in place.values]
+
+
 def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
     """Where the request says a tool's values several times, those of each time: "a base of 3 and a height of 4, and
     another with base 5 and height 6". Values that are said once are those of each. Nothing where it says none so."""
     found: dict[str, list[Placed]] = {}
-    for name, places in _beside(request, tool, *_offered(request, tool)).items():
-        sharp = [place for place in places if place.is_sharp] or places
+    for name, beside_it in _beside(request, tool, *_offered(request, tool)).items():
+        sharp = [place for place in beside_it if place.is_sharp] or beside_it
         found[name] = sorted(sharp, key=lambda place: place.at)
     times = max((len(places) for name, places in found.items() if name in tool.required), default=0)
     found = {name: places for name, places in found.items() if name in tool.required or len(places) in (1, times)}
@@ -122,7 +129,7 @@ def _place(
     """Narrow what each parameter takes to what stands beside it, which others lose as long as something is left for
     them; and as many numbers, dates or names as parameters to one each, in the order in which they are said."""
     counting = _counting(tool, meant)
-    taken = [value for place in placed.values() for value in place.values]
+    taken = [same for place in placed.values() for value in place.values for same in _same(request, value)]
     offered: dict[str, Sequence[Value]] = {name: given[name] for name in meant if given.get(name)}
     offered |= {name: meant[name]["enum"] for name in counting}
     left = {
@@ -151,11 +158,21 @@ def _alike(offered: Mapping[str, Sequence[Value]]) -> list[list[str]]:
 
 def _is_sharp(value: str, request: str) -> bool:
     """A name, a code, a date, or what is quoted; no run of common words."""
-    return value in NAME.findall(request) or value in _quoted(request) or any(map(str.isdigit, value))
+    is_name = value in NAME.findall(request) or value in _quoted(request) or value in currencies.said(request)
+    return is_name or any(map(str.isdigit, value))
 
 
 def _is_number(schema: Json) -> bool:
     return isinstance(schema, dict) and not schema.get("enum") and bool(types_of(schema) & {"integer", "number"})
+
+
+def _same(request: str, value: Value) -> list[Value]:
+    """5 and 0.05 are the same of "5 %"."""
+    if isinstance(value, str):
+        return [value]
+    return [
+        each for said in numbers.said(request) if value in (said.value, said.share) for each in (said.value, said.share)
+    ]
 
 
 def _is_part(value: Value, taken: Sequence[Value]) -> bool:
@@ -182,8 +199,10 @@ def _is_meant(request: str, name: str, schema: Json) -> bool:
     """Whether the request speaks of an argument that may be left out."""
     if not isinstance(schema, dict):
         return False
+    if is_a_name(name) and CALLED.search(request):
+        return True
     if kinds_of(name, schema) & {"_path_", "_folder_"}:
-        return bool(_places(request))
+        return bool(places.folders(request))
     values = " ".join(map(str, schema.get("enum") or ()))
     said = set(words(f"{name.replace('_', ' ')} {schema.get('description') or ''} {values}"))
     return any(word in said for word in words(request) if not word.startswith("_"))
@@ -201,13 +220,13 @@ def narrowed(request: str, name: str, schema: Json) -> Json:
     types = types_of(schema)
     if _is_flag(schema) and (said := _said_of(request, name)) is not None:
         return {**schema, "enum": [said]}
-    if "array" in types and len(lists := _lists(request)) == 1:
+    if "array" in types and len(lists := json_lists(request) or _said_lists(request, schema)) == 1:
         return {**schema, "enum": lists}
     if "array" in types and isinstance(items := schema.get("items"), dict):
         return _counted(request, {**schema, "items": narrowed(request, name, items)})
     if not types & {"integer", "number"} or "string" in types:
         return schema
-    fitting = [each for each in _numbers(request, whole="number" not in types) if _fits(each, schema)]
+    fitting = numbers.meant(request, name, schema)
     return {**schema, "enum": fitting} if 0 < len(fitting) <= MAX_CHOICES else schema
 
 
@@ -221,10 +240,30 @@ def _said_of(request: str, flag: str) -> bool | None:
     return _NOT.isdisjoint(said[max(first - 3, 0) : first])
 
 
-_NOT = frozenset(map(stem, ("no", "not", "without", "exclude", "excluding", "skip", "omit", "except", "don", "never")))
+_NOT = frozenset(map(stem, NOT))
 
 
-def _lists(request: str) -> list[list[Json]]:
+def _said_lists(request: str, schema: JsonObject) -> list[list[Json]]:
+    """The list of numbers, or of texts that are not of a kind known by its looks, that the request says in words."""
+    items = schema.get("items")
+    if not isinstance(items, dict) or items.get("enum"):
+        return []
+    if types_of(items) and types_of(items) <= {"integer", "number"}:
+        return [[each.value for each in run] for run in numbers.series(request)]
+    if types_of(items) != {"string"} or kinds_of("", {**schema, "type": "string"}) & {"_path_", "_folder_", *_TYPED}:
+        return []
+    named = _described(request, schema) or series.things(request)
+    return [list(named)] if named else []
+
+
+def _described(request: str, schema: JsonObject) -> list[str]:
+    """Of the values that a description quotes, those that the request names: "either 'summary' or 'full'"."""
+    asked = set(words(request))
+    values = quoted(str(schema.get("description") or "").replace("/", " "))
+    return [value for value in dict.fromkeys(values) if (of := words(value)) and asked.issuperset(of)]
+
+
+def json_lists(request: str) -> list[list[Json]]:
     """The lists that the request has as JSON."""
     found = []
     for text in re.findall(r"\[[^\[\]]*\]", request):
@@ -259,29 +298,6 @@ def _paths(request: str) -> list[str]:
     return spelled_paths(request)
 
 
-@lru_cache(maxsize=2)
-def _numbers(request: str, *, whole: bool) -> list[int | float]:
-    """Asked for each parameter, as the two above: nobody changes what they give."""
-    found: list[int | float] = []
-    for text in _NUMBER.findall(request):
-        number = float(_WRITTEN.get(text.lower(), text))
-        if number == int(number):
-            found.append(int(number))
-        elif not whole:
-            found.append(number)
-    return list(dict.fromkeys(found))
-
-
-_WRITTEN = {word: str(number) for number, word in NUMBER_WORDS.items()}
-_NUMBER = re.compile(rf"(?<![\w.^])-?\d+(?:\.\d+)?(?=[^\W\d_]{{0,3}}(?![\w^]|\.\d))|(?i:\b(?:{'|'.join(_WRITTEN)})\b)")
-"""Also with its unit: 298K, 10kg."""
-
-
-def _fits(number: float, schema: JsonObject) -> bool:
-    lowest, highest = schema.get("minimum"), schema.get("maximum")
-    return (lowest is None or number >= lowest) and (highest is None or number <= highest)
-
-
 def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
     """Paths, and quoted texts, one for each parameter that takes them: in the order in which they were said."""
     strings = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"string"}]
@@ -310,8 +326,12 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     for kind in _TYPED:
         if kind in kinds and (found := KINDS[kind].findall(request)):
             return list(dict.fromkeys(found))
+    if found := _described(request, schema):
+        return found
+    if "_currency_" in kinds and (found := currencies.said(request)):
+        return found
     pieces, paths = _quoted(request), _paths(request)
-    if kinds & {"_path_", "_folder_"} and (found := paths or _places(request)):
+    if kinds & {"_path_", "_folder_"} and (found := paths or places.folders(request)):
         return found
     if len(request.split()) > MOST_WORDS:
         return []
@@ -319,6 +339,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return found
     if "_code_" in kinds and (found := KINDS["_code_"].findall(request)):
         return list(dict.fromkeys(found))
+    if "_place_" in kinds and not pieces and (found := places.named(request)):
+        return found
     rest = KINDS["_date_"].sub("\n", request)
     for piece in (*paths, *pieces):
         rest = rest.replace(piece, "\n")
@@ -351,7 +373,7 @@ def _plain_words(tool: Tool) -> list[str]:
 def _is_name(run: str, own: set[str], *, is_numbered: bool) -> bool:
     """Whether a run of words may be a value: it ends in no little word, and is not what the tool is called itself."""
     spelled = re.findall(r"[^\W_]+", run.lower())
-    if not spelled or spelled[0] in STOP | _ASKING or spelled[-1] in STOP or run[-1] in ".,;:!?":
+    if not spelled or spelled[0] in _NO_NAME or spelled[-1] in _NO_NAME - _ASKING or run[-1] in ".,;:!?":
         return False
     if spelled[0].isdigit() and not is_numbered:
         return False
@@ -364,6 +386,7 @@ _ASKING = {
     "predict", "provide", "read", "retrieve", "search", "send", "set", "show", "start", "tell",
 }  # fmt: skip
 """Words that a request begins with, and no value does."""
+_NO_NAME = STOP | _ASKING | {*IN, *NUMBERS}
 
 
 def _pieces(request: str) -> list[str]:
@@ -372,14 +395,3 @@ def _pieces(request: str) -> list[str]:
     found = re.search(r":\s+(\S.*)$", request) or re.search(r"\b(?:that|saying)\s+(\S.*)$", request)
     said = found[1].rstrip(".") if found else ""
     return [*pieces, said] if said and not any(piece in said for piece in pieces) else pieces
-
-
-def _places(request: str) -> list[str]:
-    """Where something is to be done: a path after "in" and the like, or a word there that stands alone."""
-    found = re.findall(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)", request)
-    return [place for place in dict.fromkeys(found) if stem(place.lower()) not in _EVERYWHERE]
-
-
-_EVERYWHERE = frozenset(
-    map(stem, ("project", "code", "file", "repository", "repo", "all", "every", "this", "my", "our"))
-)

@@ -49,7 +49,7 @@ KINDS = {
     "_code_": re.compile(
         r"\b[A-Z]+-\d+\b|\b[a-z]+_[a-z_]+\b|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{4,}\b|\b[A-Z]{2,}[A-Z_]*\b"
     ),
-    "_number_": re.compile(r"\b\d+(?:\.\d+)?\b"),
+    "_number_": re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b"),
 }
 """What a value looks like, the narrower first."""
 _SAID = {
@@ -61,6 +61,8 @@ _SAID = {
     "_folder_": r"folder|director",
     "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
+    "_currency_": r"currenc",
+    "_place_": r"location|city|cities|country|region|state\b|town|place",
 }
 """What a definition says of a parameter that takes such a value."""
 

@@ -59,7 +59,7 @@ SIDES = tool("triangle", "Of three sides.", side1=NUMBER, side2=NUMBER, side3=NU
             FLAT,
             {"parcel_number": ["1234567"], "county": ["Santa Clara"]},
         ),
-        ("From British Pounds to Japanese Yen?", RATE, {"source_currency": ["British Pounds"]}),
+        ("From British Pounds to Japanese Yen?", RATE, {"source_currency": ["GBP"], "target_currency": ["JPY"]}),
         ("How many Bengal Tigers live in the country India?", TIGER, {"country": ["India"]}),
         ("Which is SNP (a kind of variation) ID rs6034464?", MUTATION, {"snp_id": ["rs6034464"]}),
         ('"A height of 0.0000001 and a base of 2"', AREA, {"base": [2], "height": [1e-07]}),
