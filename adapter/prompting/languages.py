@@ -50,6 +50,18 @@ NOT = _words(
 )
 """Before what is not wanted."""
 
+ASKING = _words(
+    {
+        "en": "add book buy calculate change check compare compute convert create determine estimate fetch find get "
+        "give generate help identify list look order play plan predict provide read retrieve search send set show "
+        "start tell",
+        "de": "berechne buche erstelle finde gib kaufe lies nenne schicke sende setze spiele suche zeig zeige",
+        "fr": "achète affiche ajoute calcule cherche convertis crée donne envoie joue lis montre réserve trouve",
+        "es": "añade busca calcula compra convierte crea dame encuentra envía lee muestra muéstrame pon reserva toca",
+    }
+)
+"""Words that a request begins with, and no value does."""
+
 _TOOLS = {"en": r"tools?", "de": r"werkzeuge?n?|tools?", "fr": r"outils?", "es": r"herramientas?"}
 _WITHOUT = {
     "en": r"no|without|(?:not|don't) (?:use|call)",

@@ -71,15 +71,27 @@ def _plain(number: Decimal) -> Number:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
+def in_figures(request: str) -> list[Number]:
+    """Those that are not words, each once: "two sides of 5" has one."""
+    return list(dict.fromkeys(each.value for each in said(request) if request[each.start].isdecimal()))
+
+
 def meant(request: str, name: str, schema: dict[str, Json]) -> list[Number]:
-    """Those that a parameter can take, each once. "5 %" is 0.05 unless the parameter is whole or is said to be percent:
-    then it is 5."""
+    """Those that a parameter can take, each once. A percentage is for a rate, and other numbers are not, where there
+    are both. "5 %" is 0.05, unless the parameter is whole or is said to be percent: then it is 5."""
     is_whole = "number" not in types_of(schema)
     about = f"{name.replace('_', ' ')} {schema.get('description') or ''}"
-    is_percent = is_whole or re.search(rf"(?i){PERCENT}|\bpct\b", about) is not None
-    found = [each.value if is_percent else each.share for each in said(request)]
-    fitting = [each for each in found if _fits(each, schema) and not (is_whole and isinstance(each, float))]
-    return list(dict.fromkeys(fitting))
+    is_percent = re.search(rf"(?i){PERCENT}|\bpct\b", about) is not None
+    is_rate = is_percent or _RATE.search(about) is not None
+    fitting: dict[Number, bool] = {}
+    for each in said(request):
+        value = each.value if is_percent or is_whole else each.share
+        if _fits(value, schema) and not (is_whole and isinstance(value, float)):
+            fitting[value] = each.is_percent == is_rate
+    return [value for value, is_of_kind in fitting.items() if is_of_kind] or list(fitting)
+
+
+_RATE = re.compile(r"(?i)\b(?:rate|ratio|yield|fraction|probability|discount|tip|tax|taux|tasa|anteil)\b")
 
 
 def _fits(number: Number, schema: dict[str, Json]) -> bool:

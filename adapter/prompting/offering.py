@@ -14,7 +14,7 @@ from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
 from adapter.prompting import currencies, numbers, places, series
 from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
-from adapter.prompting.languages import IN, NOT, NUMBERS
+from adapter.prompting.languages import ASKING, IN, NOT, NUMBERS
 from adapter.prompting.ranking import KINDS, STOP, kinds_of, spelled, stem, words
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
@@ -32,13 +32,15 @@ def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
         meant, given = _offered(request, tool)
         placed = {name: found[0] for name, found in _beside(request, tool, meant, given).items()}
         _place(request, tool, meant, given, placed)
-        for name in [name for name in meant if name not in tool.required and name not in placed]:
+        counting = _counting(tool, meant)
+        only = [name for name in counting if len(counting) == len(numbers.said(request)) == 1]
+        for name in [name for name in meant if name not in (*tool.required, *placed, *only)]:
             if not _is_wanted(name, tool.properties[name]):
                 del meant[name]
                 given.pop(name, None)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
         flags = [name for name, schema in meant.items() if schema != tool.properties[name] and _is_flag(schema)]
-        required = list(dict.fromkeys([*tool.required, *placed, *flags]))
+        required = list(dict.fromkeys([*tool.required, *placed, *only, *flags]))
         shown.append(replace(tool, parameters={**tool.parameters, "properties": meant, "required": required}))
     return ToolSet(shown), choices
 
@@ -99,6 +101,9 @@ def _offered(request: str, tool: Tool) -> tuple[dict[str, Json], dict[str, list[
         for name, schema in tool.properties.items()
         if name in tool.required or _is_meant(request, name, schema)
     }
+    arrays = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"array"}]
+    if len(lists := json_lists(request)) == len(arrays) > 1:
+        meant |= {name: {**meant[name], "enum": [each]} for name, each in zip(arrays, lists, strict=True)}
     given = {name: _texts(request, tool, name, schema) for name, schema in _strings(meant)}
     return meant, given | _in_order(request, tool)
 
@@ -139,6 +144,8 @@ def _place(
     }
     for same in _alike({name: values for name, values in left.items() if name in tool.required}):
         values = [value for value in left[same[0]] if not isinstance(value, str) or _is_sharp(value, request)]
+        figures = [number for number in numbers.in_figures(request) if number in values]
+        values = figures if len(figures) == len(same) else values  # "two notes, of 440 and 880 Hz"
         if len(values) == len(same) > 1:
             left |= {name: [value] for name, value in zip(same, values, strict=True)}
     for name, values in ({name: place.values for name, place in placed.items()} | left).items():
@@ -184,7 +191,7 @@ def _is_part(value: Value, taken: Sequence[Value]) -> bool:
 def _strings(properties: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """The parameters that take texts, those inside lists and objects included."""
     for name, schema in properties.items():
-        if not isinstance(schema, dict):
+        if not isinstance(schema, dict) or schema.get("enum"):
             continue
         if "string" in types_of(schema):
             yield name, schema
@@ -353,6 +360,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     is_numbered = _NUMBERED.search(name) is not None
     if is_numbered:
         pieces = pieces + re.findall(r"(?<![\w.])\d+(?![\w.])", rest)
+    if names and "_name_" in kinds:
+        return [*pieces, *names]
     own = set(_plain_words(tool))
     others = (run for part in parts for run in runs(part) if _is_name(run, own, is_numbered=is_numbered))
     return [*pieces, *names, *dict.fromkeys(others)][:MAX_CHOICES]
@@ -373,20 +382,14 @@ def _plain_words(tool: Tool) -> list[str]:
 def _is_name(run: str, own: set[str], *, is_numbered: bool) -> bool:
     """Whether a run of words may be a value: it ends in no little word, and is not what the tool is called itself."""
     spelled = re.findall(r"[^\W_]+", run.lower())
-    if not spelled or spelled[0] in _NO_NAME or spelled[-1] in _NO_NAME - _ASKING or run[-1] in ".,;:!?":
+    if not spelled or spelled[0] in _NO_NAME or spelled[-1] in _NO_NAME - ASKING or run[-1] in ".,;:!?":
         return False
     if spelled[0].isdigit() and not is_numbered:
         return False
     return not own.intersection(map(stem, spelled))
 
 
-_ASKING = {
-    "add", "book", "buy", "calculate", "change", "check", "compute", "convert", "create", "determine", "estimate",
-    "fetch", "find", "generate", "get", "give", "help", "identify", "list", "look", "order", "play", "plan",
-    "predict", "provide", "read", "retrieve", "search", "send", "set", "show", "start", "tell",
-}  # fmt: skip
-"""Words that a request begins with, and no value does."""
-_NO_NAME = STOP | _ASKING | {*IN, *NUMBERS}
+_NO_NAME = STOP | ASKING | IN | NUMBERS.keys()
 
 
 def _pieces(request: str) -> list[str]:

@@ -62,6 +62,7 @@ _SAID = {
     "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
     "_currency_": r"currenc",
+    "_name_": r"\bname\b|[a-z]Name\b|_name\b",
     "_place_": r"location|city|cities|country|region|state\b|town|place",
 }
 """What a definition says of a parameter that takes such a value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from adapter.constraints.mentions import quoted
-from adapter.prompting.languages import AND, IN
+from adapter.prompting.languages import AND, ASKING, IN
 from adapter.prompting.ranking import STOP
 
 LONGEST_ITEM = 3
@@ -26,12 +26,12 @@ def names(text: str) -> list[str]:
 
 
 def _own(name: str) -> str:
-    """Without a little word that begins the sentence: "In Olten"."""
+    """Without the word that begins the sentence: "In Olten", "Show Olten"."""
     first, _, rest = name.partition(" ")
     return rest if rest and first.lower() in _LEADING else name
 
 
-_LEADING = (STOP | IN) - {"a", "an", "the"}
+_LEADING = (STOP | IN | ASKING) - {"a", "an", "the"}
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

@@ -31,10 +31,10 @@ def test_numbers_are_read_as_they_are_written(request_, values):
 @pytest.mark.parametrize(
     ("schema", "values"),
     [
-        ({"type": "number"}, [0.05, 20]),
-        ({"type": "integer"}, [5, 20]),
-        ({"type": "number", "description": "The rate in percent."}, [5, 20]),
-        ({"type": "number", "description": "As a percentage."}, [5, 20]),
+        ({"type": "number"}, [0.05]),
+        ({"type": "integer"}, [5]),
+        ({"type": "number", "description": "The rate in percent."}, [5]),
+        ({"type": "number", "description": "As a percentage."}, [5]),
         ({"type": "number", "maximum": 1}, [0.05]),
         ({"type": "integer", "minimum": 10}, [20]),
     ],
@@ -42,6 +42,11 @@ def test_numbers_are_read_as_they_are_written(request_, values):
 def test_a_percentage_is_a_share_unless_percent_are_meant(schema, values):
     assert meant("5 % of 20", "rate", schema) == values
     assert meant("5 percent of 20", "rate", schema) == values
+
+
+def test_what_is_no_rate_takes_the_other_numbers():
+    assert meant("5 % of 20", "amount", {"type": "number"}) == [20]
+    assert meant("5 % of it", "amount", {"type": "number"}) == [0.05]
 
 
 def test_a_series_has_nothing_but_commas_and_an_and_between():
