@@ -92,8 +92,8 @@ def is_served(case: Case, answered: Answered) -> bool:
 def chance(more: int, fewer: int) -> float:
     """How probable a difference of at least this is where both are alike: a sign test, of both sides."""
     of = more + fewer
-    tail = sum(math.comb(of, least) for least in range(min(more, fewer) + 1)) / 2**of
-    return min(1.0, 2 * tail)
+    tail = sum(math.comb(of, least) for least in range(min(more, fewer) + 1))
+    return min(1.0, 2 * tail / 2.0**of)
 
 
 def compared(asked: Sequence[Case], present: Sequence[Answered], other: Sequence[Answered]) -> str:

@@ -18,15 +18,8 @@ from adapter.constraints.shapes import Choices
 from adapter.prompting import numbers, series
 from adapter.prompting.examples import EXAMPLES
 from adapter.prompting.languages import AND, DEMANDED, EACH, REFUSED
-from adapter.prompting.offering import (
-    has_all,
-    json_lists,
-    names_one,
-    narrowed,
-    placed,
-    placed_often,
-    with_values,
-)
+from adapter.prompting.narrowing import json_lists, narrowed
+from adapter.prompting.offering import has_all, names_one, placed, placed_often, with_values
 from adapter.prompting.ranking import KINDS, Ranking, kinds_in, kinds_of, words
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import Tool, ToolSet

@@ -28,6 +28,10 @@ _SAID, _LISTED = (
 _IN_BRACKETS = re.compile(r"(\[[^\[\]]*\])")
 
 
+MOST_FIGURES = 20
+"""Of a number; a longer one is something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """``value``: as it is written, 5 of "5 %". ``start`` and ``end``: where, without what stands behind it."""
@@ -49,7 +53,8 @@ def said(request: str) -> tuple[Said, ...]:
     found, at = [], 0
     for piece in _IN_BRACKETS.split(request):
         pattern = _LISTED if piece.startswith("[") else _SAID
-        found += [_read(match, at) for match in pattern.finditer(piece)]
+        matches = (match for match in pattern.finditer(piece) if len(match["figures"] or "") <= MOST_FIGURES)
+        found += [_read(match, at) for match in matches]
         at += len(piece)
     return tuple(found)
 
@@ -124,4 +129,4 @@ def _joins(request: str, one: Said, after: Said) -> bool:
     word = re.match(r"\s*([^\W\d_]+|%)", between)
     if word is None or not _BETWEEN.fullmatch(between[word.end() :]):
         return False
-    return re.match(rf"\s*{re.escape(word[1])}", request[after.end :]) is not None
+    return request[after.end : after.end + len(word[1]) + 1].lstrip().startswith(word[1])

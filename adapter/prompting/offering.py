@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
-from adapter.prompting import currencies, numbers, places, series
+from adapter.prompting import currencies, numbers, places
 from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
-from adapter.prompting.languages import ASKING, IN, NOT, NUMBERS
-from adapter.prompting.ranking import KINDS, STOP, kinds_of, spelled, stem, words
+from adapter.prompting.languages import ASKING, IN, NUMBERS
+from adapter.prompting.narrowing import described, is_flag, json_lists, narrowed, strings
+from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, stem, words
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Json
 
 MOST_WORDS = 60
 """Of a request whose runs of words are offered as values; in a longer one nearly everything would be."""
@@ -39,14 +38,10 @@ def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
                 del meant[name]
                 given.pop(name, None)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
-        flags = [name for name, schema in meant.items() if schema != tool.properties[name] and _is_flag(schema)]
+        flags = [name for name, schema in meant.items() if schema != tool.properties[name] and is_flag(schema)]
         required = list(dict.fromkeys([*tool.required, *placed, *only, *flags]))
         shown.append(replace(tool, parameters={**tool.parameters, "properties": meant, "required": required}))
     return ToolSet(shown), choices
-
-
-def _is_flag(schema: Json) -> bool:
-    return isinstance(schema, dict) and types_of(schema) == {"boolean"}
 
 
 def _is_wanted(name: str, schema: Json) -> bool:
@@ -54,7 +49,7 @@ def _is_wanted(name: str, schema: Json) -> bool:
     or the like, a choice that is named, or a flag. A model would write something it was not asked for."""
     if not isinstance(schema, dict) or not types_of(schema) <= {"string", "number", "integer"}:
         return True
-    return bool(schema.get("enum")) or bool(kinds_of(name, schema) & {"_path_", "_folder_", *_TYPED})
+    return bool(schema.get("enum")) or bool(kinds_of(name, schema) & {"_path_", "_folder_", *TYPED})
 
 
 def has_all(request: str, tool: Tool) -> bool:
@@ -104,7 +99,7 @@ def _offered(request: str, tool: Tool) -> tuple[dict[str, Json], dict[str, list[
     arrays = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"array"}]
     if len(lists := json_lists(request)) == len(arrays) > 1:
         meant |= {name: {**meant[name], "enum": [each]} for name, each in zip(arrays, lists, strict=True)}
-    given = {name: _texts(request, tool, name, schema) for name, schema in _strings(meant)}
+    given = {name: _texts(request, tool, name, schema) for name, schema in strings(meant)}
     return meant, given | _in_order(request, tool)
 
 
@@ -113,14 +108,10 @@ def _beside(
 ) -> dict[str, list[Placed]]:
     offered: dict[str, Sequence[Value]] = {name: given[name] for name in meant if given.get(name)}
     for name in list(offered):
-        if of_kind := [KINDS[kind] for kind in kinds_of(name, tool.properties[name]) & set(_TYPED)]:
+        if of_kind := [KINDS[kind] for kind in kinds_of(name, tool.properties[name]) & set(TYPED)]:
             offered[name] = [value for value in given[name] if any(kind.search(value) for kind in of_kind)]
     offered |= {name: meant[name]["enum"] for name in _counting(tool, meant)}
     return beside(request, tool.properties, offered)
-
-
-_TYPED = ("_mail_", "_url_", "_date_", "_time_")
-"""Kinds of values that are known by their looks."""
 
 
 def _counting(tool: Tool, meant: Mapping[str, Json]) -> list[str]:
@@ -145,7 +136,8 @@ def _place(
     for same in _alike({name: values for name, values in left.items() if name in tool.required}):
         values = [value for value in left[same[0]] if not isinstance(value, str) or _is_sharp(value, request)]
         figures = [number for number in numbers.in_figures(request) if number in values]
-        values = figures if len(figures) == len(same) else values  # "two notes, of 440 and 880 Hz"
+        if len(figures) == len(same):  # "two notes, of 440 and 880 Hz"
+            values = list(figures)
         if len(values) == len(same) > 1:
             left |= {name: [value] for name, value in zip(same, values, strict=True)}
     for name, values in ({name: place.values for name, place in placed.items()} | left).items():
@@ -188,20 +180,6 @@ def _is_part(value: Value, taken: Sequence[Value]) -> bool:
     return any(isinstance(each, str) and (value in each or each in value) for each in taken)
 
 
-def _strings(properties: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """The parameters that take texts, those inside lists and objects included."""
-    for name, schema in properties.items():
-        if not isinstance(schema, dict) or schema.get("enum"):
-            continue
-        if "string" in types_of(schema):
-            yield name, schema
-        items = schema.get("items")
-        if isinstance(items, dict):
-            yield from _strings({name: items})
-        if isinstance(inner := schema.get("properties"), dict):
-            yield from _strings(inner)
-
-
 def _is_meant(request: str, name: str, schema: Json) -> bool:
     """Whether the request speaks of an argument that may be left out."""
     if not isinstance(schema, dict):
@@ -213,86 +191,6 @@ def _is_meant(request: str, name: str, schema: Json) -> bool:
     values = " ".join(map(str, schema.get("enum") or ()))
     said = set(words(f"{name.replace('_', ' ')} {schema.get('description') or ''} {values}"))
     return any(word in said for word in words(request) if not word.startswith("_"))
-
-
-def narrowed(request: str, name: str, schema: Json) -> Json:
-    """A number, or a list of them, as one of those that the request has; of choices those that it names; a flag as the
-    request speaks of it."""
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(schema.get("enum"), list):
-        asked = set(words(request))
-        named = [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
-        return {**schema, "enum": named} if named else schema
-    types = types_of(schema)
-    if _is_flag(schema) and (said := _said_of(request, name)) is not None:
-        return {**schema, "enum": [said]}
-    if "array" in types and len(lists := json_lists(request) or _said_lists(request, schema)) == 1:
-        return {**schema, "enum": lists}
-    if "array" in types and isinstance(items := schema.get("items"), dict):
-        return _counted(request, {**schema, "items": narrowed(request, name, items)})
-    if not types & {"integer", "number"} or "string" in types:
-        return schema
-    fitting = numbers.meant(request, name, schema)
-    return {**schema, "enum": fitting} if 0 < len(fitting) <= MAX_CHOICES else schema
-
-
-def _said_of(request: str, flag: str) -> bool | None:
-    """Whether the request wants what a flag is called, or without it; None where it does not speak of all its words."""
-    own = {stem(word) for word in spelled(flag.replace("_", " ")) if word not in STOP}
-    said = [stem(word) for word in spelled(request)]
-    if not own or not own.issubset(said):
-        return None
-    first = min(said.index(word) for word in own)
-    return _NOT.isdisjoint(said[max(first - 3, 0) : first])
-
-
-_NOT = frozenset(map(stem, NOT))
-
-
-def _said_lists(request: str, schema: JsonObject) -> list[list[Json]]:
-    """The list of numbers, or of texts that are not of a kind known by its looks, that the request says in words."""
-    items = schema.get("items")
-    if not isinstance(items, dict) or items.get("enum"):
-        return []
-    if types_of(items) and types_of(items) <= {"integer", "number"}:
-        return [[each.value for each in run] for run in numbers.series(request)]
-    if types_of(items) != {"string"} or kinds_of("", {**schema, "type": "string"}) & {"_path_", "_folder_", *_TYPED}:
-        return []
-    named = _described(request, schema) or series.things(request)
-    return [list(named)] if named else []
-
-
-def _described(request: str, schema: JsonObject) -> list[str]:
-    """Of the values that a description quotes, those that the request names: "either 'summary' or 'full'"."""
-    asked = set(words(request))
-    values = quoted(str(schema.get("description") or "").replace("/", " "))
-    return [value for value in dict.fromkeys(values) if (of := words(value)) and asked.issuperset(of)]
-
-
-def json_lists(request: str) -> list[list[Json]]:
-    """The lists that the request has as JSON."""
-    found = []
-    for text in re.findall(r"\[[^\[\]]*\]", request):
-        with suppress(ValueError):
-            found.append(json.loads(text))
-    return found
-
-
-def _counted(request: str, schema: JsonObject) -> JsonObject:
-    """A list with no more items than the request has of what one of them needs: small models do not end a list."""
-    items: JsonObject = schema["items"]
-    named = [(name, each) for name, each in _strings({"item": items}) if kinds_of(name, each) & _COUNTED.keys()]
-    counts = [len(items["enum"])] if items.get("enum") else []
-    counts += [len(_COUNTED[kind](request)) for name, each in named for kind in kinds_of(name, each) & _COUNTED.keys()]
-    most = min((count for count in counts if count), default=0)
-    return {**schema, "maxItems": max(most, schema.get("minItems") or 0)} if most else schema
-
-
-_COUNTED: Mapping[str, Callable[[str], Sequence[str]]] = {
-    **{kind: KINDS[kind].findall for kind in ("_mail_", "_url_", "_date_", "_time_")},
-    "_path_": spelled_paths,
-}
 
 
 @lru_cache(maxsize=2)
@@ -330,10 +228,10 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     if not isinstance(schema, dict) or "string" not in types_of(schema) or schema.keys() & {"enum", "pattern", "const"}:
         return []
     kinds = kinds_of(name, schema)
-    for kind in _TYPED:
+    for kind in TYPED:
         if kind in kinds and (found := KINDS[kind].findall(request)):
             return list(dict.fromkeys(found))
-    if found := _described(request, schema):
+    if found := described(request, schema):
         return found
     if "_currency_" in kinds and (found := currencies.said(request)):
         return found

@@ -52,6 +52,8 @@ KINDS = {
     "_number_": re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b"),
 }
 """What a value looks like, the narrower first."""
+TYPED = ("_mail_", "_url_", "_date_", "_time_")
+"""Kinds of values that are known by their looks."""
 _SAID = {
     "_mail_": r"e?mail",
     "_url_": r"ur[il]|link|website",

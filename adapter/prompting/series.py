@@ -11,7 +11,11 @@ from adapter.prompting.ranking import STOP
 LONGEST_ITEM = 3
 """Words."""
 
-_ITEM = r"[A-Z][\w&'-]*(?: [A-Z0-9&][\w&'-]*)*(?:, [A-Z]{2}(?!\w))?"
+MOST_CHARACTERS = 4_000
+"""Of a request that is looked at; a longer one is a text, and has lists of its own."""
+
+# Each word is taken once and for all (possessive): "Rome, CA, CA, ..." can be read in one way only.
+_ITEM = r"[A-Z][\w&'-]*+(?: [A-Z0-9&][\w&'-]*+)*+(?:(?<=[a-z.]), [A-Z]{2}(?!\w))?+"
 _AND = rf"(?:{'|'.join(AND)})"
 _LITTLE = rf"(?:(?:{'|'.join(IN)}|of|for|at|from|with|the|a|an) )?"
 _NAMES = re.compile(rf"({_ITEM})((?:, {_ITEM})*),? {_AND} {_LITTLE}({_ITEM})")
@@ -19,7 +23,7 @@ _NAMES = re.compile(rf"({_ITEM})((?:, {_ITEM})*),? {_AND} {_LITTLE}({_ITEM})")
 
 def names(text: str) -> list[str]:
     """Of the first list of names with capitals; the last stands behind "and"."""
-    found = _NAMES.search(text)
+    found = _NAMES.search(text[:MOST_CHARACTERS])
     if found is None:
         return []
     return list(dict.fromkeys([_own(found[1]), *re.findall(_ITEM, found[2]), found[3]]))
@@ -34,13 +38,18 @@ def _own(name: str) -> str:
 _LEADING = (STOP | IN | ASKING) - {"a", "an", "the"}
 
 
+_PAIR = re.compile(rf"({_ITEM}) (?:to|nach|à|a) ({_ITEM})")
+
+
 def pairs(text: str) -> list[tuple[str, str]]:
     """Names with "to" between them: "Olten to Bern and Bern to Basel"."""
-    return [(_own(one), other) for one, other in re.findall(rf"({_ITEM}) (?:to|nach|à|a) ({_ITEM})", text)]
+    return [(_own(one), other) for one, other in _PAIR.findall(text[:MOST_CHARACTERS])]
 
 
 def things(text: str) -> list[str]:
     """Of the only list of quoted texts, of names or of common words; nothing where there are several."""
+    if len(text) > MOST_CHARACTERS:
+        return []
     if len(pieces := list(dict.fromkeys(quoted(text)))) > 1:
         return pieces
     if found := names(text):

@@ -21,6 +21,7 @@ from adapter.prompting.numbers import meant, said, series
         ("-3 at 298K, 10kg", [-3, 298, 10]),
         ("x^2, 3.5 m/s^2, version 1.2.3a, Sept. 5", [3.5, 5]),
         ("1.000.000 Euro, 0.0000001", [1000000, 1e-07]),
+        ("9" * 5_000 + " and 7", [7]),
         ("on base 8, height 5.", [8, 5]),
     ],
 )

@@ -25,6 +25,14 @@ def test_the_only_list_of_a_request_is_found(request_, found):
     assert series.things(request_) == found
 
 
+@pytest.mark.parametrize(
+    "text", ["Rome" + ", CA" * 900, "Ab " * 1300, "Ab, " * 30_000, "a, " * 30_000, "In A" * 20_000]
+)
+def test_a_text_that_could_be_read_in_many_ways_is_read_in_one(text):
+    """It would not come to an end."""
+    assert isinstance([series.names(text), series.things(text), series.pairs(text), places.named(text)], list)
+
+
 def test_pairs_have_to_between_them():
     assert series.pairs("From Olten to Bern and Bern to Basel") == [("Olten", "Bern"), ("Bern", "Basel")]
 
