@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -85,6 +86,18 @@ def ways(styles: Sequence[str], wordings: Sequence[str], folder: Path) -> list[W
     return made
 
 
+def answered(
+    asked: Sequence[Case], style: Sequence[Way], results: Results, client: ChatClient
+) -> dict[str, list[Answered]]:
+    """The answers by way. One set of tools after another: its description is read once for all wordings behind it."""
+    made: dict[str, list[Answered]] = {way.name: [] for way in style}
+    for _, group in groupby(asked, key=lambda case: case.group):
+        cases = list(group)
+        for way in style:
+            made[way.name] += [results.get(way, case, client) for case in cases]
+    return made
+
+
 def is_served(case: Case, answered: Answered) -> bool:
     return is_right(case, answered.calls) if case.calls else not answered.calls
 
@@ -123,14 +136,16 @@ def main() -> None:
             endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        given: dict[str, list[Answered]] = {}
-        for way in ways(options.style, options.wording, folder):
-            given[way.name] = [results.get(way, case, client) for case in asked]
-            present = given.get(f"{way.style}, {PRESENT}")
-            beside = compared(asked, present, given[way.name]) if present and way.prompts else ""
-            made = [*row(way, list(zip(asked, given[way.name], strict=True))), beside]
-            print(json.dumps(made), flush=True)
-            table.add_row(*made)
+        made = ways(options.style, options.wording, folder)
+        for style in options.style:
+            of_style = [way for way in made if way.style == style]
+            answers = answered(asked, of_style, results, client)
+            for way in of_style:
+                present = answers.get(f"{style}, {PRESENT}")
+                beside = compared(asked, present, answers[way.name]) if present and way.prompts else ""
+                cells = [*row(way, list(zip(asked, answers[way.name], strict=True))), beside]
+                print(json.dumps(cells), flush=True)
+                table.add_row(*cells)
     Console(width=180).print(table)
 
 
