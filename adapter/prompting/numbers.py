@@ -78,7 +78,7 @@ def _plain(number: Decimal) -> Number:
 
 def in_figures(request: str) -> list[Number]:
     """Those that are not words, each once: "two sides of 5" has one."""
-    return list(dict.fromkeys(each.value for each in said(request) if request[each.start].isdecimal()))
+    return list(dict.fromkeys(each.value for each in said(request) if not request[each.start].isalpha()))
 
 
 def meant(request: str, name: str, schema: dict[str, Json]) -> list[Number]:

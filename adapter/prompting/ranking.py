@@ -65,7 +65,7 @@ _SAID = {
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
     "_currency_": r"currenc",
     "_name_": r"\bname\b|[a-z]Name\b|_name\b",
-    "_place_": r"location|city|cities|country|region|state\b|town|place",
+    "_place_": r"location|city|cities|country|region|state\b|town|\bplace",
 }
 """What a definition says of a parameter that takes such a value."""
 

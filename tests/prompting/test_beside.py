@@ -78,6 +78,7 @@ SHOP = tool("prices", "Of things.", items={"type": "array", "items": TEXT})
         ("From May 3, 2022 to May 9, 2022", STAY, {"arrival": ["May 3, 2022"], "leaving": ["May 9, 2022"]}),
         ("Sides of 5, 4 and 3", SIDES, {"side1": [5], "side2": [4], "side3": [3]}),
         ("Three sides of 5, 4 and 3", SIDES, {"side1": [5], "side2": [4], "side3": [3]}),
+        ("Three sides of -5, 4 and 3", SIDES, {"side1": [-5], "side2": [4], "side3": [3]}),
         ("Interest of 7 % on $2,000,000", LOAN, {"rate": [0.07], "principal": [2000000]}),
         ("Tell me in full about Ada Lovelace", LIFE, {"person_name": ["Ada Lovelace"], "detail": ["full"]}),
         ("A hotel near the lake in Olten, Switzerland", CITY, {"city": ["Olten, Switzerland", "Olten"]}),
