@@ -45,11 +45,13 @@ MAX_STRING = 200
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a request is put. ``native``: as it came, to the server's own tool calling."""
+    """How a request is put. ``native``: as it came, to the server's own tool calling. ``prompts``: a folder whose
+    templates come before ours."""
 
     name: str
     constraint: Constraint | None = None
     style: str | None = None
+    prompts: str | None = None
     parts: Parts | None = None
     native: bool = False
 
@@ -110,7 +112,13 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
     """What a client of `adapter serve` would get."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = Options(
-        format="hermes", style=way.style, constraint=way.constraint, enforce=enforce, small=way.parts, native=way.native
+        format="hermes",
+        style=way.style,
+        prompts=way.prompts,
+        constraint=way.constraint,
+        enforce=enforce,
+        small=way.parts,
+        native=way.native,
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}
     began = time.monotonic()

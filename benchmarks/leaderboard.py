@@ -2,7 +2,7 @@
 
     pip install --no-deps --target DIR bfcl-eval==2026.3.23
     python -m benchmarks.leaderboard DIR [--model MODEL.gguf] [--base-url URL] [--count N] [--seed N] [--way NAME ...]
-        [--results FILE]
+        [--max-tokens N] [--results FILE]
 
 Its cases and its checker are in that package; what it needs besides are the clients of the models that it asks, and
 none of them is asked here. Of four of its categories: one function offered, several offered, several calls wanted, and
@@ -131,12 +131,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--way", nargs="*", default=USUAL, choices=[way.name for way in WAYS])
+    parser.add_argument("--max-tokens", type=int, default=MAX_TOKENS, help="of an answer")
     parser.add_argument("--results", type=Path, help="keep the answers here, and go on from those that are there")
     options = parser.parse_args()
     drawn, check = draw(options.package, options.count, options.seed), checker(options.package)
     if not drawn:
         parser.error(f"no cases in {options.package}: pip install --no-deps --target {options.package} bfcl-eval")
-    results = Results(options.results, MAX_TOKENS)
+    results = Results(options.results, options.max_tokens)
     table = Table("way", *SHARES, "right", "%", "tokens read", "written", "s")
     with ExitStack() as stack:
         if options.base_url:

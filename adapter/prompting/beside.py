@@ -10,30 +10,31 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TypeAlias
 
 from adapter.constraints.mentions import quoted
+from adapter.prompting import numbers
+from adapter.prompting.languages import AND
 from adapter.prompting.ranking import STOP, spelled, stem
 from adapter.values.events import Json
 
 FARTHEST = 4.0
 """Words, about, between a name and a value that is meant for it."""
+COMMON = 1.5
+"""Farther than it is stands a value of common words."""
 MOST_WORDS = 400
 """Of a request that is looked at; a longer one is a text, and has every word somewhere."""
 
 Value: TypeAlias = str | int | float
-NUMBER_WORDS: dict[int | float, str] = dict(
-    enumerate(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=2)
-)
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
 _CLAUSE_ENDS = re.compile(r"[.,;!?\n]")
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?\n])[\s\"'“]*$")
-_JOINS = frozenset({"and", "or", "but", "then"})
+_JOINS = frozenset({*AND, "or", "but", "then"})
 _BETWEEN = {"between", "during", "instead", "over", "per", "since", "till", "under", "until", "using", "via", "while"}
 _LITTLE = STOP | _BETWEEN
 _CALLED = frozenset(map(stem, ("called", "named", "titled")))
 _NAMES = frozenset(map(stem, ("name", "label", "title")))
+CALLED = re.compile(r"\b(?:called|named|titled)\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,18 @@ class _Request:
         return self.is_name(at) and any(found and found[1][0].isupper() for found in beside)
 
     def occurrences(self, value: Value) -> Iterator[_Occurrence]:
-        for match in re.finditer(_pattern(value), self.text):
-            inside = [at for at, (start, end) in enumerate(self._spans) if start < match.end() and match.start() < end]
+        for first, last in self._places(value):
+            inside = [at for at, (start, end) in enumerate(self._spans) if start < last and first < end]
             if inside and not (self.is_little(inside[0]) or self.is_little(inside[-1])):
-                is_quoted = match.span() in self._quoted
+                is_quoted = (first, last) in self._quoted
                 is_sharp = is_quoted or not isinstance(value, str) or any(map(self.is_name, inside))
                 yield _Occurrence(value, inside[0], inside[-1], is_sharp)
+
+    def _places(self, value: Value) -> list[tuple[int, int]]:
+        """Where it begins and ends."""
+        if isinstance(value, str):
+            return [match.span() for match in re.finditer(rf"(?<![\w.^]){re.escape(value)}(?!\w)", self.text)]
+        return [(each.start, each.end) for each in numbers.said(self.text) if value in (each.value, each.share)]
 
     def gap(self, left: int, right: int) -> float:
         """How far the word ``right`` is from ``left`` before it; little words count less, and no clause is left."""
@@ -101,14 +108,6 @@ class _Request:
         if any(self.word(at).lower() in _JOINS for at in between):
             return FARTHEST + 1
         return sum(0.5 if self.is_little(at) else 1.5 for at in between)
-
-
-def _pattern(value: Value) -> str:
-    if isinstance(value, str):
-        return rf"(?<![\w.^]){re.escape(value)}(?!\w)"
-    spelled_out = rf"|\b{NUMBER_WORDS[value]}\b" if value in NUMBER_WORDS else ""
-    figures = re.escape(format(Decimal(str(value)), "f"))
-    return rf"(?<![\w.^]){figures}(?:\.0+)?(?!\d|\.\d){spelled_out}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,7 @@ def beside(
                 continue
             for far, is_behind in _distances(said, mentions[name], occurrence):
                 place = (name, is_behind, occurrence.first if is_behind else occurrence.last, occurrence.is_sharp)
+                far += 0 if occurrence.is_sharp else COMMON
                 there.setdefault(place, []).append(occurrence)
                 nearest[place] = min(far, nearest.get(place, far))
     placed: dict[str, list[Placed]] = {}
@@ -188,7 +188,7 @@ def _mentions(said: _Request, properties: Mapping[str, Json], names: Iterable[st
             if own and said.stems[at : at + len(own)] == own
         ]
         for at, word in enumerate(said.stems):
-            is_own = word in telling or (word in _CALLED and not _NAMES.isdisjoint(own))
+            is_own = word in telling or (word in _CALLED and is_a_name(name))
             if not (is_own or (word in described and not said.is_little(at))) or said.is_in_name(at):
                 continue
             if is_own:
@@ -198,6 +198,10 @@ def _mentions(said: _Request, properties: Mapping[str, Json], names: Iterable[st
         if mentions:
             found[name] = mentions
     return found
+
+
+def is_a_name(parameter: str) -> bool:
+    return not _NAMES.isdisjoint(_stems(parameter))
 
 
 def _stems(text: str) -> list[str]:

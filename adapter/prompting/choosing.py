@@ -15,8 +15,11 @@ from dataclasses import dataclass, field, replace
 from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.mentions import spelled_paths
 from adapter.constraints.shapes import Choices
+from adapter.prompting import numbers, series
 from adapter.prompting.examples import EXAMPLES
-from adapter.prompting.offering import NAME, has_all, names_one, narrowed, placed_often, with_values
+from adapter.prompting.languages import AND, DEMANDED, EACH, REFUSED
+from adapter.prompting.narrowing import json_lists, narrowed
+from adapter.prompting.offering import has_all, names_one, placed, placed_often, with_values
 from adapter.prompting.ranking import KINDS, Ranking, kinds_in, kinds_of, words
 from adapter.prompting.roles import role_of
 from adapter.tools.definition import Tool, ToolSet
@@ -29,9 +32,6 @@ ENOUGH = 2.0
 
 SOME, MANY = 2, 3
 """Words that a request shares with a tool."""
-
-_REFUSED = re.compile(r"(?i)\b(?:no|not?\s+(?:use|call)|without|don't\s+(?:use|call))\s+(?:\w+\s+){0,2}?tools?\b")
-_DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}?tools?\b")
 
 
 GUIDE_MODES = ("auto", "on", "off")
@@ -116,9 +116,9 @@ def _is_spelled(name: str, request: str) -> bool:
 
 
 def _wants_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[str, float]) -> bool:
-    if _REFUSED.search(request):
+    if REFUSED.search(request):
         return False
-    if _DEMANDED.search(request) or any(_is_spelled(name, request) for name in tools):
+    if DEMANDED.search(request) or any(_is_spelled(name, request) for name in tools):
         return True
     nearest = next(iter(scores), None)
     if nearest and (scores[nearest] >= ENOUGH or _is_about(request, tools[nearest], ranking)):
@@ -143,16 +143,48 @@ NARROW = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_",
 
 def _times(request: str, tools: ToolSet) -> list[dict[str, list[Json]]]:
     """For each call that the request wants of the only tool, the values that it says for that: of each time it says
-    them, or else of the one parameter those of a list."""
-    if len(tools) != 1 or not re.search(r"(?i)\b(?:and|both|each|per)\b", request):
+    them, or else of lists, one for each of some parameters."""
+    if len(tools) != 1:
         return []
     (tool,) = tools.values()
-    times: list[dict[str, list[Json]]] = [dict(time) for time in placed_often(request, tool)]
-    if not times and len(tool.required) == 1:
-        name = tool.required[0]
-        schema = narrowed(request, name, tool.properties.get(name, {}))
-        times = [{name: [value]} for value in _listed(request, name, schema)] if isinstance(schema, dict) else []
+    times = _given_lists(request, tool)
+    if not times and _SEVERAL.search(request):
+        times = _of_pairs(request, tool) or _of_lists(request, tool)
     return times if 1 < len(times) <= MAX_CALLS else []
+
+
+_SEVERAL = re.compile(rf"(?i)(?<!\w)(?:{'|'.join((*AND, *EACH))})(?!\w)")
+
+
+def _given_lists(request: str, tool: Tool) -> list[dict[str, list[Json]]]:
+    """Several lists as JSON, for a tool that takes one."""
+    taking = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"array"}]
+    lists = json_lists(request)
+    return [{taking[0]: [each]} for each in lists] if len(taking) == 1 and len(tool.required) == 1 else []
+
+
+def _of_pairs(request: str, tool: Tool) -> list[dict[str, list[Json]]]:
+    """For a tool that needs two texts."""
+    if len(tool.required) != 2 or any(types_of(tool.properties.get(name, {})) != {"string"} for name in tool.required):
+        return []
+    first, second = tool.required
+    return [{first: [one], second: [other]} for one, other in series.pairs(request)]
+
+
+def _of_lists(request: str, tool: Tool) -> list[dict[str, list[Json]]]:
+    """As many calls as the request says the tool's values, or as its lists have items, of which each call has one."""
+    times: list[dict[str, list[Json]]] = [dict(time) for time in placed_often(request, tool)]
+    lists: dict[str, list[Json]] = {}
+    for name in tool.required:
+        schema = narrowed(request, name, tool.properties.get(name, {}))
+        values = _listed(request, tool, name, schema) if isinstance(schema, dict) else []
+        if len(values) > 1 and values not in lists.values() and len(values) == len(times or values):
+            lists[name] = values
+    counts = {len(values) for values in lists.values()}
+    if len(counts) > 1:
+        return times
+    times = times or [{} for _ in range(max(counts, default=0))]
+    return [time | {name: [values[at]] for name, values in lists.items()} for at, time in enumerate(times)]
 
 
 def _at_a_time(shown: ToolSet, time: Mapping[str, Sequence[Json]]) -> ToolSet:
@@ -165,10 +197,15 @@ def _at_a_time(shown: ToolSet, time: Mapping[str, Sequence[Json]]) -> ToolSet:
     return ToolSet([replace(tool, parameters={**tool.parameters, "properties": properties})])
 
 
-def _listed(request: str, name: str, schema: JsonObject) -> list[Json]:
+def _listed(request: str, tool: Tool, name: str, schema: JsonObject) -> list[Json]:
+    """What the request lists for a parameter; for a text only where that is the only one."""
+    types = types_of(schema)
+    if types and types <= {"integer", "number"}:
+        return _numbers_listed(request, tool, name)
     if schema.get("enum"):
-        return list(schema["enum"])
-    if types_of(schema) != {"string"}:
+        return list(schema["enum"]) if schema != tool.properties[name] else []
+    texts = [each for each in tool.required if "string" in types_of(tool.properties.get(each, {}))]
+    if types != {"string"} or texts != [name]:
         return []
     kinds = kinds_of(name, schema)
     for kind in ("_mail_", "_url_", "_date_", "_time_", "_code_"):
@@ -176,10 +213,18 @@ def _listed(request: str, name: str, schema: JsonObject) -> list[Json]:
             return list(dict.fromkeys(KINDS[kind].findall(request)))
     if kinds & {"_path_", "_folder_"}:
         return list(spelled_paths(request))
-    joined = re.search(rf"({NAME.pattern})((?:, {_ONE})*),? and (?:in |of |for |at |from |with )?({_ONE})", request)
-    if joined is None:
+    return list(series.names(request))
+
+
+def _numbers_listed(request: str, tool: Tool, name: str) -> list[Json]:
+    """The only series of numbers, where this is the only parameter that takes a number, or it stands beside one of
+    them: "for 10, 20 and 30 years"."""
+    runs = numbers.series(request)
+    fitting = numbers.meant(request, name, tool.properties[name])
+    if len(runs) != 1 or not all({each.value, each.share} & {*fitting} for each in runs[0]):
         return []
-    return list(dict.fromkeys([joined[1], *re.findall(_ONE, joined[2]), joined[3]]))
-
-
-_ONE = r"[A-Z][\w'-]*(?: [A-Z][\w'-]*)*"
+    values: list[Json] = [each.value if each.value in fitting else each.share for each in runs[0]]
+    counting = {"integer", "number", "array"}
+    taking = [each for each in tool.required if types_of(tool.properties.get(each, {})) & counting]
+    is_beside = any(value in values for value in placed(request, tool, name))
+    return values if taking == [name] or is_beside else []

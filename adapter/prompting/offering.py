@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
-from adapter.prompting.beside import NUMBER_WORDS, Placed, Value, beside
-from adapter.prompting.ranking import KINDS, STOP, kinds_of, spelled, stem, words
+from adapter.prompting import currencies, numbers, places
+from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
+from adapter.prompting.languages import ASKING, IN, NUMBERS
+from adapter.prompting.narrowing import described, is_flag, json_lists, narrowed, strings
+from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, stem, words
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Json
 
 MOST_WORDS = 60
 """Of a request whose runs of words are offered as values; in a longer one nearly everything would be."""
@@ -30,19 +31,17 @@ def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
         meant, given = _offered(request, tool)
         placed = {name: found[0] for name, found in _beside(request, tool, meant, given).items()}
         _place(request, tool, meant, given, placed)
-        for name in [name for name in meant if name not in tool.required and name not in placed]:
+        counting = _counting(tool, meant)
+        only = [name for name in counting if len(counting) == len(numbers.said(request)) == 1]
+        for name in [name for name in meant if name not in (*tool.required, *placed, *only)]:
             if not _is_wanted(name, tool.properties[name]):
                 del meant[name]
                 given.pop(name, None)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
-        flags = [name for name, schema in meant.items() if schema != tool.properties[name] and _is_flag(schema)]
-        required = list(dict.fromkeys([*tool.required, *placed, *flags]))
+        flags = [name for name, schema in meant.items() if schema != tool.properties[name] and is_flag(schema)]
+        required = list(dict.fromkeys([*tool.required, *placed, *only, *flags]))
         shown.append(replace(tool, parameters={**tool.parameters, "properties": meant, "required": required}))
     return ToolSet(shown), choices
-
-
-def _is_flag(schema: Json) -> bool:
-    return isinstance(schema, dict) and types_of(schema) == {"boolean"}
 
 
 def _is_wanted(name: str, schema: Json) -> bool:
@@ -50,7 +49,7 @@ def _is_wanted(name: str, schema: Json) -> bool:
     or the like, a choice that is named, or a flag. A model would write something it was not asked for."""
     if not isinstance(schema, dict) or not types_of(schema) <= {"string", "number", "integer"}:
         return True
-    return bool(schema.get("enum")) or bool(kinds_of(name, schema) & {"_path_", "_folder_", *_TYPED})
+    return bool(schema.get("enum")) or bool(kinds_of(name, schema) & {"_path_", "_folder_", *TYPED})
 
 
 def has_all(request: str, tool: Tool) -> bool:
@@ -71,12 +70,17 @@ def names_one(request: str, tool: Tool) -> bool:
     return bool(_beside(request, tool, *_offered(request, tool)))
 
 
+def placed(request: str, tool: Tool, name: str) -> list[Value]:
+    """The values that stand beside what a parameter is called."""
+    return [value for place in _beside(request, tool, *_offered(request, tool)).get(name, ()) for value in place.values]
+
+
 def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
     """Where the request says a tool's values several times, those of each time: "a base of 3 and a height of 4, and
     another with base 5 and height 6". Values that are said once are those of each. Nothing where it says none so."""
     found: dict[str, list[Placed]] = {}
-    for name, places in _beside(request, tool, *_offered(request, tool)).items():
-        sharp = [place for place in places if place.is_sharp] or places
+    for name, beside_it in _beside(request, tool, *_offered(request, tool)).items():
+        sharp = [place for place in beside_it if place.is_sharp] or beside_it
         found[name] = sorted(sharp, key=lambda place: place.at)
     times = max((len(places) for name, places in found.items() if name in tool.required), default=0)
     found = {name: places for name, places in found.items() if name in tool.required or len(places) in (1, times)}
@@ -92,7 +96,10 @@ def _offered(request: str, tool: Tool) -> tuple[dict[str, Json], dict[str, list[
         for name, schema in tool.properties.items()
         if name in tool.required or _is_meant(request, name, schema)
     }
-    given = {name: _texts(request, tool, name, schema) for name, schema in _strings(meant)}
+    arrays = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"array"}]
+    if len(lists := json_lists(request)) == len(arrays) > 1:
+        meant |= {name: {**meant[name], "enum": [each]} for name, each in zip(arrays, lists, strict=True)}
+    given = {name: _texts(request, tool, name, schema) for name, schema in strings(meant)}
     return meant, given | _in_order(request, tool)
 
 
@@ -101,14 +108,10 @@ def _beside(
 ) -> dict[str, list[Placed]]:
     offered: dict[str, Sequence[Value]] = {name: given[name] for name in meant if given.get(name)}
     for name in list(offered):
-        if of_kind := [KINDS[kind] for kind in kinds_of(name, tool.properties[name]) & set(_TYPED)]:
+        if of_kind := [KINDS[kind] for kind in kinds_of(name, tool.properties[name]) & set(TYPED)]:
             offered[name] = [value for value in given[name] if any(kind.search(value) for kind in of_kind)]
     offered |= {name: meant[name]["enum"] for name in _counting(tool, meant)}
     return beside(request, tool.properties, offered)
-
-
-_TYPED = ("_mail_", "_url_", "_date_", "_time_")
-"""Kinds of values that are known by their looks."""
 
 
 def _counting(tool: Tool, meant: Mapping[str, Json]) -> list[str]:
@@ -122,7 +125,7 @@ def _place(
     """Narrow what each parameter takes to what stands beside it, which others lose as long as something is left for
     them; and as many numbers, dates or names as parameters to one each, in the order in which they are said."""
     counting = _counting(tool, meant)
-    taken = [value for place in placed.values() for value in place.values]
+    taken = [same for place in placed.values() for value in place.values for same in _same(request, value)]
     offered: dict[str, Sequence[Value]] = {name: given[name] for name in meant if given.get(name)}
     offered |= {name: meant[name]["enum"] for name in counting}
     left = {
@@ -132,6 +135,9 @@ def _place(
     }
     for same in _alike({name: values for name, values in left.items() if name in tool.required}):
         values = [value for value in left[same[0]] if not isinstance(value, str) or _is_sharp(value, request)]
+        figures = [number for number in numbers.in_figures(request) if number in values]
+        if len(figures) == len(same):  # "two notes, of 440 and 880 Hz"
+            values = list(figures)
         if len(values) == len(same) > 1:
             left |= {name: [value] for name, value in zip(same, values, strict=True)}
     for name, values in ({name: place.values for name, place in placed.items()} | left).items():
@@ -151,11 +157,21 @@ def _alike(offered: Mapping[str, Sequence[Value]]) -> list[list[str]]:
 
 def _is_sharp(value: str, request: str) -> bool:
     """A name, a code, a date, or what is quoted; no run of common words."""
-    return value in NAME.findall(request) or value in _quoted(request) or any(map(str.isdigit, value))
+    is_name = value in NAME.findall(request) or value in _quoted(request) or value in currencies.said(request)
+    return is_name or any(map(str.isdigit, value))
 
 
 def _is_number(schema: Json) -> bool:
     return isinstance(schema, dict) and not schema.get("enum") and bool(types_of(schema) & {"integer", "number"})
+
+
+def _same(request: str, value: Value) -> list[Value]:
+    """5 and 0.05 are the same of "5 %"."""
+    if isinstance(value, str):
+        return [value]
+    return [
+        each for said in numbers.said(request) if value in (said.value, said.share) for each in (said.value, said.share)
+    ]
 
 
 def _is_part(value: Value, taken: Sequence[Value]) -> bool:
@@ -164,89 +180,17 @@ def _is_part(value: Value, taken: Sequence[Value]) -> bool:
     return any(isinstance(each, str) and (value in each or each in value) for each in taken)
 
 
-def _strings(properties: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """The parameters that take texts, those inside lists and objects included."""
-    for name, schema in properties.items():
-        if not isinstance(schema, dict):
-            continue
-        if "string" in types_of(schema):
-            yield name, schema
-        items = schema.get("items")
-        if isinstance(items, dict):
-            yield from _strings({name: items})
-        if isinstance(inner := schema.get("properties"), dict):
-            yield from _strings(inner)
-
-
 def _is_meant(request: str, name: str, schema: Json) -> bool:
     """Whether the request speaks of an argument that may be left out."""
     if not isinstance(schema, dict):
         return False
+    if is_a_name(name) and CALLED.search(request):
+        return True
     if kinds_of(name, schema) & {"_path_", "_folder_"}:
-        return bool(_places(request))
+        return bool(places.folders(request))
     values = " ".join(map(str, schema.get("enum") or ()))
     said = set(words(f"{name.replace('_', ' ')} {schema.get('description') or ''} {values}"))
     return any(word in said for word in words(request) if not word.startswith("_"))
-
-
-def narrowed(request: str, name: str, schema: Json) -> Json:
-    """A number, or a list of them, as one of those that the request has; of choices those that it names; a flag as the
-    request speaks of it."""
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(schema.get("enum"), list):
-        asked = set(words(request))
-        named = [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
-        return {**schema, "enum": named} if named else schema
-    types = types_of(schema)
-    if _is_flag(schema) and (said := _said_of(request, name)) is not None:
-        return {**schema, "enum": [said]}
-    if "array" in types and len(lists := _lists(request)) == 1:
-        return {**schema, "enum": lists}
-    if "array" in types and isinstance(items := schema.get("items"), dict):
-        return _counted(request, {**schema, "items": narrowed(request, name, items)})
-    if not types & {"integer", "number"} or "string" in types:
-        return schema
-    fitting = [each for each in _numbers(request, whole="number" not in types) if _fits(each, schema)]
-    return {**schema, "enum": fitting} if 0 < len(fitting) <= MAX_CHOICES else schema
-
-
-def _said_of(request: str, flag: str) -> bool | None:
-    """Whether the request wants what a flag is called, or without it; None where it does not speak of all its words."""
-    own = {stem(word) for word in spelled(flag.replace("_", " ")) if word not in STOP}
-    said = [stem(word) for word in spelled(request)]
-    if not own or not own.issubset(said):
-        return None
-    first = min(said.index(word) for word in own)
-    return _NOT.isdisjoint(said[max(first - 3, 0) : first])
-
-
-_NOT = frozenset(map(stem, ("no", "not", "without", "exclude", "excluding", "skip", "omit", "except", "don", "never")))
-
-
-def _lists(request: str) -> list[list[Json]]:
-    """The lists that the request has as JSON."""
-    found = []
-    for text in re.findall(r"\[[^\[\]]*\]", request):
-        with suppress(ValueError):
-            found.append(json.loads(text))
-    return found
-
-
-def _counted(request: str, schema: JsonObject) -> JsonObject:
-    """A list with no more items than the request has of what one of them needs: small models do not end a list."""
-    items: JsonObject = schema["items"]
-    named = [(name, each) for name, each in _strings({"item": items}) if kinds_of(name, each) & _COUNTED.keys()]
-    counts = [len(items["enum"])] if items.get("enum") else []
-    counts += [len(_COUNTED[kind](request)) for name, each in named for kind in kinds_of(name, each) & _COUNTED.keys()]
-    most = min((count for count in counts if count), default=0)
-    return {**schema, "maxItems": max(most, schema.get("minItems") or 0)} if most else schema
-
-
-_COUNTED: Mapping[str, Callable[[str], Sequence[str]]] = {
-    **{kind: KINDS[kind].findall for kind in ("_mail_", "_url_", "_date_", "_time_")},
-    "_path_": spelled_paths,
-}
 
 
 @lru_cache(maxsize=2)
@@ -257,29 +201,6 @@ def _quoted(request: str) -> list[str]:
 @lru_cache(maxsize=2)
 def _paths(request: str) -> list[str]:
     return spelled_paths(request)
-
-
-@lru_cache(maxsize=2)
-def _numbers(request: str, *, whole: bool) -> list[int | float]:
-    """Asked for each parameter, as the two above: nobody changes what they give."""
-    found: list[int | float] = []
-    for text in _NUMBER.findall(request):
-        number = float(_WRITTEN.get(text.lower(), text))
-        if number == int(number):
-            found.append(int(number))
-        elif not whole:
-            found.append(number)
-    return list(dict.fromkeys(found))
-
-
-_WRITTEN = {word: str(number) for number, word in NUMBER_WORDS.items()}
-_NUMBER = re.compile(rf"(?<![\w.^])-?\d+(?:\.\d+)?(?=[^\W\d_]{{0,3}}(?![\w^]|\.\d))|(?i:\b(?:{'|'.join(_WRITTEN)})\b)")
-"""Also with its unit: 298K, 10kg."""
-
-
-def _fits(number: float, schema: JsonObject) -> bool:
-    lowest, highest = schema.get("minimum"), schema.get("maximum")
-    return (lowest is None or number >= lowest) and (highest is None or number <= highest)
 
 
 def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
@@ -307,11 +228,15 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     if not isinstance(schema, dict) or "string" not in types_of(schema) or schema.keys() & {"enum", "pattern", "const"}:
         return []
     kinds = kinds_of(name, schema)
-    for kind in _TYPED:
+    for kind in TYPED:
         if kind in kinds and (found := KINDS[kind].findall(request)):
             return list(dict.fromkeys(found))
+    if found := described(request, schema):
+        return found
+    if "_currency_" in kinds and (found := currencies.said(request)):
+        return found
     pieces, paths = _quoted(request), _paths(request)
-    if kinds & {"_path_", "_folder_"} and (found := paths or _places(request)):
+    if kinds & {"_path_", "_folder_"} and (found := paths or places.folders(request)):
         return found
     if len(request.split()) > MOST_WORDS:
         return []
@@ -319,6 +244,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return found
     if "_code_" in kinds and (found := KINDS["_code_"].findall(request)):
         return list(dict.fromkeys(found))
+    if "_place_" in kinds and not pieces and (found := places.named(request)):
+        return found
     rest = KINDS["_date_"].sub("\n", request)
     for piece in (*paths, *pieces):
         rest = rest.replace(piece, "\n")
@@ -331,6 +258,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     is_numbered = _NUMBERED.search(name) is not None
     if is_numbered:
         pieces = pieces + re.findall(r"(?<![\w.])\d+(?![\w.])", rest)
+    if names and "_name_" in kinds:
+        return [*pieces, *names]
     own = set(_plain_words(tool))
     others = (run for part in parts for run in runs(part) if _is_name(run, own, is_numbered=is_numbered))
     return [*pieces, *names, *dict.fromkeys(others)][:MAX_CHOICES]
@@ -351,19 +280,14 @@ def _plain_words(tool: Tool) -> list[str]:
 def _is_name(run: str, own: set[str], *, is_numbered: bool) -> bool:
     """Whether a run of words may be a value: it ends in no little word, and is not what the tool is called itself."""
     spelled = re.findall(r"[^\W_]+", run.lower())
-    if not spelled or spelled[0] in STOP | _ASKING or spelled[-1] in STOP or run[-1] in ".,;:!?":
+    if not spelled or spelled[0] in _NO_NAME or spelled[-1] in _NO_NAME - ASKING or run[-1] in ".,;:!?":
         return False
     if spelled[0].isdigit() and not is_numbered:
         return False
     return not own.intersection(map(stem, spelled))
 
 
-_ASKING = {
-    "add", "book", "buy", "calculate", "change", "check", "compute", "convert", "create", "determine", "estimate",
-    "fetch", "find", "generate", "get", "give", "help", "identify", "list", "look", "order", "play", "plan",
-    "predict", "provide", "read", "retrieve", "search", "send", "set", "show", "start", "tell",
-}  # fmt: skip
-"""Words that a request begins with, and no value does."""
+_NO_NAME = STOP | ASKING | IN | NUMBERS.keys()
 
 
 def _pieces(request: str) -> list[str]:
@@ -372,14 +296,3 @@ def _pieces(request: str) -> list[str]:
     found = re.search(r":\s+(\S.*)$", request) or re.search(r"\b(?:that|saying)\s+(\S.*)$", request)
     said = found[1].rstrip(".") if found else ""
     return [*pieces, said] if said and not any(piece in said for piece in pieces) else pieces
-
-
-def _places(request: str) -> list[str]:
-    """Where something is to be done: a path after "in" and the like, or a word there that stands alone."""
-    found = re.findall(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)", request)
-    return [place for place in dict.fromkeys(found) if stem(place.lower()) not in _EVERYWHERE]
-
-
-_EVERYWHERE = frozenset(
-    map(stem, ("project", "code", "file", "repository", "repo", "all", "every", "this", "my", "our"))
-)

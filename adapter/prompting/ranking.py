@@ -49,9 +49,11 @@ KINDS = {
     "_code_": re.compile(
         r"\b[A-Z]+-\d+\b|\b[a-z]+_[a-z_]+\b|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{4,}\b|\b[A-Z]{2,}[A-Z_]*\b"
     ),
-    "_number_": re.compile(r"\b\d+(?:\.\d+)?\b"),
+    "_number_": re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b"),
 }
 """What a value looks like, the narrower first."""
+TYPED = ("_mail_", "_url_", "_date_", "_time_")
+"""Kinds of values that are known by their looks."""
 _SAID = {
     "_mail_": r"e?mail",
     "_url_": r"ur[il]|link|website",
@@ -61,6 +63,9 @@ _SAID = {
     "_folder_": r"folder|director",
     "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
+    "_currency_": r"currenc",
+    "_name_": r"\bname\b|[a-z]Name\b|_name\b",
+    "_place_": r"location|city|cities|country|region|state\b|town|\bplace",
 }
 """What a definition says of a parameter that takes such a value."""
 

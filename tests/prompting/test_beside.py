@@ -45,6 +45,17 @@ STAY = tool(
     "book_stay", "Book a stay.", arrival={**TEXT, "description": "A date."}, leaving={**TEXT, "description": "Date"}
 )
 SIDES = tool("triangle", "Of three sides.", side1=NUMBER, side2=NUMBER, side3=NUMBER)
+LOAN = tool("interest", "Of a loan.", principal=NUMBER, rate=NUMBER)
+LIFE = tool(
+    "life_of", "A life.", person_name=TEXT, detail={**TEXT, "description": "How much: 'short', 'full' or 'all of it'."}
+)
+CITY = tool("find_hotel", "Find a hotel.", city=TEXT)
+LIST: Any = {"type": "array", "items": NUMBER}
+ROUTE = tool("find_route", "Plan a route.", start=TEXT, end=TEXT)
+AVERAGE = tool("average", "Of numbers.", numbers=LIST)
+PLAY = tool("play", "Play music.", artist=TEXT, minutes={"type": "integer"})
+GROUPS = tool("compare", "Compare two groups.", first=LIST, second=LIST)
+SHOP = tool("prices", "Of things.", items={"type": "array", "items": TEXT})
 
 
 @pytest.mark.parametrize(
@@ -59,13 +70,20 @@ SIDES = tool("triangle", "Of three sides.", side1=NUMBER, side2=NUMBER, side3=NU
             FLAT,
             {"parcel_number": ["1234567"], "county": ["Santa Clara"]},
         ),
-        ("From British Pounds to Japanese Yen?", RATE, {"source_currency": ["British Pounds"]}),
+        ("From British Pounds to Japanese Yen?", RATE, {"source_currency": ["GBP"], "target_currency": ["JPY"]}),
         ("How many Bengal Tigers live in the country India?", TIGER, {"country": ["India"]}),
         ("Which is SNP (a kind of variation) ID rs6034464?", MUTATION, {"snp_id": ["rs6034464"]}),
         ('"A height of 0.0000001 and a base of 2"', AREA, {"base": [2], "height": [1e-07]}),
         ("Two nights at the Grand Hotel", HOTEL, {"nights": [2]}),
         ("From May 3, 2022 to May 9, 2022", STAY, {"arrival": ["May 3, 2022"], "leaving": ["May 9, 2022"]}),
         ("Sides of 5, 4 and 3", SIDES, {"side1": [5], "side2": [4], "side3": [3]}),
+        ("Three sides of 5, 4 and 3", SIDES, {"side1": [5], "side2": [4], "side3": [3]}),
+        ("Three sides of -5, 4 and 3", SIDES, {"side1": [-5], "side2": [4], "side3": [3]}),
+        ("Interest of 7 % on $2,000,000", LOAN, {"rate": [0.07], "principal": [2000000]}),
+        ("Tell me in full about Ada Lovelace", LIFE, {"person_name": ["Ada Lovelace"], "detail": ["full"]}),
+        ("A hotel near the lake in Olten, Switzerland", CITY, {"city": ["Olten, Switzerland", "Olten"]}),
+        ("Compare groups [1, 2] and [3, 4]", GROUPS, {"first": [[1, 2]], "second": [[3, 4]]}),
+        ("Prices of tomatoes and lettuce", SHOP, {"items": [["tomatoes", "lettuce"]]}),
     ],
 )
 def test_a_parameter_takes_what_stands_beside_its_name(request_, one, values):
@@ -86,6 +104,24 @@ def test_what_is_said_several_times_is_several_calls():
     once = "With a height of 7: a base of 1 and then a base of 2"
     assert each(once, AREA) == [{"base": [1], "height": [7]}, {"base": [2], "height": [7]}]
     assert each("A base of 12 and a height of 15", AREA) == []
+
+
+def test_each_item_of_a_list_is_a_call():
+    """Of numbers, pairs of names, lists as JSON, and of two lists that are as long."""
+    assert each("A base of 4 for a height of 10, 20 and 30", AREA)[1:] == [
+        {"base": [4], "height": [20]},
+        {"base": [4], "height": [30]},
+    ]
+    assert each("Routes from Bern to Olten and Olten to Basel", ROUTE) == [
+        {"start": ["Bern"], "end": ["Olten"]},
+        {"start": ["Olten"], "end": ["Basel"]},
+    ]
+    assert each("Average [1, 2] and [3, 4]", AVERAGE) == [{"numbers": [[1, 2]]}, {"numbers": [[3, 4]]}]
+    assert each("Play Anna Burr and Maroon 5 for 20 minutes and 15 minutes", PLAY) == [
+        {"artist": ["Anna Burr"], "minutes": [20]},
+        {"artist": ["Maroon 5"], "minutes": [15]},
+    ]
+    assert each("Switch it on and tell me", tool("switch", "It.", state={"enum": ["on", "off", "dim"]})) == []
 
 
 def test_an_argument_that_may_be_left_out_is_written_where_the_request_has_it():

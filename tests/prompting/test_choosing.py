@@ -96,7 +96,7 @@ def test_values_are_those_of_the_request():
         ("find_route", "end"): ["Basel"],
     }
     numbers = choose("Add the numbers 4 and 5.5", TOOLS).tools["add_up"].properties["numbers"]
-    assert (numbers["items"]["enum"], numbers["maxItems"]) == ([4, 5.5], 2)
+    assert numbers["enum"] == [[4, 5.5]]
     mail = choose("Send a mail to a@b.org: see you", TOOLS).choices
     assert mail == {("write_mail", "email"): ["a@b.org"], ("write_mail", "body"): ["see you"]}
 

@@ -1,0 +1,26 @@
+"""Where a request wants something done: a folder, or a place by its name."""
+
+from __future__ import annotations
+
+import re
+
+from adapter.prompting.languages import IN
+from adapter.prompting.ranking import stem
+
+_NAME = r"[A-Z][\w.'-]*\w(?: [A-Z][\w'-]*)*"
+_NAMED = re.compile(rf"(?<!\w)(?i:{'|'.join(IN)}) (?:the )?({_NAME})(, {_NAME})?")
+_FOLDER = re.compile(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)")
+_EVERYWHERE = frozenset(
+    map(stem, ("project", "code", "file", "repository", "repo", "all", "every", "this", "my", "our"))
+)
+
+
+def named(request: str) -> list[str]:
+    """Names behind "in" and the like; first with the larger place behind a comma, then without: "Olten, Solothurn"."""
+    found = [[inner + outer, inner] if outer else [inner] for inner, outer in _NAMED.findall(request)]
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
+def folders(request: str) -> list[str]:
+    """A path after "in" and the like, or a word there that stands alone."""
+    return [place for place in dict.fromkeys(_FOLDER.findall(request)) if stem(place.lower()) not in _EVERYWHERE]
