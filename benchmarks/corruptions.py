@@ -535,7 +535,7 @@ def trailing_comma(_: Random, edit: Edit) -> Case | None:
     return _in_context(edit, "trailing comma", lines[0], [edit.lines[lines[0]].rstrip()[:-1]]) if lines else None
 
 
-_COMMENTS = {"python": "# {}", "yaml": "# {}", "toml": "# {}", "markdown": "<!-- {} -->"}
+_COMMENTS = {"python": "# {}", "yaml": "# {}", "toml": "# {}", "rb": "# {}", "markdown": "<!-- {} -->"}
 
 
 def _comment(edit: Edit, words: str) -> str:
