@@ -319,7 +319,8 @@ class _Locator:
         spots: list[Spot] = []
         for part in anchored(self.search, lines_of(reading.old), lines_of(reading.new)):
             places = whole_lines(self.search, replace(reading, old=part.old, new=part.new))
-            place = next(place for place in places if self._first_filled(place) == part.first)
+            found_there = (place for place in places if self._first_filled(place) == part.first)
+            place = replace(next(found_there), strictness="aligned")
             if place.last_line < best.first_line or best.last_line < place.first_line:
                 return []
             found = self._unless_unchanged(place, (part.note,), reading)
