@@ -29,6 +29,8 @@ class Case:
     patches: Patches
     expected: str | None
     source: str = ""
+    also: tuple[str, ...] = ()
+    """Texts that may be meant as well, if it cannot be told; a refusal is right then, too."""
 
 
 @dataclass(frozen=True)
