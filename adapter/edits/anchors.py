@@ -28,8 +28,8 @@ MIN_LETTERS = 16
 """Letters and digits of lines to change that stand nowhere else, with which one side is enough."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """By how much, and by which share, less must be found around every other place of the same lines."""
-MAX_RIVALS = 200
-"""Places of the lines to change up to which the lines around them are compared."""
+MAX_COMPARISONS = 60_000
+"""Lines shown times lines around all places of the lines to change: some 0.1 s. Above it nothing counts as sure."""
 MAX_TELLING_PLACES = 2
 """A line that stands more often does not say where it is."""
 MAX_SCOPE = 1_000
@@ -82,7 +82,9 @@ class _Shown:
         """Where a change is, if that is sure."""
         rows = self._touched(hunk)
         places = list(self._places(rows)) if rows else []
-        if not self._count_shown(rows) <= len(places) <= MAX_RIVALS or not places:
+        if not places or self._count_shown(rows) > len(places):
+            return None
+        if len(places) * self.evidence.cost(rows) > MAX_COMPARISONS:
             return None
         found = sorted(((self.evidence.around(rows, *place), place) for place in places), key=lambda one: -one[0].bits)
         (best, place), others = found[0], [around.bits for around, _ in found[1:]]

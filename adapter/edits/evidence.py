@@ -62,11 +62,20 @@ class Evidence:
     def around(self, rows: range, first: int, last: int) -> Around:
         """What is shown around ``rows`` and found around the lines ``first`` to ``last``."""
         depth = min((self._depths[row] for row in rows if self.keys[row]), default=0)
-        above = [row for row in range(rows.start - 1, -1, -1) if self.keys[row]][:MAX_SHOWN]
-        below = [row for row in range(rows.stop, len(self.old)) if self.keys[row]][:MAX_SHOWN]
+        above, below = self._shown(rows)
         up, found_above = self._side(above, range(first - 1, -1, -1), depth)
         down, found_below = self._side(below, range(last + 1, len(self.search.keys)), depth)
         return Around(up, down, found_above | found_below)
+
+    def cost(self, rows: range) -> int:
+        """Comparisons of lines that one place takes."""
+        return sum(len(side) * (len(side) + NEAR) for side in self._shown(rows))
+
+    def _shown(self, rows: range) -> tuple[list[int], list[int]]:
+        """The rows on each side that say something, from the change outwards."""
+        above = [row for row in range(rows.start - 1, -1, -1) if self.keys[row]]
+        below = [row for row in range(rows.stop, len(self.old)) if self.keys[row]]
+        return above[:MAX_SHOWN], below[:MAX_SHOWN]
 
     @cached_property
     def _weights(self) -> dict[str, float]:
