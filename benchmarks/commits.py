@@ -17,7 +17,10 @@ from adapter.text.diffs import Change, changes
 from benchmarks.corruptions import Edit, is_telling
 from benchmarks.real_files import LANGUAGES, MAX_BYTES, MIN_BYTES
 
-SUFFIXES = (*(suffix for suffixes in LANGUAGES.values() for suffix in suffixes), ".js", ".mjs", ".json", ".toml")
+SUFFIXES = (
+    *(suffix for suffixes in LANGUAGES.values() for suffix in suffixes),
+    *(".js", ".mjs", ".json", ".toml", ".java", ".rb", ".cs"),
+)
 MAX_COMMITS = 4_000
 MAX_LINES = 1_500
 MAX_REMOVED, MAX_ADDED = 10, 20

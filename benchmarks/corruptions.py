@@ -29,6 +29,8 @@ class Case:
     patches: Patches
     expected: str | None
     source: str = ""
+    also: tuple[str, ...] = ()
+    """Texts that may be meant as well, if it cannot be told; a refusal is right then, too."""
 
 
 @dataclass(frozen=True)
@@ -535,7 +537,7 @@ def trailing_comma(_: Random, edit: Edit) -> Case | None:
     return _in_context(edit, "trailing comma", lines[0], [edit.lines[lines[0]].rstrip()[:-1]]) if lines else None
 
 
-_COMMENTS = {"python": "# {}", "yaml": "# {}", "toml": "# {}", "markdown": "<!-- {} -->"}
+_COMMENTS = {"python": "# {}", "yaml": "# {}", "toml": "# {}", "rb": "# {}", "markdown": "<!-- {} -->"}
 
 
 def _comment(edit: Edit, words: str) -> str:

@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from adapter.text.diffs import changes
 from benchmarks.commits import Commits
 from benchmarks.corruptions import (
     KINDS,
@@ -20,7 +19,6 @@ from benchmarks.corruptions import (
     Case,
     Edit,
     Patches,
-    added_lines,
     altered,
     case_of,
     curly_by_model,
@@ -28,7 +26,6 @@ from benchmarks.corruptions import (
     indent_of,
     indented_more,
     inner_spaces,
-    is_telling,
     make_edit,
     shifted,
     text_of,
@@ -36,15 +33,9 @@ from benchmarks.corruptions import (
     trailing_by_model,
     typo_in_context,
 )
+from benchmarks.drifts import real_drift, stands_as_block
 from benchmarks.one_sided import ONE_SIDED
 from benchmarks.real_files import real_files, version_pairs
-
-
-def _stands(lines: Sequence[str], block: Sequence[str]) -> bool:
-    """Whether the block is there but for blanks, which models add and lose."""
-    squeezed = ["\n".join("".join(line.split()) for line in part if line.strip()) for part in (lines, block)]
-    return squeezed[1] in squeezed[0]
-
 
 # ----------------------------------------------------------------- files that moved on
 
@@ -74,62 +65,6 @@ def drifted_lines(random: Random, edit: Edit) -> Case | None:
     shift = (below < edit.start) - (gone < edit.start)
     moved = replace(edit, lines=tuple(lines), start=edit.start + shift, stop=edit.stop + shift)
     return case_of(moved, "drifted lines", edit.old, edit.new)
-
-
-def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[str]) -> Case | None:
-    """An edit of an older version of a file, asked of a newer one whose context reads differently.
-
-    The truth is the edit of lines that both versions have; added lines stand
-    between two that follow one another in both.
-    """
-    if not 30 <= len(old) <= 1500 or len(new) > 2000:
-        return None
-    hunks = changes(old, new)
-    stands = _standing(hunks, len(old))
-    for _ in range(20):
-        hunk = random.choice(hunks)
-        low, high = max(6, hunk.start - 5), min(hunk.end + 5, len(old) - 8)
-        size = random.choice([0, 1, 1, 2])
-        if low >= high:
-            continue
-        start = random.randrange(low, high)
-        sort = random.choice(["change", "change", "delete"]) if size else "insert"
-        added = tuple(added_lines(random, sort, old, start, old[start : start + size]))
-        before, after = random.randint(2, 5), random.randint(2, 5)
-        edit = Edit(source, tuple(old), start, start + size, added, before, after)
-        truth = _carried_over(edit, new, stands)
-        if truth is not None:
-            return replace(case_of(edit, "drifted, real", edit.old, edit.new), text="\n".join(new), expected=truth)
-    return None
-
-
-def _standing(hunks: Sequence[tuple[int, int, int, int]], count: int) -> dict[int, int]:
-    """Where the old lines that stayed stand in the new version."""
-    stands: dict[int, int] = {}
-    position = shift = 0
-    for start, end, _, new_end in [*hunks, (count, count, 0, 0)]:
-        stands |= {line: line + shift for line in range(position, start)}
-        position, shift = end, new_end - end
-    return stands
-
-
-def _carried_over(edit: Edit, new: Sequence[str], stands: dict[int, int]) -> str | None:
-    """The new version with the edit made in it, if it is drifted there and has one right answer."""
-    touched = range(edit.start, edit.stop) if edit.removed else range(edit.start - 1, edit.start + 1)
-    places = [stands.get(line, -1) for line in touched]
-    first = places[0] + (not edit.removed)
-    text = "\n".join(new)
-    kept = [line for line in edit.context if line in stands and edit.lines[line].strip()]
-    is_there = places[0] >= 0 and places == list(range(places[0], places[0] + len(places)))
-    is_new = list(edit.added) != edit.removed and (not edit.added or "\n".join(edit.added) not in text)
-    is_drifted = "\n".join(edit.old) not in text and any(
-        line not in stands and edit.lines[line].strip() for line in edit.context
-    )
-    if not (is_there and is_new and is_drifted and len(kept) >= 2 and is_telling(edit)):
-        return None
-    if not all(edit.lines[line].strip() for line in touched) or _stands(new, edit.old):
-        return None
-    return "\n".join([*new[:first], *edit.added, *new[first + len(edit.removed) :]])
 
 
 # ------------------------------------------------------------------------------- twins
@@ -183,7 +118,7 @@ def twin_only(random: Random, edit: Edit) -> Case | None:
     if sibling == edit.old or sibling[edit.before] in edit.added:
         return None
     lines = (*edit.lines[: edit.first], "separator = 1", *edit.lines[edit.stop + edit.after :], *sibling)
-    if _stands(lines, edit.old):
+    if stands_as_block(lines, edit.old):
         return None
     case = case_of(replace(edit, lines=lines), "twin only", edit.old, edit.new)
     if random.random() < 0.3:
@@ -256,7 +191,7 @@ def applied_with_twin(random: Random, edit: Edit) -> Case | None:
 def gone(_: Random, edit: Edit) -> Case | None:
     """The lines to change were removed since."""
     lines = (*edit.lines[: edit.start], *edit.lines[edit.stop :])
-    if not edit.removed or _stands(lines, edit.old):
+    if not edit.removed or stands_as_block(lines, edit.old):
         return None
     return replace(case_of(replace(edit, lines=lines), "gone", edit.old, edit.new), expected=None)
 
@@ -267,7 +202,7 @@ def renamed(random: Random, edit: Edit) -> Case | None:
         return None
     lines = list(edit.lines)
     lines[edit.start] = altered(random, lines[edit.start], lines)
-    if lines[edit.start] in edit.added or _stands(lines, edit.old):
+    if lines[edit.start] in edit.added or stands_as_block(lines, edit.old):
         return None
     return replace(case_of(replace(edit, lines=tuple(lines)), "renamed", edit.old, edit.new), expected=None)
 
@@ -275,10 +210,18 @@ def renamed(random: Random, edit: Edit) -> Case | None:
 def absent(_: Random, edit: Edit) -> Case | None:
     """The whole block is not in the file."""
     lines = (*edit.lines[: edit.first], *edit.lines[edit.stop + edit.after :])
-    if _stands(lines, edit.old):
+    if stands_as_block(lines, edit.old):
         return None
     case = case_of(replace(edit, lines=lines), "absent block", edit.old, edit.new)
-    return replace(case, expected=None)
+    return None if _has_near_twin(edit, lines) else replace(case, expected=None)
+
+
+def _has_near_twin(edit: Edit, lines: Sequence[str]) -> bool:
+    """Whether all lines of the block but one that stays stand elsewhere: that may be the block, read differently."""
+    return any(
+        stands_as_block(lines, edit.old[:at]) and stands_as_block(lines, edit.old[at + 1 :])
+        for at in (*range(edit.before), *range(len(edit.old) - edit.after, len(edit.old)))
+    )
 
 
 def placeholder(random: Random, edit: Edit) -> Case | None:

@@ -7,6 +7,7 @@ clearly better than every other place, and hold exactly what is to be removed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from adapter.edits.alignment import REACH, Candidate
@@ -14,7 +15,7 @@ from adapter.edits.document import line_list, line_range
 from adapter.edits.folding import line_key, loose_key
 from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
-from adapter.edits.rows import is_comment
+from adapter.edits.rows import WRAPPED, is_comment
 from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY
 from adapter.text.diffs import Change, changes
@@ -80,7 +81,9 @@ def _rivalry(best: Candidate, candidates: Sequence[Candidate], hint: int | None)
     close = [other for other in rivals if best.score - other.score < MARGIN or _is_about_as_flawed(other, best)]
     if not close:
         return ""
-    is_cleanest = all(other.flaws > best.flaws for other in rivals if best.score - other.score < CLEAN_MARGIN)
+    is_cleanest = not best.missing and all(
+        other.flaws > best.flaws for other in rivals if best.score - other.score < CLEAN_MARGIN
+    )
     if is_cleanest and best.score >= close[0].score and not any(_is_about_as_flawed(other, best) for other in close):
         return ""
     if hint is not None and abs(best.first_line - hint) <= HINT_REACH:
@@ -131,6 +134,7 @@ class _Judge:
             or self._other_scope()
             or self._unlike_neighbour()
             or self._conflict()
+            or self._strangeness()
             or self._weakness()
         )
 
@@ -143,7 +147,7 @@ class _Judge:
                 return "the new text drops the '...' of the old text, which stands for lines that are not shown"
             if index not in compared:
                 return f"line {index + 1} of the old text is to be changed and is not there"
-            if compared[index].conflicts:
+            if compared[index].conflicts or self._has_other_brackets(index):
                 return f"line {index + 1} of the old text is to be changed and reads differently there"
             if self.candidate.flaws and self._is_misspelt(index):
                 return (
@@ -156,6 +160,9 @@ class _Judge:
     def _is_misspelt(self, row: int) -> bool:
         """Something else than blanks, quote style or a closing comma differs."""
         return row in self.lines and loose_key(line_key(self.old[row])) != loose_key(self.search.keys[self.lines[row]])
+
+    def _has_other_brackets(self, row: int) -> bool:
+        return row in self.lines and _brackets(self.old[row]) != _brackets(self.search.keys[self.lines[row]])
 
     def _is_moved_alone(self, index: int) -> bool:
         """A closing bracket or the like, at another depth while all lines that tell more keep theirs."""
@@ -273,6 +280,13 @@ class _Judge:
             return ""
         return f"line {conflicting[0] + 1} of the old text reads differently there"
 
+    def _strangeness(self) -> str:
+        """Of several lines one at least must stand there as it is written: slips do not befall all alike."""
+        compared = self.candidate.compared.values()
+        if len(compared) < 2 or any(found.similarity >= WRAPPED for found in compared):
+            return ""
+        return "each line of the old text reads differently there"
+
     def _weakness(self) -> str:
         telling = len(self._telling())
         floor = next(score for lines, score in FLOORS if telling >= lines)
@@ -335,6 +349,10 @@ class _Judge:
 
     def _places(self, key: str) -> Sequence[int]:
         return self.search.places(key)
+
+
+def _brackets(line: str) -> str:
+    return re.sub(r"[^()\[\]{}]", "", line)
 
 
 def _is_telling(key: str, characters: int = TELLING_CHARACTERS) -> bool:

@@ -1,53 +1,57 @@
 """Changes that are sure by themselves, in a text whose other lines moved on.
 
 A model that edits from memory shows lines around its change that read differently by now. Where the
-lines to change stand there verbatim, once, and with enough to say, and most of what
-is shown around them is near, on its side of them, only these lines are edited.
+lines to change stand there verbatim, and what is shown around them says more of this place than of any
+other, only these lines are edited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from adapter.edits.document import line_list
+from adapter.edits.evidence import TELLING_CHARACTERS, Around, Evidence, is_telling, letters
 from adapter.edits.folding import line_key
 from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
 from adapter.text.diffs import Change, changes
 
-MIN_CHARACTERS = 16
-"""Letters and digits of the lines that say where the change is."""
-TELLING_CHARACTERS = 8
-NEAR = 12
-"""Lines around the change in which the lines shown around it are looked for."""
-MIN_NEAR = 0.5
-"""Share of the telling lines shown around the change that must be near it."""
-MIN_LEAD = 0.3
-"""Share by which every other place of the same lines must have less of it near."""
-MAX_RIVALS = 20
-"""Places of the lines to change up to which the lines around them are compared."""
+MIN_BITS = 20.0
+"""What the lines to change and those around them must say of the place."""
+MIN_SIDE_BITS = 4.0
+"""What must be found on each side: lines of one side alone may have gone elsewhere without the change."""
+MIN_LETTERS = 16
+"""Letters and digits of lines to change that stand nowhere else, with which one side is enough."""
+MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
+"""By how much, and by which share, less must be found around every other place of the same lines."""
+MAX_COMPARISONS = 60_000
+"""Lines shown times lines around all places of the lines to change: some 0.1 s. Above it nothing counts as sure."""
 MAX_TELLING_PLACES = 2
 """A line that stands more often does not say where it is."""
 MAX_SCOPE = 1_000
 """Lines above a place in which its function or section is looked for."""
+_WORD = re.compile(r"\w+")
+_CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 
 
 class Part(NamedTuple):
-    """One change with the lines beside it that stand in the document; ``note`` says what does not."""
+    """One change with the lines it touches, which stand in the document from line ``first`` on; ``note`` says what
+    may read differently."""
 
     old: str
     new: str
+    first: int
     note: str
 
 
 class _Anchor(NamedTuple):
-    """Old lines ``start:stop`` stand in the document's lines ``first`` to ``last``, and nowhere else."""
+    """Old lines ``rows`` stand in the document's lines ``first`` to ``last``."""
 
-    start: int
-    stop: int
+    rows: range
     first: int
     last: int
 
@@ -57,7 +61,7 @@ def anchored(search: Search, old: Sequence[str], new: Sequence[str]) -> list[Par
     hunks = changes(old, new)
     if any(is_elision(line) for line in (*old, *new)):
         return []
-    shown = _Shown(search, old, [line_key(line) for line in old])
+    shown = _Shown(search, old)
     found = [anchor for hunk in hunks if (anchor := shown.anchor(hunk)) is not None]
     if any(shown.stands_already(hunk, new) for hunk in hunks):
         return []
@@ -69,53 +73,44 @@ def anchored(search: Search, old: Sequence[str], new: Sequence[str]) -> list[Par
 class _Shown:
     """What a model shows, and where that stands."""
 
-    def __init__(self, search: Search, old: Sequence[str], keys: Sequence[str]) -> None:
-        self.search, self.old, self.keys = search, old, keys
+    def __init__(self, search: Search, old: Sequence[str]) -> None:
+        self.search, self.old = search, old
+        self.evidence = Evidence(search, old)
+        self.keys = self.evidence.keys
 
     def anchor(self, hunk: Change) -> _Anchor | None:
         """Where a change is, if that is sure."""
-        touched = self._touched(hunk)
-        rivals = self._places(touched) if touched else []
-        start, stop = touched or (0, 0)
-        if not self._count_shown(start, stop) <= len(rivals) <= MAX_RIVALS:
+        rows = self._touched(hunk)
+        places = list(self._places(rows)) if rows else []
+        if not places or self._count_shown(rows) > len(places):
             return None
-        places = rivals
-        while len(places) != 1 or _letters(self.keys[start:stop]) < MIN_CHARACTERS:
-            wider = [(span, found) for span in self._wider(start, stop) if (found := self._places(span))]
-            if not wider:
-                return None
-            (start, stop), places = min(wider, key=lambda one: len(one[1]))
-        anchor = _Anchor(start, stop, *places[0])
-        if not self._is_verbatim(anchor) or not self._is_in_scope(anchor):
+        if len(places) * self.evidence.cost(rows) > MAX_COMPARISONS:
             return None
-        share = self._share_near(hunk, anchor.first, anchor.last)
-        others = [self._share_near(hunk, *rival) for rival in rivals if not anchor.first <= rival[0] <= anchor.last]
-        is_alone = share - max(others, default=0.0) >= MIN_LEAD
-        is_sure = share >= MIN_NEAR and is_alone and not self._is_shown_elsewhere(hunk, anchor)
-        return anchor if is_sure else None
+        found = sorted(((self.evidence.around(rows, *place), place) for place in places), key=lambda one: -one[0].bits)
+        (best, place), others = found[0], [around.bits for around, _ in found[1:]]
+        lead = best.bits - max(others, default=0.0)
+        is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
+        is_only = not others and letters("".join(self.keys[rows.start : rows.stop])) >= MIN_LETTERS
+        is_between = min(best.above, best.below) >= MIN_SIDE_BITS
+        is_sure = is_alone and (is_only or is_between) and self.evidence.bits(rows) + best.bits >= MIN_BITS
+        anchor = _Anchor(rows, *place)
+        return anchor if is_sure and self._is_consistent(anchor, best) else None
 
     def stands_already(self, hunk: Change, new: Sequence[str]) -> bool:
         """Whether the document has what a change leads to, somewhere: then it was made there, and this is a twin."""
         added = [key for line in new[hunk.new_start : hunk.new_end] if (key := line_key(line))]
-        if _letters(added) < TELLING_CHARACTERS:
-            above, below = self._above(hunk.start), self._below(hunk.end)
-            added = [*self._key(above), *added, *self._key(below)]
-        return _letters(added) >= TELLING_CHARACTERS and bool(self.search.find_lines(added))
+        if letters("".join(added)) < TELLING_CHARACTERS:
+            beside = (self._above(hunk.start), self._below(hunk.end))
+            above, below = ([] if row is None else [self.keys[row]] for row in beside)
+            added = [*above, *added, *below]
+        return is_telling("".join(added)) and bool(self.search.find_lines(added))
 
-    def _touched(self, hunk: Change) -> tuple[int, int] | None:
+    def _touched(self, hunk: Change) -> range:
         """The rows of a change; of an addition those on both sides of it."""
         if hunk.start < hunk.end:
-            return hunk.start, hunk.end
+            return range(hunk.start, hunk.end)
         above, below = self._above(hunk.start), self._below(hunk.end)
-        return None if above is None or below is None else (above, below + 1)
-
-    def _wider(self, start: int, stop: int) -> list[tuple[int, int]]:
-        above, below = self._above(start), self._below(stop)
-        upward = [] if above is None else [(above, stop)]
-        return upward if below is None else [*upward, (start, below + 1)]
-
-    def _key(self, row: int | None) -> list[str]:
-        return [] if row is None else [self.keys[row]]
+        return range(0) if above is None or below is None else range(above, below + 1)
 
     def _above(self, row: int) -> int | None:
         return next((other for other in range(row - 1, -1, -1) if self.keys[other]), None)
@@ -123,56 +118,56 @@ class _Shown:
     def _below(self, row: int) -> int | None:
         return next((other for other in range(row, len(self.keys)) if self.keys[other]), None)
 
-    def _places(self, span: tuple[int, int]) -> list[tuple[int, int]]:
-        return self.search.find_lines([key for key in self.keys[slice(*span)] if key])
+    def _places(self, rows: range) -> Iterator[tuple[int, int]]:
+        """Where the rows stand verbatim, but for blanks at ends of lines: first and last line."""
+        written = [line.rstrip() for row in rows if (line := self.old[row]).strip()]
+        for first, last in self.search.find_lines([self.keys[row] for row in rows if self.keys[row]]):
+            lines = self.search.document.lines[first : last + 1]
+            if [line.rstrip() for line in lines if line.strip()] == written:
+                yield first, last
 
-    def _count_shown(self, start: int, stop: int) -> int:
+    def _count_shown(self, rows: range) -> int:
         """How often the old text itself has these rows: where the document has them less often, one of them reads
         differently by now, and it may be the one to change."""
-        sought = [key for key in self.keys[start:stop] if key]
+        sought = [self.keys[row] for row in rows if self.keys[row]]
         filled = [key for key in self.keys if key]
         return sum(filled[at : at + len(sought)] == sought for at in range(len(filled))) if sought else 1
 
-    def _is_verbatim(self, anchor: _Anchor) -> bool:
-        rows = [line.rstrip() for line in self.old[anchor.start : anchor.stop] if line.strip()]
-        lines = self.search.document.lines[anchor.first : anchor.last + 1]
-        return rows == [line.rstrip() for line in lines if line.strip()]
+    def _is_consistent(self, anchor: _Anchor, around: Around) -> bool:
+        """Whether nothing that is shown says that another place is meant."""
+        return self._is_in_scope(anchor) and not any(map(self._stands_elsewhere, self._away(anchor, around)))
+
+    def _away(self, anchor: _Anchor, around: Around) -> Iterator[int]:
+        return (row for row, key in enumerate(self.keys) if key and row not in anchor.rows and row not in around.rows)
+
+    def _stands_elsewhere(self, row: int) -> bool:
+        return is_telling(self.keys[row]) and 0 < self.evidence.counts[self.keys[row]] <= MAX_TELLING_PLACES
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
         """Whether what the old text shows the change to be in, a function, a section, a key, is what it is in
         in the document: the lines above it that are indented less than all between."""
-        filled = [row for row in range(anchor.start, anchor.stop) if self.keys[row]]
+        filled = [row for row in anchor.rows if self.keys[row]]
         owners = _owners(self.old, min(filled, key=lambda row: indent_width(self.old[row])))
         if not owners:
             return True
         lines = self.search.document.lines
         place = range(anchor.first, anchor.last + 1)
         line = min((at for at in place if lines[at].strip()), key=lambda at: indent_width(lines[at]))
-        return owners <= _owners(lines[max(0, line - MAX_SCOPE) : line + 1], min(line, MAX_SCOPE))
+        actual = _owners(lines[max(0, line - MAX_SCOPE) : line + 1], min(line, MAX_SCOPE))
+        return all(any(_is_same(owner, other) for other in actual) for owner in owners)
 
-    def _is_shown_elsewhere(self, hunk: Change, anchor: _Anchor) -> bool:
-        """Whether a telling line that is shown around the change is not near it and stands somewhere else."""
-        away = (key for key, is_near in self._shown_around(hunk, anchor.first, anchor.last) if not is_near)
-        return any(0 < len(self.search.places(key)) <= MAX_TELLING_PLACES for key in away)
 
-    def _share_near(self, hunk: Change, first: int, last: int) -> float:
-        """How much of what is shown around the change is near a place, each line on its side."""
-        shown = self._shown_around(hunk, first, last)
-        return sum(is_near for _, is_near in shown) / len(shown) if shown else 0.0
-
-    def _shown_around(self, hunk: Change, first: int, last: int) -> list[tuple[str, bool]]:
-        """The telling lines shown around a change, and whether each is near a place."""
-        above = self.search.keys[max(0, first - NEAR) : last + 1]
-        below = self.search.keys[first : last + 1 + NEAR]
-        sides = [(row, above) for row in range(hunk.start)] + [(row, below) for row in range(hunk.end, len(self.keys))]
-        shown = [(self.keys[row], side) for row, side in sides if _letters([self.keys[row]]) >= TELLING_CHARACTERS]
-        return [(key, key in side) for key, side in shown]
+def _is_same(shown: str, actual: str) -> bool:
+    """Whether two lines are the same, or one has words that the other has not: ``def f(a)`` and ``def f(a, b)``."""
+    left, right = (set(_WORD.findall(line)) for line in (shown, actual))
+    return shown == actual or bool(left and right and (left <= right or right <= left))
 
 
 def _owners(lines: Sequence[str], at: int) -> set[str]:
-    """The lines above one that are indented less than it and than all between."""
+    """The lines above one that are indented less than it and than all between; of one that closes a block, the line
+    that opens it, too."""
     owners: set[str] = set()
-    depth = indent_width(lines[at])
+    depth = indent_width(lines[at]) + bool(_CLOSING.match(lines[at]))
     for line in reversed(lines[:at]):
         if line.strip() and indent_width(line) < depth:
             depth = indent_width(line)
@@ -180,16 +175,12 @@ def _owners(lines: Sequence[str], at: int) -> set[str]:
     return owners
 
 
-def _letters(keys: Sequence[str]) -> int:
-    return sum(character.isalnum() for key in keys for character in key)
-
-
 def _part(old: Sequence[str], new: Sequence[str], hunk: Change, anchor: _Anchor) -> Part:
-    head, tail = old[anchor.start : hunk.start], old[hunk.end : anchor.stop]
-    written = [*head, *new[hunk.new_start : hunk.new_end], *tail]
-    away = [row + 1 for row, line in enumerate(old) if line_key(line) and row not in range(anchor.start, anchor.stop)]
+    start, stop = anchor.rows.start, anchor.rows.stop
+    written = [*old[start : hunk.start], *new[hunk.new_start : hunk.new_end], *old[hunk.end : stop]]
+    away = [row + 1 for row, line in enumerate(old) if line_key(line) and row not in anchor.rows]
     note = (
         f"only the changed lines were looked for: {line_list(away)} of the old text may read differently there; "
         "the file's own lines were kept"
     )
-    return Part("\n".join(old[anchor.start : anchor.stop]) + "\n", "".join(line + "\n" for line in written), note)
+    return Part("\n".join(old[start:stop]) + "\n", "".join(line + "\n" for line in written), anchor.first, note)

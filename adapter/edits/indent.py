@@ -48,7 +48,7 @@ class IndentMap:
     def move(self, text: str, beside: int) -> str:
         """``text`` at the file's indentation; ``beside`` is the old line it stands nearest to."""
         if not text.strip():
-            return text
+            return self._spelled(_width(text)) if self._uses_tabs else text
         indent = indent_of(text)
         return self._actual(indent, beside) + text[len(indent) :]
 
@@ -93,12 +93,18 @@ class IndentMap:
             other = min(others, key=lambda pair: abs(pair.line - base.line))
             scale = (_width(other.actual) - _width(base.actual)) / (_width(other.written) - _width(base.written))
             return scale if scale > 0 else 1.0
+        if 1 < self._written_unit < self._unit and base.written and self._is_scaled(base):
+            return self._unit / self._written_unit
         if base.written and base.actual and base.written[0] != base.actual[0]:
             if base.written.endswith(base.actual):
                 return 1.0  # something was put before the file's own indentation
             actual_unit = TAB_WIDTH if self._uses_tabs else unit_of(pair.actual for pair in self._pairs)
             return actual_unit / self._written_unit
         return 1.0
+
+    def _is_scaled(self, base: _Pair) -> bool:
+        """Whether the same number of levels, in the model's unit and in the file's, is the indentation of both."""
+        return _width(base.actual) * self._written_unit == _width(base.written) * self._unit
 
     def _spelled(self, columns: int) -> str:
         if not self._uses_tabs:

@@ -318,14 +318,19 @@ class _Locator:
             return []
         spots: list[Spot] = []
         for part in anchored(self.search, lines_of(reading.old), lines_of(reading.new)):
-            places = list(whole_lines(self.search, replace(reading, old=part.old, new=part.new)))
-            if len(places) != 1 or places[0].last_line < best.first_line or best.last_line < places[0].first_line:
+            places = whole_lines(self.search, replace(reading, old=part.old, new=part.new))
+            found_there = (place for place in places if self._first_filled(place) == part.first)
+            place = replace(next(found_there), strictness="aligned")
+            if place.last_line < best.first_line or best.last_line < place.first_line:
                 return []
-            found = self._unless_unchanged(places[0], (part.note,), reading)
+            found = self._unless_unchanged(place, (part.note,), reading)
             if isinstance(found, str):
                 return []
             spots += found
         return spots
+
+    def _first_filled(self, place: Place) -> int:
+        return next(line for line in range(place.first_line, place.last_line + 1) if self.search.keys[line])
 
     # ------------------------------------------------------------------ a rough match
 

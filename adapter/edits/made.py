@@ -35,6 +35,8 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
             return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
     keys = [line_key(line) for line in after]
+    if len(after) == 1 == len(before) and keys != [line_key(before[0])] and keys == [search.keys[place.first_line]]:
+        return place.first_line
     if not before or not set(map(line_key, before)) <= set(keys):
         return None
     around = _filled_around(search, place, len(after))
@@ -67,7 +69,8 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
     if list(map(line_key, before)) != list(map(line_key, after)):
         return _keeps_order(widths)
     shifts = {written - actual for written, actual in widths}
-    if len(shifts) > 1:
+    is_reindented = list(map(indent_width, before)) != list(map(indent_width, after))
+    if len(shifts) > 1 and (is_reindented or not _keeps_order(widths)):
         return False
     bodies = [
         (_body(was), _body(becomes), _body(reads)) for was, becomes, reads in zip(before, after, filled, strict=True)
@@ -77,7 +80,7 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
         reads >= becomes if becomes > was else reads <= becomes for was, becomes, reads in gaps if was != becomes
     )
     is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
-    is_moved = shifts == {0} and list(map(indent_width, before)) != list(map(indent_width, after))
+    is_moved = shifts == {0} and is_reindented
     return is_so and (is_more or is_moved or _depths(before) != _depths(after))
 
 
@@ -179,13 +182,13 @@ def _indented(search: Search, best: Candidate, old: Sequence[str], new: Sequence
 
 
 def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Where the new text stands, if it is more like the document than the old one."""
+    """Where the new text stands, if it is no less like the document than the old one."""
     before = set(map(line_key, old))
     added = [key for line in new if (key := line_key(line)) and key not in before]
     if not added or not all(search.places(key) for key in added):
         return None
     found = align(search, new, best.first_line)
-    if not found or found[0].score <= best.score or (found[0].is_apart_from(best) and not shares_lines(old, new)):
+    if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not shares_lines(old, new)):
         return None
     return found[0].first_line
 

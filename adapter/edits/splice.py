@@ -149,15 +149,16 @@ class _Merge:
 
     def _line(self, text: str, partner: int | None, beside: int) -> str:
         moved = self.indents.move(text.rstrip() if self.strips else text, beside)
+        tail = moved[len(moved.rstrip()) :]
         if text.strip() and text.strip() in self.copied:
-            return indent_of(moved) + self.copied[text.strip()] + moved[len(moved.rstrip()) :]
+            return indent_of(moved) + self.copied[text.strip()] + tail
         line = None if partner is None else self.pairs.get(partner)
         if line is None or partner is None:
             return moved
         written, actual = self.old[partner].strip(), self.document.lines[line].strip()
         if written == actual:
             return moved
-        return indent_of(moved) + merged_text(written, actual, text.strip())
+        return indent_of(moved) + merged_text(written, actual, text.strip()) + tail
 
 
 def _is_respelt(written: str, actual: str) -> bool:

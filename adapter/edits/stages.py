@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 from adapter.edits.document import Document
@@ -40,7 +40,7 @@ class Place:
     """May raise `splice.Unclear`."""
     strictness: str
     is_sharp: bool = True
-    """Apart from blanks at the ends of lines and typography, the very characters."""
+    """Apart from blanks at the ends of lines and typography, the very characters, with as many blank lines between."""
 
 
 Stage: TypeAlias = Callable[[Search, Reading], Iterator[Place]]
@@ -107,7 +107,7 @@ def _exact_place(document: Document, reading: Reading, start: int) -> Place:
         if old.endswith("\n"):
             new = new + "\n" if new and not new.endswith("\n") else new
         elif new:
-            new = new.removesuffix("\n")
+            new = new if new.startswith("\n") else new.removesuffix("\n")
         else:
             end = min(end + 1, len(view))  # lines that are deleted take their line end along
     elif "\n" not in old and "\n" in new and not view[line_start:start].strip():
@@ -144,7 +144,9 @@ def whole_lines(search: Search, reading: Reading) -> Iterator[Place]:
         pairs = list(zip(filled, search.filled[found.start : found.stop], strict=True))
         steps = with_gaps(search, old, [Step(index, index + 1, line, line + 1) for index, line in pairs])
         lines = search.document.lines
-        is_sharp = all(fold(old[index]).rstrip() == fold(lines[line]).rstrip() for index, line in pairs)
+        is_sharp = all(fold(old[index]).rstrip() == fold(lines[line]).rstrip() for index, line in pairs) and all(
+            below[1] - above[1] == below[0] - above[0] for above, below in pairwise(pairs)
+        )
         only_blanks = all(plain_key(old[index]) == plain_key(lines[line]) for index, line in pairs)
         yield line_place(search.document, reading, steps, "whitespace" if only_blanks else "typography", is_sharp)
 

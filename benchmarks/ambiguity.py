@@ -1,0 +1,69 @@
+"""Cases in which a careful reader could not tell which edit is meant, from what the model wrote and the file.
+
+They come of the ways in which cases are made: noise in a file makes equal lines different, of which a patch can
+only mean one or the other; a slip makes a text fit another place better than its own. A refusal is right
+then, and so is either edit; they are counted by themselves, as neither right nor wrong.
+"""
+
+from __future__ import annotations
+
+from adapter.edits.folding import line_key
+from adapter.text.diffs import changes
+from benchmarks.corruptions import Case
+
+BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once")
+"""How kinds begin that put blanks at ends of lines, or move lines that hold only blanks."""
+
+
+def is_ambiguous(case: Case, got: str | None) -> bool:
+    """Whether ``got``, None for a refusal, is as right as the text that the case expects."""
+    if case.also and (got is None or got in case.also):
+        return True
+    if case.expected is None or got == case.expected:
+        return False
+    if got is not None and (_is_of_equal_lines(case.expected, got) or _is_of_blanks_by_model(case, got)):
+        return True
+    return _fits_elsewhere(case, case.expected, got)
+
+
+def _is_of_equal_lines(expected: str, got: str) -> bool:
+    """Whether both have the same lines, of which some that say the same stand in another order."""
+    return sorted(expected.split("\n")) == sorted(got.split("\n")) and _keys(expected) == _keys(got)
+
+
+def _is_of_blanks_by_model(case: Case, got: str) -> bool:
+    """Whether nothing differs but blanks at ends of lines that the edit writes, where the slip is such blanks, too."""
+    is_such = case.kind.startswith(BLANKS_BY_MODEL)
+    expected = case.expected or ""
+    return is_such and [line.rstrip() for line in expected.split("\n")] == [line.rstrip() for line in got.split("\n")]
+
+
+def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
+    """Whether the old text stands in the file, blanks aside, but not where it is meant; ``got`` may be made there."""
+    if len(case.patches) != 1:
+        return False
+    lines = case.text.split("\n")
+    wanted = _keys(str(case.patches[0]["old_text"]))
+    filled = [(number, key) for number, line in enumerate(lines) if (key := line_key(line))]
+    places = [
+        range(filled[at][0], filled[at + len(wanted) - 1][0] + 1)
+        for at in range(len(filled) - len(wanted) + 1)
+        if [key for _, key in filled[at : at + len(wanted)]] == wanted
+    ]
+    meant = _changed(case.text, expected)
+    if not wanted or not places or any(_touch(place, meant) for place in places):
+        return False
+    return got is None or any(_touch(place, _changed(case.text, got)) for place in places)
+
+
+def _changed(text: str, other: str) -> range:
+    found = changes(text.split("\n"), other.split("\n"))
+    return range(found[0].start, found[-1].end + 1)
+
+
+def _touch(place: range, other: range) -> bool:
+    return place.start < other.stop and other.start < place.stop
+
+
+def _keys(text: str) -> list[str]:
+    return [key for line in text.split("\n") if (key := line_key(line))]
