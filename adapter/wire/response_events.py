@@ -231,5 +231,5 @@ class ResponsesWriter:
 
 _DELTAS = {"message": "output_text", "reasoning": "reasoning_text", "function": "function_call_arguments"}
 _IDS = {"message": "msg", "reasoning": "rs", **IDS}
-_AT_ONCE = ("custom", "shell", "local_shell", "apply_patch")
+_AT_ONCE = ("custom", "shell", "local_shell", "apply_patch", "tool_search")
 """Calls whose items hold what stands in their arguments, which must be whole for that."""

@@ -13,12 +13,11 @@ from adapter.wire.documents import decoded, document, not_here
 from adapter.wire.errors import RequestError, checked_as, objects_in
 from adapter.wire.response_tools import past_call, past_result
 
-CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call")
-RESULTS = tuple(f"{call}_output" for call in ("function_call", "custom_tool_call", "shell_call", "apply_patch_call",
-                                              "local_shell_call"))  # fmt: skip
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call")
+RESULTS = (*(f"{call}_output" for call in CALLS if call != "tool_search_call"), "tool_search_output")
 UNSEEN = (
     "web_search_call", "file_search_call", "computer_call", "computer_call_output", "image_generation_call",
-    "code_interpreter_call", "tool_search_call", "tool_search_output", "additional_tools", "mcp_list_tools",
+    "code_interpreter_call", "additional_tools", "mcp_list_tools",
     "mcp_approval_request", "mcp_approval_response", "compaction", "compaction_trigger", "context_compaction",
     "configuration_update", "program", "program_output",
 )  # fmt: skip
@@ -62,6 +61,8 @@ def _messages(items: list[JsonObject], left_out: list[str]) -> Iterator[JsonObje
         match kind:
             case "message":
                 yield {"role": item.get("role"), "content": _content(item.get("content"), place)}
+            case "tool_search_call" | "tool_search_output" if not item.get("call_id"):
+                pass  # OpenAI's server searched; what it found is among the tools
             case _ if kind in CALLS:
                 yield _calling(item.get("call_id"), past_call(item))
             case _ if kind in RESULTS:

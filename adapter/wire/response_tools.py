@@ -9,10 +9,12 @@ custom                    a function of one text, its grammar told in words     
 shell, local_shell        a function of one command                             shell_call, local_shell_call
 apply_patch               a function of a path and a diff, which create_file,   apply_patch_call
                           update_file or delete_file says
+tool_search               where the client searches, a function of its words;   tool_search_call
+                          else nothing, and deferred tools are shown
 ========================  ====================================================  ===========================
 
-Source: https://platform.openai.com/docs/guides/tools-apply-patch, ``tools-shell``, ``tools-local-shell`` and the types
-of openai-python 3.54.
+Source: https://platform.openai.com/docs/guides/tools-apply-patch, ``tools-shell``, ``tools-local-shell``,
+``tools-tool-search`` and the types of openai-python 3.54.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import checked_as, objects_in
 from adapter.wire.tool_kinds import INPUT, text_function
 
-Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch"]
+Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
 
 ITEMS: Mapping[str, str] = {
     "function": "function_call",
@@ -35,8 +37,11 @@ ITEMS: Mapping[str, str] = {
     "shell": "shell_call",
     "local_shell": "local_shell_call",
     "apply_patch": "apply_patch_call",
+    "tool_search": "tool_search_call",
 }
-IDS: Mapping[str, str] = {"function": "fc", "custom": "ctc", "shell": "sh", "local_shell": "lsh", "apply_patch": "apc"}
+IDS: Mapping[str, str] = {
+    "function": "fc", "custom": "ctc", "shell": "sh", "local_shell": "lsh", "apply_patch": "apc", "tool_search": "tsc",
+}  # fmt: skip
 """How the ids of their items begin."""
 
 OPERATIONS = ("create_file", "update_file", "delete_file")
@@ -80,13 +85,30 @@ class Forms:
         return found[0] if len(found) == 1 else name
 
 
-def forms_of(tools: Json, left_out: list[str], place: str = "tools") -> Forms:
-    """Of a request's tools. Those that are run by OpenAI's servers or known to its models alone are left out."""
-    functions, forms = [], {}
-    for function, form in _read(objects_in(tools, place), None, left_out, place):
-        functions.append({"type": "function", "function": function})
-        forms[str(function.get("name"))] = form
+def forms_of(tools: Json, left_out: list[str], later: Json = None) -> Forms:
+    """Of a request's tools, and of those that came up ``later`` in its conversation. Those that are run by OpenAI's
+    servers or known to its models alone are left out."""
+    listed = objects_in(tools, "tools")
+    begun = _read(_loaded(listed) if any(map(_is_clients_search, listed)) else listed, None, left_out, "tools")
+    functions, forms = [], dict[str, Form]()
+    for function, form in (*begun, *_read(objects_in(later, "tools"), None, left_out, "tools")):
+        if (name := str(function.get("name"))) not in forms:
+            functions.append({"type": "function", "function": function})
+            forms[name] = form
     return Forms(functions, forms)
+
+
+def _is_clients_search(tool: JsonObject) -> bool:
+    return tool.get("type") == "tool_search" and tool.get("execution") == "client"
+
+
+def _loaded(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
+    """Without those that a search is to bring; a namespace with the rest of its own."""
+    for tool in tools:
+        if tool.get("type") == "namespace":
+            yield {**tool, "tools": list(_loaded(objects_in(tool.get("tools"), "tools.tools")))}
+        elif not tool.get("defer_loading"):
+            yield tool
 
 
 def _read(
@@ -112,6 +134,10 @@ def _read(
                 yield text_function(kind, said, COMMAND, "The command line."), Form(kind, kind)
             case "apply_patch":
                 yield _PATCHING, Form("apply_patch", "apply_patch")
+            case "tool_search":
+                if _is_clients_search(tool):
+                    function = {key: tool[key] for key in ("description", "parameters") if tool.get(key) is not None}
+                    yield {**_SEARCHING, **function}, Form("tool_search", "tool_search")
             case _:
                 left_out.append(f"tool {kind}")
 
@@ -130,6 +156,12 @@ _PATCHING: JsonObject = {
         },
         "required": ["type", "path"],
     },
+}
+
+_SEARCHING: JsonObject = {
+    "name": "tool_search",
+    "description": "Find tools that are not listed here, by words that say what they should do.",
+    "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
 }
 
 
@@ -162,6 +194,8 @@ def call_item(form: Form, item_id: str, call_id: str, arguments: str, status: st
             return {**head, "action": {"type": "exec", "command": [*_SHELL, _text(arguments, COMMAND)], "env": {}}}
         case "apply_patch":
             return {**head, "operation": _operation(_read_object(arguments))}
+        case "tool_search":
+            return {**head, "execution": "client", "arguments": _read_object(arguments)}
 
 
 def _text(arguments: str, name: str) -> str:
@@ -202,6 +236,9 @@ def past_call(item: JsonObject) -> JsonObject:
             name, given = "local_shell", {COMMAND: _line(listed)}
         case "apply_patch_call":
             name, given = "apply_patch", checked_as(dict, item.get("operation"), "operation")
+        case "tool_search_call":
+            sought = item.get("arguments")
+            name, given = "tool_search", sought if isinstance(sought, dict) else _read_object(str(sought))
         case _:
             return {"name": joined(item.get("namespace"), str(item.get("name"))), "arguments": item.get("arguments")}
     return {"name": name, "arguments": json.dumps(given, ensure_ascii=False)}
@@ -220,6 +257,10 @@ def past_result(item: JsonObject) -> Json:
             return str(output or item.get("status") or "")
         case "shell_call_output" if isinstance(output, list):
             return "\n".join(_ran(each) for each in output if isinstance(each, dict))
+        case "tool_search_output":
+            found = _read(objects_in(item.get("tools"), "tools"), None, [], "tools")
+            names = [str(function["name"]) for function, _ in found]
+            return f"These can be called now: {', '.join(names)}" if names else "No tool was found."
     return output
 
 

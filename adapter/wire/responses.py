@@ -87,7 +87,7 @@ def as_openai(body: JsonObject, forms: Forms | None = None, left_out: list[str] 
 def forms_in(body: JsonObject, left_out: list[str]) -> Forms:
     """The tools of a request, and those that came up in its conversation."""
     later = tools_in(body.get("input"))
-    return forms_of([*checked_as(list, body.get("tools"), "tools"), *later], left_out)
+    return forms_of(body.get("tools"), left_out, later)
 
 
 def _thinking(reasoning: JsonObject, left_out: list[str]) -> JsonObject:
@@ -102,7 +102,7 @@ def _choice(choice: Json, forms: Forms) -> Json:
             return {"type": "allowed_tools", "allowed_tools": {"mode": rest.get("mode"), "tools": named}}
         case {"type": "function" | "custom", "name": str(name)}:
             return {"type": "function", "function": {"name": forms.called(name)}}
-        case {"type": "shell" | "local_shell" | "apply_patch" as name}:
+        case {"type": "shell" | "local_shell" | "apply_patch" | "tool_search" as name}:
             return {"type": "function", "function": {"name": name}}
     return choice
 

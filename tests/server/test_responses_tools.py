@@ -29,6 +29,7 @@ TOOLS: list[Any] = [
     {"type": "apply_patch"},
     {"type": "shell", "environment": {"type": "local"}},
     {"type": "local_shell"},
+    {"type": "tool_search", "execution": "client", "description": "Find tools."},
     {"type": "web_search"},
 ]
 
@@ -61,6 +62,10 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"command": "ls -l"},
         {"type": "local_shell_call", "action": {"type": "exec", "command": ["bash", "-lc", "ls -l"], "env": {}}},
     ),
+    "tool_search": (
+        {"query": "weather"},
+        {"type": "tool_search_call", "execution": "client", "arguments": {"query": "weather"}},
+    ),
 }
 
 
@@ -79,6 +84,9 @@ def test_a_call_is_the_clients_own_item(client, upstream, name, stream):
     result: Any = {"type": f"{shown['type']}_output", "call_id": shown["call_id"], "output": "fine"}
     if name == "shell":
         result["output"] = [{"stdout": "fine\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+    if name == "tool_search":
+        found = {"type": "namespace", "name": "fine", "description": "-", "tools": [{**READ, "defer_loading": True}]}
+        result |= {"type": "tool_search_output", "execution": "client", "status": "completed", "tools": [found]}
     back = [{"role": "user", "content": "Go."}, item.model_dump(exclude_none=True), result]
     ask(client, False, tools=TOOLS, input=back)
     *_, called, told = upstream.bodies()[-1]["messages"]
@@ -150,6 +158,22 @@ def test_every_item_that_the_sdk_knows_is_taken(kind):
     asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, left_out=left_out)
     assert len(asked["messages"]) > 1 or left_out == [f"item {kind}"] or kind == "reasoning"
     translate(asked, Options())
+
+
+def test_deferred_tools_come_with_the_clients_search():
+    """Not before; where OpenAI's own server would search they are all shown, since nobody searches here."""
+    late = {"type": "namespace", "name": "late", "tools": [{**READ, "defer_loading": True}, {**READ, "name": "now"}]}
+
+    def shown(execution: str, *items: Any) -> list[str]:
+        tools = [{"type": "tool_search", "execution": execution}, late, {**READ, "name": "x", "defer_loading": True}]
+        asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, *items], "tools": tools})
+        return list(translate(asked, Options()).tools)
+
+    assert shown("client") == ["tool_search", "late__now"]
+    found = {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": [late]}
+    assert shown("client", found) == ["tool_search", "late__now", "late__read"]
+    assert shown("server") == ["late__read", "late__now", "x"]
+    assert shown("server", {**found, "call_id": None}) == ["late__read", "late__now", "x"]
 
 
 def test_tools_that_come_up_later_can_be_called():
