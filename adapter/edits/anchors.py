@@ -28,6 +28,8 @@ MIN_LETTERS = 16
 """Letters and digits of lines to change that stand nowhere else, with which one side is enough."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """By how much, and by which share, less must be found around every other place of the same lines."""
+MIN_AS_SHOWN = 0.5
+"""Share of what is found that must be said by lines that read as they are shown: a twin has lines like each of them."""
 MAX_COMPARISONS = 60_000
 """Lines shown times lines around all places of the lines to change: some 0.1 s. Above it nothing counts as sure."""
 MAX_TELLING_PLACES = 2
@@ -92,9 +94,10 @@ class _Shown:
         is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
         is_only = not others and letters("".join(self.keys[rows.start : rows.stop])) >= MIN_LETTERS
         is_between = min(best.above, best.below) >= MIN_SIDE_BITS
-        is_sure = is_alone and (is_only or is_between) and self.evidence.bits(rows) + best.bits >= MIN_BITS
+        is_as_shown = self.evidence.bits(best.rows) >= MIN_AS_SHOWN * best.bits
+        is_sure = (is_only or is_between) and is_as_shown and self.evidence.bits(rows) + best.bits >= MIN_BITS
         anchor = _Anchor(rows, *place)
-        return anchor if is_sure and self._is_consistent(anchor, best) else None
+        return anchor if is_alone and is_sure and self._is_consistent(anchor, best) else None
 
     def stands_already(self, hunk: Change, new: Sequence[str]) -> bool:
         """Whether the document has what a change leads to, somewhere: then it was made there, and this is a twin."""
