@@ -123,18 +123,16 @@ class _Shown:
 
     def _places(self, rows: range) -> Iterator[tuple[int, int]]:
         """Where the rows stand verbatim, but for blanks at ends of lines: first and last line."""
-        written = [line.rstrip() for row in rows if (line := self.old[row]).strip()]
+        written = _written(self.old[rows.start : rows.stop])
         for first, last in self.search.find_lines([self.keys[row] for row in rows if self.keys[row]]):
-            lines = self.search.document.lines[first : last + 1]
-            if [line.rstrip() for line in lines if line.strip()] == written:
+            if _written(self.search.document.lines[first : last + 1]) == written:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
         """How often the old text itself has these rows: where the document has them less often, one of them reads
         differently by now, and it may be the one to change."""
-        sought = [self.keys[row] for row in rows if self.keys[row]]
-        filled = [key for key in self.keys if key]
-        return sum(filled[at : at + len(sought)] == sought for at in range(len(filled))) if sought else 1
+        sought, filled = _written(self.old[rows.start : rows.stop]), _written(self.old)
+        return sum(filled[at : at + len(sought)] == sought for at in range(len(filled)))
 
     def _is_consistent(self, anchor: _Anchor, around: Around) -> bool:
         """Whether nothing that is shown says that another place is meant."""
@@ -176,6 +174,10 @@ def _owners(lines: Sequence[str], at: int) -> set[str]:
             depth = indent_width(line)
             owners.add(line_key(line))
     return owners
+
+
+def _written(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines if line.strip()]
 
 
 def _part(old: Sequence[str], new: Sequence[str], hunk: Change, anchor: _Anchor) -> Part:
