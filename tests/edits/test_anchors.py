@@ -1,11 +1,12 @@
 """Changes that are found by the lines around them, where these read differently by now."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 
-from adapter.edits import patch_text
+from adapter.edits import anchors, patch_text
 from adapter.edits.document import Document
 from adapter.edits.evidence import Evidence
 from adapter.edits.search import Search
@@ -206,6 +207,49 @@ def test_a_long_text_that_stands_in_many_places_is_not_compared_with_all():
     assert evidence.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
+def test_what_would_cost_too_much_is_not_sure(monkeypatch):
+    """A change that is found is refused where fewer comparisons are allowed."""
+    monkeypatch.setattr(anchors, "MAX_COMPARISONS", 100)
+    assert "not found" in refusal(STYLES, OLD, OLD.replace("*/", "*/ // rare"))
+
+
+def test_short_lines_around_a_mark_say_too_little():
+    """Even if they stand nowhere else."""
+    text = f"{FILLING}    aa = 1\n    }}\n    bb = 2\n"
+    old = "    cc = 3\n    aa = 1\n    }\n    bb = 2\n    dd = 4\n"
+    assert "not found" in refusal(text, old, old.replace("}", ")"))
+
+
+def test_a_block_of_which_each_line_is_only_alike_is_a_twin():
+    """The block that has the lines as they are shown is gone."""
+    text = f"""\
+{FILLING}
+    this.dateType = requireNonNull(dateType);
+    dateFormats.add(DateFormat.getDateTimeInstance(dateStyle, timeStyle, Locale.US));
+    if (JavaVersion.isJava9OrLater()) {{
+      dateFormats.add(PreJava9Provider.getUsDateTimeFormat(dateStyle, timeStyle));
+      dateFormats.sortByDateTimeStyle();
+"""
+    old = """\
+    dateFormats.add(DateFormat.getDateInstance(dateStyle, Locale.US));
+    if (JavaVersion.isJava9OrLater()) {
+      dateFormats.add(PreJava9Provider.getUsDateFormat(dateStyle));
+      dateFormats.sortByDateStyle();
+"""
+    assert "not found" in refusal(text, old, old.replace("    if (JavaVersion", "    if (!JavaVersion"))
+
+
+def test_where_the_old_text_has_a_line_more_often_than_the_file_one_of_them_is_another_line_by_now():
+    """And that may be the one to change."""
+    text = f"{FILLING}    begin_of_block()\n    finish()\n    end_of_block()\n    rest_of_block()\n"
+    old = (
+        "    begin_of_block()\n    finish()\n    end_of_block()\n    rest_of_block()\n    finish()\n    other_block()\n"
+    )
+    new = old.replace("    finish()\n    other", "    finish(1)\n    other")
+    assert "not found" in refusal(text, old, new)
+    assert "not found" in refusal(text, old, old.replace("    finish()\n    end", "    finish(1)\n    end"))
+
+
 @pytest.mark.parametrize(("line", "least", "most"), [("}", 2, 2), ("end", 4, 5), ("value_7 = compute(7)", 8, 9)])
 def test_a_line_says_more_the_rarer_and_longer_it_is(line, least, most):
     """In bits."""
@@ -224,7 +268,7 @@ def test_drift_all_around_a_change_leaves_it_or_makes_it(seed):
         lines[line] = altered(random, lines[line], lines)
     case = case_of(edit, "drifted", edit.old, edit.new)
     twin = [altered(random, line, lines) for line in edit.old]
-    expected = [*lines[: edit.start], *edit.added, *lines[edit.stop :]]
-    text, expected = ("\n".join([*some, "separator = 1", *twin]) for some in (lines, expected))
-    got = applied(type(case)("drifted", text, case.patches, expected))
+    result = [*lines[: edit.start], *edit.added, *lines[edit.stop :]]
+    text, expected = ("\n".join([*some, "separator = 1", *twin]) for some in (lines, result))
+    got = applied(replace(case, text=text, expected=expected))
     assert got is None or got == expected
