@@ -110,6 +110,23 @@ def test_a_blank_line_that_was_put_in_is_not_put_in_again():
     assert "already" in refusal(once, old, new)
 
 
+def test_a_short_part_of_a_name_is_no_slip():
+    """``ms`` and ``s`` are two units, ``field`` and ``fields`` may be one name."""
+    text = "#[test]\nfn test_unit_first_s() {\n    use std::collections;\n    let field_value = vec![];\n"
+    old = text.replace("first_s", "first_ms")
+    assert "reads differently" in refusal(text, old, old.replace("first_ms", "ms"))
+    old = text.replace("field_value", "fields_value")
+    assert patched(text, old, old.replace("use ", "")) == text.replace("use ", "")
+
+
+def test_a_plus_and_a_blank_are_an_empty_line():
+    """Where the old text has no marks."""
+    text = "def f():\n    first()\n    second()\n"
+    old, new = "    first()\n    second()", "    first()\n+ \n+     added()\n    second()"
+    assert patched(text, old, new) == "def f():\n    first()\n\n    added()\n    second()\n"
+    assert patched(text, old, new.replace("+     added()\n", "")) == "def f():\n    first()\n\n    second()\n"
+
+
 # --------------------------------------------------------- what the benchmark counts by itself
 
 
@@ -130,6 +147,13 @@ def test_blanks_are_ambiguous_only_where_the_slip_is_such_blanks():
     """Else they are lost."""
     assert is_ambiguous(case("x\n", "x", "y ", "y \n", "trailing by model"), "y\n")
     assert not is_ambiguous(case("x\n", "x", "y ", "y \n", "typo in context"), "y\n")
+
+
+def test_a_line_end_of_the_new_text_alone_may_be_a_blank_line():
+    """Nothing else may differ."""
+    drawn = case("a\nb\nc\n", "b", "x\n", "a\nx\n\nc\n")
+    assert is_ambiguous(drawn, "a\nx\nc\n")
+    assert not is_ambiguous(drawn, "a\ny\nc\n")
 
 
 def test_a_text_that_fits_only_elsewhere_is_ambiguous():
