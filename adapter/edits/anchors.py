@@ -28,6 +28,8 @@ MIN_LETTERS = 16
 """Letters and digits of lines to change that stand nowhere else, with which one side is enough."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """By how much, and by which share, less must be found around every other place of the same lines."""
+MIN_AS_SHOWN = 0.5
+"""Share of what is found that must be said by lines that read as they are shown: a twin has lines like each of them."""
 MAX_COMPARISONS = 60_000
 """Lines shown times lines around all places of the lines to change: some 0.1 s. Above it nothing counts as sure."""
 MAX_TELLING_PLACES = 2
@@ -92,9 +94,10 @@ class _Shown:
         is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
         is_only = not others and letters("".join(self.keys[rows.start : rows.stop])) >= MIN_LETTERS
         is_between = min(best.above, best.below) >= MIN_SIDE_BITS
-        is_sure = is_alone and (is_only or is_between) and self.evidence.bits(rows) + best.bits >= MIN_BITS
+        is_as_shown = self.evidence.bits(best.rows) >= MIN_AS_SHOWN * best.bits
+        is_sure = (is_only or is_between) and is_as_shown and self.evidence.bits(rows) + best.bits >= MIN_BITS
         anchor = _Anchor(rows, *place)
-        return anchor if is_sure and self._is_consistent(anchor, best) else None
+        return anchor if is_alone and is_sure and self._is_consistent(anchor, best) else None
 
     def stands_already(self, hunk: Change, new: Sequence[str]) -> bool:
         """Whether the document has what a change leads to, somewhere: then it was made there, and this is a twin."""
@@ -120,18 +123,16 @@ class _Shown:
 
     def _places(self, rows: range) -> Iterator[tuple[int, int]]:
         """Where the rows stand verbatim, but for blanks at ends of lines: first and last line."""
-        written = [line.rstrip() for row in rows if (line := self.old[row]).strip()]
+        written = _written(self.old[rows.start : rows.stop])
         for first, last in self.search.find_lines([self.keys[row] for row in rows if self.keys[row]]):
-            lines = self.search.document.lines[first : last + 1]
-            if [line.rstrip() for line in lines if line.strip()] == written:
+            if _written(self.search.document.lines[first : last + 1]) == written:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
         """How often the old text itself has these rows: where the document has them less often, one of them reads
         differently by now, and it may be the one to change."""
-        sought = [self.keys[row] for row in rows if self.keys[row]]
-        filled = [key for key in self.keys if key]
-        return sum(filled[at : at + len(sought)] == sought for at in range(len(filled))) if sought else 1
+        sought, filled = _written(self.old[rows.start : rows.stop]), _written(self.old)
+        return sum(filled[at : at + len(sought)] == sought for at in range(len(filled)))
 
     def _is_consistent(self, anchor: _Anchor, around: Around) -> bool:
         """Whether nothing that is shown says that another place is meant."""
@@ -173,6 +174,10 @@ def _owners(lines: Sequence[str], at: int) -> set[str]:
             depth = indent_width(line)
             owners.add(line_key(line))
     return owners
+
+
+def _written(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines if line.strip()]
 
 
 def _part(old: Sequence[str], new: Sequence[str], hunk: Change, anchor: _Anchor) -> Part:

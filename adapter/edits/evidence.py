@@ -7,7 +7,7 @@ its side, and no farther than the block that the shown lines are in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import log2
 from typing import NamedTuple
@@ -24,7 +24,7 @@ MAX_SHOWN = 40
 """Lines on each side of a change that are looked for, the nearest."""
 SKIPPED = 0.5
 """Bits that a line of the document costs that stands between the place and lines that are shown."""
-MIN_LIKENESS = 80.0
+MIN_LIKENESS = 70.0
 """Percent from which a line that stands nowhere is taken for another one."""
 UNLIKE = 50.0
 """Percent at which likeness says nothing."""
@@ -55,9 +55,9 @@ class Evidence:
         self._depths = [indent_width(line) for line in old]
         self._alike: dict[tuple[str, str], float] = {}
 
-    def bits(self, rows: Sequence[int]) -> float:
-        """What old lines say by standing in the document."""
-        return sum(self._weights[self.keys[row]] for row in rows if self.keys[row])
+    def bits(self, rows: Iterable[int]) -> float:
+        """What old lines say by standing in the document as they are."""
+        return sum(self._weights[key] for row in rows if (key := self.keys[row]) and self.counts[key])
 
     def around(self, rows: range, first: int, last: int) -> Around:
         """What is shown around ``rows`` and found around the lines ``first`` to ``last``."""

@@ -159,6 +159,8 @@ def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
 
 
 def _unplussed(line: str, shift: int) -> str:
+    if line == "+ ":
+        return ""  # an empty line, however wide the marks are
     return " " + line[1:] if shift < 0 and line[1:].strip() else line[1 + max(shift, 0) :]
 
 

@@ -28,6 +28,9 @@ MAX_WORD_PLACES = 1_000
 MIN_SLIP_LETTERS = 4
 """Of both words, from which one letter may differ."""
 
+MIN_SLIP_PART = 2
+"""Of the part that differs of names of several parts: ``first_ms`` is not ``first_s``."""
+
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
 _SETTLED = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _NAME = re.compile(r"[^\W\d]")
@@ -135,6 +138,10 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
     """A letter too many, missing, or another one, also at the end: ``item`` and ``items``. Short words and
     other digits are other names."""
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
+        return False
+    left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
+    parts = zip(left, right, strict=True) if len(left) == len(right) else ()
+    if any(len(min(pair, key=len)) < MIN_SLIP_PART for pair in parts if pair[0] != pair[1]):
         return False
     return bool(OSA.distance(written, actual, score_cutoff=1) <= 1)
 

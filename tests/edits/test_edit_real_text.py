@@ -51,6 +51,15 @@ fixed = examples(30)
 """The same cases each time: the claim is of these, the shares are the benchmark's to count."""
 
 
+def made(seed):
+    """The first edit that the files give."""
+    random = Random(seed)
+    while True:
+        edit = make_edit(random, random.choice(FILES))
+        if edit is not None:
+            return edit
+
+
 def case_of(make, seed):
     """The first case of a kind that the files give."""
     random = Random(seed)
