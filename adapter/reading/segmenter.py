@@ -310,7 +310,7 @@ class Segmenter:
             self._output.add_markup(raw)
             yield from read_section(reading.section, self._source, self._output)
             if not marker:
-                yield from self._read_first()
+                yield from self._read_stripped()
             return
         events = self._verdicts.events_of(reading, raw)
         if reading.calls or reading.error is not None:
@@ -330,7 +330,7 @@ class Segmenter:
             yield from self._read_bare()
 
     def _read_stripped(self) -> Reader[None]:
-        """A call without its opener."""
+        """What the server left of a call, or of a header, without its markers."""
         if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
             for read in self._tables.stripped:
                 yield from self._read_call(Opener("", read), "")
