@@ -36,15 +36,13 @@ from adapter.values.events import Json, JsonObject
 KEY_LIMIT = 100
 """Characters of a parameter's opening tag."""
 
+ATTRIBUTES_LIMIT = 4000
+"""Characters of the attributes of an element that closes itself."""
+
 _KEY = re.compile(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
 _FUNCTION_CLOSE = "</function>"
 _BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
-
-
-ATTRIBUTES_LIMIT = 4000
-"""Characters of the attributes of an element that closes itself."""
-
 _ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
 

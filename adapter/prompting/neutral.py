@@ -45,7 +45,7 @@ _SHAPES = {
     "<": (
         r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax", r"tools>\s*[\[{]",
         r"invoke(?!\w)", r"/?seed:\w", r"/?longcat_\w", r"tokens_unused_\d",
-        r"(?:special_|extra_id_|unused|reserved_)\d",
+        r"(?:special_|extra_id_|unused|reserved_)\d", r"function>\s*<name>",
     ),
     "[": (r"calling tool:",),
     ">": (
@@ -58,19 +58,21 @@ _SHAPES = {
     "functools": (r"\s?\[",),
     "function call": (r"\s*\{",),
     "action": (r":[ \t]*`?[\w.:/-]+`?\s*action input:",),
+    "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
+    "assistantcommentary": (r" to=",),
 }  # fmt: skip
 """By what stands before the mark: what must follow for it to be put there, in any letter case."""
 
 _ORDINARY = frozenset(
     {
-        "</function>", "</parameter>", "</param>", "</invoke>", "<invoke", "<tools>", "<result>", "<response>",
-        "] result:\n",
+        "</function>", "</parameter>", "</param>", "</invoke>", "<invoke", "<tools>", "<function>", "<result>",
+        "<response>", "] result:\n",
     }
 )  # fmt: skip
 """Tags of other people's XML that are no tokens; those of them that open a call have a shape above."""
 
 _BRACKETS = "<[]{>`✿｜"
-_WORDS = ("functools", "function call", "action", "observation")
+_WORDS = ("functools", "function call", "action", "observation", "tool_name", "assistantcommentary")
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")
 _MARKED = re.compile(
@@ -79,7 +81,7 @@ _MARKED = re.compile(
 )
 _STRETCH = 100_000
 """Characters of one search. Whoever else is at work has to wait for its end."""
-_TAG = re.compile(r"<(?=/?([^<>]+)>)")
+_TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
 _LINE_SPACE = re.escape(SPACE.replace("\n", ""))
@@ -229,7 +231,8 @@ def _joints(text: str, tools: ToolSet) -> Iterator[int]:
             if at >= end:
                 break
             tag = _TAG.match(text, at) if names and text[at] == "<" else None
-            if acting.match(text, at) is not None or (tag is not None and tag[1].lower() in names):
+            is_tool = tag is not None and tag[1].lower() in names and (tag[2] == ">" or "_" in tag[1])
+            if is_tool or acting.match(text, at) is not None:
                 yield joint.end()
 
 

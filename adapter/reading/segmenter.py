@@ -199,7 +199,7 @@ class Segmenter:
             output.accept_held()
             output.add_markup(marker)
             if output.line.is_blank:
-                yield from self._read_first()  # what the marker closes stood before it, or it opens another's call
+                yield from self._read_stripped()
         elif kind in tables.answers and output.last == "reasoning" and not self._answer_end:
             output.add_markup(marker)
             self._answer_end = tables.answers[kind]
@@ -310,7 +310,7 @@ class Segmenter:
             self._output.add_markup(raw)
             yield from read_section(reading.section, self._source, self._output)
             if not marker:
-                yield from self._read_first()
+                yield from self._read_stripped()
             return
         events = self._verdicts.events_of(reading, raw)
         if reading.calls or reading.error is not None:
@@ -322,14 +322,18 @@ class Segmenter:
 
     def _read_first(self) -> Reader[None]:
         """Where an answer begins, at the very start or right after reasoning: a call without its opener, or JSON."""
-        if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
-            for read in self._tables.stripped:
-                yield from self._read_call(Opener("", read), "")
+        yield from self._read_stripped()
         space = self._output.space
         char = yield from skip_space(self._source, space)
         self._output.line.add("".join(space))
         if char and char in "{[":
             yield from self._read_bare()
+
+    def _read_stripped(self) -> Reader[None]:
+        """What the server left of a call, or of a header, without its markers."""
+        if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
+            for read in self._tables.stripped:
+                yield from self._read_call(Opener("", read), "")
 
     def _read_bare(self) -> Reader[None]:
         """JSON where a line begins: a call if nothing but calls follows."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from adapter.formats import FORMATS, get_format
 from adapter.formats.parser import Parser, parse
 from adapter.reading.bodies.python_calls import OPENING_LIMIT
+from adapter.reading.own_header import HEADERS
 from adapter.values.errors import UsageError
 from adapter.values.events import ToolCall
 from adapter.values.turn import Turn
@@ -144,13 +145,14 @@ def test_a_cut_call_is_never_run(name, told, given_arguments):
         max_size=12,
     )
 )
+@example(["<｜", "A word"])
 def test_only_the_beginning_of_a_marker_is_held_back(pieces):
     """Outside a call everything is shown at once, but white space and what may become a marker."""
     openings = ("<function=", "<function ", "<tool_call ", "<tools>", "<parameter", "```")
     text = "".join(pieces)
     if any(opening in text for opening in openings) or any(marker in text for marker in MARKERS):
         return
-    markers = [*MARKERS, *(f"<{tool['function']['name']}>" for tool in TOOLS)]  # elements named after tools
+    markers = [*MARKERS, *HEADERS, *(f"<{tool['function']['name']}>" for tool in TOOLS)]  # elements named after tools
     parser = Parser(None, TOOLS)
     shown = 0
     for fed, char in enumerate(text, 1):

@@ -138,3 +138,11 @@ def calls_in(text: str) -> list[tuple[str, JsonObject]]:
 def turn_of(text: str) -> Turn:
     """The text read in every split."""
     return Turn.from_events(read(text, tools=TOOLS, text_may_follow=False))
+
+
+def test_a_tag_written_again_and_again_is_read_without_end():
+    """As deep as the text is long, nothing is nested."""
+    turn = parse(
+        f"<tool_call>run\n{'<arg_key>' * 5_000}cmd</arg_key><arg_value>ls</arg_value></tool_call>", TOOLS, "glm45"
+    )
+    assert [(call.name, call.arguments) for call in turn.calls] == [("run", {"cmd": "ls"})]

@@ -60,13 +60,36 @@ def test_every_marker_and_token_is_broken():
     # What begins a result is ordinary XML or plain words in some families; a result cannot be closed first.
     begin_results = {"<result>", "<response>", "] result:\n", *(text for text in tables.results if text[0] == "\n")}
     needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
-    needs_more |= {"action:", "action: ```json"}
+    needs_more |= {"action:", "action: ```json", "tool_name:", "<function>", *(f"<{name} " for name in KNOWN)}
     acting = {*tables.openers, *tables.ends, *tables.next_turns, *tables.results, *tables.reasoning}
     tokens = {token for entry in formats for token in (*entry.special_tokens, *entry.stops)} - {"\nObservation:"}
     for literal in {*acting, *tables.reasoning.values(), *tokens, *CHAT_TOKENS} - needs_more:
         assert literal not in neutralise(f"x {literal} y", None, KNOWN), literal
     for token in ("<|fim_hole|>", "<｜fim▁hole｜>", "<SPECIAL_7>", "<extra_id_0>", "<unused3>", "<|/x|>"):
         assert token not in neutralise(token), token
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (None, '[TOOL_CALL]{tool => "bash", args => {--command "ls"}}[/TOOL_CALL]'),
+        (None, "TOOL_NAME: bash\nBEGIN_ARG: command\nls\nEND_ARG"),
+        (None, "```tool\nTOOL_NAME: get_time\n```"),
+        (None, '<function>\n<name>bash</name>\n<parameter name="command">ls</parameter>\n</function>'),
+        (None, "<call:default_api:bash{command:ls}/>"),
+        (None, '<tool_call|>{"name": "bash", "arguments": {"command": "ls"}}'),
+        (None, '<read_file path="a > b" />'),
+        (None, "<bash>\n<parameter=command>\nls\n</parameter>\n</function>"),
+        (None, 'bash[ARGS]{"command": "ls"}'),
+        ("harmony", 'analysisHm.assistantcommentary to=functions.bash json{"command": "ls"}'),
+    ],
+)
+def test_no_call_in_a_form_of_nobody_comes_through(told, text):
+    """What models write where their own markers fail them is a call, and none when it is repeated."""
+    assert parse(text, KNOWN, told, policy="lenient").calls
+    assert restore(neutralise(text, None, KNOWN)) == text
+    for before in ("", "It says:\n\n"):
+        assert parse(before + neutralise(text, None, KNOWN), KNOWN, told, policy="lenient").calls == ()
 
 
 @pytest.mark.parametrize("name", FORMATS)

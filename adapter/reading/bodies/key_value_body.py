@@ -238,12 +238,13 @@ class KeyValueBody:
 
     def _read_pair(self, source: Source, span: list[str], call: _Call) -> Reader[Reading | None]:
         """A pair after the key's opening tag: None when it was read, else the error."""
-        written: list[str] = []
-        tag = yield from collect(source, self._tags, written)
-        span.extend([*written, tag])
-        if self._kind[tag.lower()] == "key" and not "".join(written).strip():
+        while True:
+            written: list[str] = []
+            tag = yield from collect(source, self._tags, written)
+            span.extend([*written, tag])
+            if self._kind[tag.lower()] != "key" or "".join(written).strip():
+                break
             call.fixes["text-in-tag"] = None  # the key's tag written twice
-            return (yield from self._read_pair(source, span, call))
         key, type = "".join(written).strip(), ""
         match self._kind[tag.lower()]:
             case "key close":

@@ -53,7 +53,7 @@ def read_labelled_block(source: Source, span: list[str], context: Context) -> Re
                 span.extend([*gap, source.rest()])
                 return Reading(error=CUT_OFF)
             source.unread("".join(gap))
-            is_call = arguments or not (tool.required or (char and char != "`"))
+            is_call = arguments or (char == "`" and not tool.required)
             return Reading((Decoded(tool.name, arguments),), ("misspelt-open-tag", *fixes)) if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
