@@ -69,7 +69,13 @@ def _read(match: re.Match[str], at: int) -> Said:
     number = Decimal(figures)
     if match["magnitude"]:
         number *= 10 ** ZEROS[match["magnitude"].lower()]
+    elif of_money := _OF_MONEY.match(match.string, max(match.start() - 1, 0)):
+        number *= 10 ** _LETTERS[of_money[1]]
     return Said(_plain(number), start, at + match.end("figures"), bool(match["percent"]))
+
+
+_LETTERS = {"k": 3, "K": 3, "M": 6, "B": 9}
+_OF_MONEY = re.compile(r"[$€£]\d+(?:\.\d+)?([kKMB])(?!\w)")
 
 
 def _plain(number: Decimal) -> Number:

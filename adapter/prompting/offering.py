@@ -10,7 +10,7 @@ from functools import lru_cache
 from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
-from adapter.prompting import currencies, numbers, places
+from adapter.prompting import currencies, dates, numbers, places, series
 from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
 from adapter.prompting.languages import ASKING, IN, NUMBERS
 from adapter.prompting.narrowing import described, is_flag, json_lists, narrowed, strings
@@ -133,11 +133,14 @@ def _place(
         for name, values in offered.items()
         if name not in placed
     }
+    listed = series.names(request)
     for same in _alike({name: values for name, values in left.items() if name in tool.required}):
         values = [value for value in left[same[0]] if not isinstance(value, str) or _is_sharp(value, request)]
         figures = [number for number in numbers.in_figures(request) if number in values]
         if len(figures) == len(same):  # "two notes, of 440 and 880 Hz"
             values = list(figures)
+        elif len(values) != len(same) == len(listed) and same[0] in given:  # "between Olten and Bern"
+            values = list(listed)
         if len(values) == len(same) > 1:
             left |= {name: [value] for name, value in zip(same, values, strict=True)}
     for name, values in ({name: place.values for name, place in placed.items()} | left).items():
@@ -229,8 +232,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return []
     kinds = kinds_of(name, schema)
     for kind in TYPED:
-        if kind in kinds and (found := KINDS[kind].findall(request)):
-            return list(dict.fromkeys(found))
+        if kind in kinds and (found := list(dict.fromkeys(KINDS[kind].findall(request)))):
+            return dates.written(found, schema) if kind == "_date_" else found
     if found := described(request, schema):
         return found
     if "_currency_" in kinds and (found := currencies.said(request)):
@@ -242,8 +245,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return []
     if "_text_" in kinds and (found := [piece for piece in _pieces(request) if piece not in paths]):
         return found
-    if "_code_" in kinds and (found := KINDS["_code_"].findall(request)):
-        return list(dict.fromkeys(found))
+    if "_code_" in kinds and (found := _codes(request, name)):
+        return found
     if "_place_" in kinds and not pieces and (found := places.named(request)):
         return found
     rest = KINDS["_date_"].sub("\n", request)
@@ -269,8 +272,17 @@ NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w'-]*(?: (?:(?:de|of|the|and) )?[A-Z0-9
 """Words with capitals that do not begin a sentence."""
 
 
-_NUMBERED = re.compile(r"(?i)number|(?:^|_)(?:id|no)(?:_|$)|code|zip|phone|account|address|street|size")
+_NUMBERED = re.compile(r"(?i)number|(?:^|_)(?:id|no)(?:_|$)|code|zip|phone|account|address|street|size|year|season")
 """In the name of a text that may begin with figures, or be of them."""
+
+
+def _codes(request: str, name: str) -> list[str]:
+    """Those with figures, and numbers, where a parameter's name says so and there are any."""
+    found = list(dict.fromkeys(KINDS["_code_"].findall(request)))
+    if not _NUMBERED.search(name):
+        return found
+    numbered = [code for code in found if any(map(str.isdigit, code))]
+    return numbered or re.findall(r"(?<![\w.,])\d{2,}(?![\w.,]\w)", request) or found
 
 
 def _plain_words(tool: Tool) -> list[str]:

@@ -42,7 +42,7 @@ KINDS = {
     "_mail_": re.compile(r"\b[\w.+-]+@[\w-]+\.\w+\b"),
     "_url_": re.compile(r"\bhttps?://\S+"),
     "_date_": re.compile(
-        rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b\d{{1,2}}/\d{{1,2}}/\d{{4}}\b"
+        r"\b\d{4}-\d{2}-\d{2}\b|\b\d{4}/\d{2}/\d{2}\b|\b\d{1,2}/\d{1,2}/\d{4}\b|\b\d{1,2}-\d{1,2}-\d{4}\b"
         rf"|\b{_MONTH} {_DAY},? \d{{4}}\b|\b{_DAY} {_MONTH},? \d{{4}}\b"
     ),
     "_time_": re.compile(r"\b\d{1,2}:\d{2}\b"),
@@ -55,7 +55,7 @@ KINDS = {
 TYPED = ("_mail_", "_url_", "_date_", "_time_")
 """Kinds of values that are known by their looks."""
 _SAID = {
-    "_mail_": r"e?mail",
+    "_mail_": r"^\S*mail|mail address|mail of|recipient",
     "_url_": r"ur[il]|link|website",
     "_date_": r"date|day|YYYY",
     "_time_": r"\btime|hour|HH",

@@ -55,6 +55,16 @@ ROUTE = tool("find_route", "Plan a route.", start=TEXT, end=TEXT)
 AVERAGE = tool("average", "Of numbers.", numbers=LIST)
 PLAY = tool("play", "Play music.", artist=TEXT, minutes={"type": "integer"})
 GROUPS = tool("compare", "Compare two groups.", first=LIST, second=LIST)
+DAY: Any = {**TEXT, "description": "A date as YYYY-MM-DD."}
+TRIP = tool("book_trip", "Book a trip.", first_day=DAY, last_day=DAY)
+REPORT = tool("find_report", "A report.", patient_id=TEXT)
+MAIL = tool(
+    "send_mail",
+    "Send a mail.",
+    to={**TEXT, "description": "The mail address."},
+    subject={**TEXT, "description": "The subject of the email."},
+    body={**TEXT, "description": "The text of the email."},
+)
 SHOP = tool("prices", "Of things.", items={"type": "array", "items": TEXT})
 
 
@@ -82,6 +92,14 @@ SHOP = tool("prices", "Of things.", items={"type": "array", "items": TEXT})
         ("Interest of 7 % on $2,000,000", LOAN, {"rate": [0.07], "principal": [2000000]}),
         ("Tell me in full about Ada Lovelace", LIFE, {"person_name": ["Ada Lovelace"], "detail": ["full"]}),
         ("A hotel near the lake in Olten, Switzerland", CITY, {"city": ["Olten, Switzerland", "Olten"]}),
+        ("How far is it between Olten and Bern?", ROUTE, {"start": ["Olten"], "end": ["Bern"]}),
+        ("Book from July 10, 2022 to July 20, 2022", TRIP, {"first_day": ["2022-07-10"], "last_day": ["2022-07-20"]}),
+        ("The MRI report of patient 546382", REPORT, {"patient_id": ["546382"]}),
+        (
+            "Mail ann@b.org with the subject 'Meeting' and the body 'Let us meet'",
+            MAIL,
+            {"to": ["ann@b.org"], "subject": ["Meeting"], "body": ["Let us meet"]},
+        ),
         ("Compare groups [1, 2] and [3, 4]", GROUPS, {"first": [[1, 2]], "second": [[3, 4]]}),
         ("Prices of tomatoes and lettuce", SHOP, {"items": [["tomatoes", "lettuce"]]}),
     ],

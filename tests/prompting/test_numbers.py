@@ -19,6 +19,7 @@ from adapter.prompting.numbers import meant, said, series
         ("1.3 billion people, 20 thousand, 2 Millionen, 3 millones", [1300000000, 20000, 2000000, 3000000]),
         ("three, zwei, cuatro, dix", [3, 2, 4, 10]),
         ("-3 at 298K, 10kg", [-3, 298, 10]),
+        ("$1M, $1.2M and €30k, but 5M", [1000000, 1200000, 30000, 5]),
         ("x^2, 3.5 m/s^2, version 1.2.3a, Sept. 5", [3.5, 5]),
         ("1.000.000 Euro, 0.0000001", [1000000, 1e-07]),
         ("9" * 5_000 + " and 7", [7]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.prompting import currencies, places, series
+from adapter.prompting import currencies, dates, places, series
 from adapter.prompting.languages import DEMANDED, REFUSED
 
 
@@ -49,6 +49,23 @@ def test_pairs_have_to_between_them():
 )
 def test_currencies_are_codes_that_of_an_amount_first(request_, codes):
     assert currencies.said(request_) == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "description", "written"),
+    [
+        ("July 10, 2022", "As YYYY-MM-DD.", "2022-07-10"),
+        ("10 July 2022", "Like '2020-01-31'", "2022-07-10"),
+        ("March 3rd, 2023", "MM/DD/YYYY", "03/03/2023"),
+        ("2022/08/16", "(mm-dd-yyyy)", "08-16-2022"),
+        ("31/12/2022", "yyyy-mm-dd", "2022-12-31"),
+        ("February 31, 2022", "YYYY-MM-DD", "February 31, 2022"),
+        ("July 10, 2022", "A day.", "July 10, 2022"),
+    ],
+)
+def test_a_date_is_written_as_the_definition_says(text, description, written):
+    assert dates.written([text], {"type": "string", "description": description}) == [written]
+    assert dates.written(["May 1, 2020"], {"type": "string", "format": "date"}) == ["2020-05-01"]
 
 
 def test_places_stand_behind_little_words():
