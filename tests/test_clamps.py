@@ -146,6 +146,8 @@ TOLD: dict[str, Case | str] = {
     "workspace/changes/documents.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
     "workspace/files/search.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
     "workspace/hosted/memory.py _note: names[:MAX_NAMED]": "the message says how many more there are",
+    "workspace/processes/clock.py in_time: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
+    "workspace/processes/clock.py in_time: min(operation.timeout_s, clock.remaining)": "likewise",
     "workspace/processes/confined.py of_session: functions[:MAX_NAMED]": "the line says how many more there are",
     "workspace/changes/documents.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
     "workspace/hosted/session.py _search: hits[:operation.limit]": "as many as were asked for",
@@ -214,8 +216,6 @@ TOLD: dict[str, Case | str] = {
     "workspace/hosted/web.py fetch: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "webfetch", {"url": "PAGE", "timeout": 121}, "the timeout was cut to 120 s"
     ),
-    "workspace/workspace.py _in_time: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
-    "workspace/workspace.py _in_time: min(operation.timeout_s, clock.remaining)": "likewise",
 }
 """By clamp, a call whose text says it, or why nothing has to be said, or where it is."""
 
