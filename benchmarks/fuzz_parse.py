@@ -21,6 +21,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -407,7 +408,8 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
 
 def _goes_on(raw: str, call: str) -> bool:
     """Whether ``raw`` is ``call`` and another value in JSON."""
-    return raw.startswith(call) and raw[len(call) :].lstrip(" \t\r\n;,").startswith(("{", "["))
+    complete = re.sub(r"(?<=[}\]])[\s;,]*[{\[][^}\]]*\Z", "", call)  # without what was taken of the next
+    return raw.startswith(complete) and raw[len(complete) :].lstrip(" \t\r\n;,").startswith(("{", "["))
 
 
 def check_cut_short(given: Input, end: int) -> None:
