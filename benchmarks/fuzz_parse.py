@@ -21,6 +21,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -64,6 +65,9 @@ HANGS_S = 20
 
 SHORTENING_S = 15
 """Seconds for making one failure shorter."""
+
+_SEVERAL = re.compile(r"[}\]][\s;,]*[{\[]")
+"""Where one value ends and the next begins."""
 
 MAX_SHOWN = 2
 """Failures shown of one kind and format; the others are counted."""
@@ -378,7 +382,8 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
 
     Calls that come before the close are those of the whole text: that is what not depending on the split means.
     One that comes only at the close was held back (bare JSON, of which nothing but calls may follow):
-    where the whole text has a call or a broken one over that place, it must be the very same call.
+    where the whole text has a call or a broken one over that place, it must be the very same call. But a complete
+    call may be refused for what is wrong with the one behind it, where there is nothing between the two.
     Returns how many of these there are.
     """
     parser = Parser(given.format, given.tools, generation_prompt=given.prompt)
@@ -397,9 +402,8 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
         here = [_key(event) for place, event in spans if place == start and isinstance(event, ToolCall)]
         for place, event in spans:
             is_over = isinstance(event, ToolCall | InvalidToolCall) and place <= start < place + len(event.raw)
-            is_refused = isinstance(event, InvalidToolCall) and event.error.startswith("unknown tool")
-            if is_refused and place == start:
-                continue  # for the name of another call, which comes after it in the same JSON
+            if place == start and isinstance(event, InvalidToolCall) and _SEVERAL.search(event.raw):
+                continue
             if is_over and _key(call) not in here:
                 raise Broken("cut", f"up to {end} of {len(given.text)} gives {_key(call)}, the whole {event!r}")
     return found

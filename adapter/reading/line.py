@@ -7,6 +7,7 @@ comes, and an answer without markers not at all.
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import lru_cache
 
 from adapter.reading.source import SPACE
@@ -79,6 +80,12 @@ class Line:
         if self._opened_after_run():
             return "inline-code"
         return "quotation" if self._is_quote else ""
+
+    def quoted_after(self, text: str) -> str:
+        """`quoted_by`, if ``text`` came next."""
+        ahead = copy(self)
+        ahead._pieces = [*self._pieces, text]
+        return ahead.quoted_by
 
     def go_on(self) -> None:
         """The inline code quotes a marker, so it may go on over line breaks, to the end of its paragraph."""

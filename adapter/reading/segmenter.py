@@ -175,7 +175,8 @@ class Segmenter:
 
     def _why_quoted(self, kind: str) -> str:
         """Why a marker means nothing here: a key of `REJECTIONS`, "" when it means what it says."""
-        reason = self._output.line.quoted_by
+        line = self._output.line
+        reason = line.quoted_after("\n") if kind[0] == "\n" else line.quoted_by
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
