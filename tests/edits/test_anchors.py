@@ -4,15 +4,15 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
 
 from adapter.edits import anchors, patch_text
 from adapter.edits.document import Document
 from adapter.edits.evidence import Evidence
 from adapter.edits.search import Search
 from adapter.values.errors import EditError
+from benchmarks.ambiguity import is_ambiguous
 from benchmarks.corruptions import altered, case_of
-from tests.edits.test_edit_real_text import applied, fixed, made, seeds
+from tests.edits.test_edit_real_text import applied, made
 
 FILLING = "".join(f"    value_{number} = compute({number})\n" for number in range(300))
 
@@ -257,8 +257,7 @@ def test_a_line_says_more_the_rarer_and_longer_it_is(line, least, most):
     assert least <= Evidence(Search(Document(text)), [line]).bits([0]) <= most
 
 
-@fixed
-@given(seeds)
+@pytest.mark.parametrize("seed", range(25))
 def test_drift_all_around_a_change_leaves_it_or_makes_it(seed):
     """Every second line around reads differently, and a twin of the block stands at the end."""
     random = Random(seed)
@@ -270,5 +269,6 @@ def test_drift_all_around_a_change_leaves_it_or_makes_it(seed):
     twin = [altered(random, line, lines) for line in edit.old]
     result = [*lines[: edit.start], *edit.added, *lines[edit.stop :]]
     text, expected = ("\n".join([*some, "separator = 1", *twin]) for some in (lines, result))
-    got = applied(replace(case, text=text, expected=expected))
-    assert got is None or got == expected
+    case = replace(case, text=text, expected=expected)
+    got = applied(case)
+    assert got in (None, expected) or is_ambiguous(case, got)
