@@ -207,6 +207,14 @@ def test_a_long_text_that_stands_in_many_places_is_not_compared_with_all():
     assert evidence.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
+def test_a_change_that_is_far_from_the_line_that_was_named_is_not_sure():
+    """The hint may be off by some lines."""
+    patch = {"old_text": OLD, "new_text": OLD.replace("*/", "*/ // rare")}
+    assert patch_text(STYLES, {**patch, "start_line": 290}).text != STYLES
+    with pytest.raises(EditError):
+        patch_text(STYLES, {**patch, "start_line": 20})
+
+
 def test_what_would_cost_too_much_is_not_sure(monkeypatch):
     """A change that is found is refused where fewer comparisons are allowed."""
     monkeypatch.setattr(anchors, "MAX_COMPARISONS", 100)
