@@ -321,7 +321,9 @@ class _Locator:
             places = whole_lines(self.search, replace(reading, old=part.old, new=part.new))
             found_there = (place for place in places if self._first_filled(place) == part.first)
             place = replace(next(found_there), strictness="aligned")
-            if place.last_line < best.first_line or best.last_line < place.first_line:
+            hint = self._hint(reading)
+            is_far = hint is not None and self._distance(place, hint) > HINT_REACH
+            if is_far or place.last_line < best.first_line or best.last_line < place.first_line:
                 return []
             found = self._unless_unchanged(place, (part.note,), reading)
             if isinstance(found, str):

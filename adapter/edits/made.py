@@ -35,7 +35,8 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
             return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
     keys = [line_key(line) for line in after]
-    if len(after) == 1 == len(before) and keys != [line_key(before[0])] and keys == [search.keys[place.first_line]]:
+    line = line_key(search.document.lines[place.first_line])
+    if len(after) == 1 == len(before) and line_key(before[0]) != keys[0] == line:
         return place.first_line
     if not before or not set(map(line_key, before)) <= set(keys):
         return None

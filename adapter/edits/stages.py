@@ -107,7 +107,8 @@ def _exact_place(document: Document, reading: Reading, start: int) -> Place:
         if old.endswith("\n"):
             new = new + "\n" if new and not new.endswith("\n") else new
         elif new:
-            new = new if new.startswith("\n") else new.removesuffix("\n")
+            is_between_blanks = new.startswith("\n") and new.strip() and not reading.is_whole_lines
+            new = new if is_between_blanks else new.removesuffix("\n")
         else:
             end = min(end + 1, len(view))  # lines that are deleted take their line end along
     elif "\n" not in old and "\n" in new and not view[line_start:start].strip():

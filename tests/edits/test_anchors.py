@@ -4,15 +4,15 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
 
 from adapter.edits import anchors, patch_text
 from adapter.edits.document import Document
 from adapter.edits.evidence import Evidence
 from adapter.edits.search import Search
 from adapter.values.errors import EditError
+from benchmarks.ambiguity import is_ambiguous
 from benchmarks.corruptions import altered, case_of
-from tests.edits.test_edit_real_text import applied, fixed, made, seeds
+from tests.edits.test_edit_real_text import applied, made
 
 FILLING = "".join(f"    value_{number} = compute({number})\n" for number in range(300))
 
@@ -207,6 +207,14 @@ def test_a_long_text_that_stands_in_many_places_is_not_compared_with_all():
     assert evidence.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
+def test_a_change_that_is_far_from_the_line_that_was_named_is_not_sure():
+    """The hint may be off by some lines."""
+    patch = {"old_text": OLD, "new_text": OLD.replace("*/", "*/ // rare")}
+    assert patch_text(STYLES, {**patch, "start_line": 290}).text != STYLES
+    with pytest.raises(EditError):
+        patch_text(STYLES, {**patch, "start_line": 20})
+
+
 def test_what_would_cost_too_much_is_not_sure(monkeypatch):
     """A change that is found is refused where fewer comparisons are allowed."""
     monkeypatch.setattr(anchors, "MAX_COMPARISONS", 100)
@@ -257,8 +265,7 @@ def test_a_line_says_more_the_rarer_and_longer_it_is(line, least, most):
     assert least <= Evidence(Search(Document(text)), [line]).bits([0]) <= most
 
 
-@fixed
-@given(seeds)
+@pytest.mark.parametrize("seed", range(25))
 def test_drift_all_around_a_change_leaves_it_or_makes_it(seed):
     """Every second line around reads differently, and a twin of the block stands at the end."""
     random = Random(seed)
@@ -270,5 +277,6 @@ def test_drift_all_around_a_change_leaves_it_or_makes_it(seed):
     twin = [altered(random, line, lines) for line in edit.old]
     result = [*lines[: edit.start], *edit.added, *lines[edit.stop :]]
     text, expected = ("\n".join([*some, "separator = 1", *twin]) for some in (lines, result))
-    got = applied(replace(case, text=text, expected=expected))
-    assert got is None or got == expected
+    case = replace(case, text=text, expected=expected)
+    got = applied(case)
+    assert got in (None, expected) or is_ambiguous(case, got)

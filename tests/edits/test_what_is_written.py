@@ -26,6 +26,7 @@ def test_a_new_text_between_blank_lines_keeps_both():
         "second", "\n// why\nsecond"
     ).replace("third", "\nthird")
     assert patched(text, "second: two;", "second: 2;\n") == text.replace("two", "2")
+    assert patched("a = 1", "a = 1", "\n") == ""
 
 
 def test_blanks_at_the_end_of_a_changed_line_are_written():
