@@ -19,7 +19,7 @@ from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
 from tests.serving import serving
 
-# Tests are never timed: a machine may be busy. The same examples are drawn each time, until more is asked for.
+# Tests are never timed: a machine may be busy. What is drawn has a fixed seed, until more is asked for.
 hypothesis.settings.register_profile(
     "untimed", deadline=None, max_examples=100 * EFFORT, derandomize=EFFORT == 1, database=None
 )
