@@ -22,7 +22,7 @@ from dataclasses import replace
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space
+from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import NAME_KEYS, Decoded
@@ -150,12 +150,7 @@ _section = Section(
 def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
     undecided, context.may_be_text = context.may_be_text, True
-    while True:
-        ahead = source.text[source.position : source.position + ID_LIMIT]
-        found = _STRIPPED.match(ahead)
-        if found is not None or source.final or len(ahead) == ID_LIMIT or not _may_be_stripped(ahead, context):
-            break
-        yield
+    found = yield from match_ahead(source, _STRIPPED, ID_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
     context.may_be_text = undecided
     if found is None or context.tools.match(found["name"]) is None:
         return TEXT

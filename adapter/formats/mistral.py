@@ -17,7 +17,7 @@ import re
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_marker
 from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.events import JsonObject
 
@@ -84,12 +84,7 @@ def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader
 def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
     undecided, context.may_be_text = context.may_be_text, True
-    while True:
-        ahead = source.text[source.position : source.position + HEAD_LIMIT]
-        found = _STRIPPED.match(ahead)
-        if found is not None or source.final or len(ahead) == HEAD_LIMIT or not _may_be_stripped(ahead, context):
-            break
-        yield
+    found = yield from match_ahead(source, _STRIPPED, HEAD_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
     context.may_be_text = undecided
     if found is None or context.tools.match(found[1]) is None:
         return TEXT

@@ -10,7 +10,7 @@ looked at a bounded number of times.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
 from adapter.reading.markers import Found, Markers
@@ -172,6 +172,21 @@ def take_marker(source: Source, markers: Markers) -> Reader[str]:
         ahead = source.text[source.position : source.position + markers.longest]
         if source.final or (ahead and not markers.may_begin(ahead)):
             return ""
+        yield
+
+
+def match_ahead(
+    source: Source, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
+) -> Reader[re.Match[str] | None]:
+    """The match of ``pattern`` with the next ``limit`` characters, which are not taken.
+
+    It is waited for as long as ``may_go_on`` says of what has come that it may yet become one.
+    """
+    while True:
+        ahead = source.text[source.position : source.position + limit]
+        found = pattern.match(ahead)
+        if found is not None or source.final or len(ahead) == limit or not may_go_on(ahead):
+            return found
         yield
 
 

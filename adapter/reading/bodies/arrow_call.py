@@ -21,7 +21,7 @@ from adapter.reading.bodies.arguments import add_text, add_value
 from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
 from adapter.reading.json_values import BRACKETS, take_value
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, skip_space, take_cut_marker, take_marker
+from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_cut_marker, take_marker
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
@@ -84,12 +84,7 @@ def read_arrow_call(source: Source, span: list[str], context: Context) -> Reader
 
 def _take_head(source: Source) -> Reader[re.Match[str] | None]:
     """What stands before the arguments, not taken; None where it is not of this form."""
-    while True:
-        ahead = source.text[source.position : source.position + HEAD_LIMIT]
-        found = _HEAD.match(ahead)
-        if found is not None or source.final or len(ahead) == HEAD_LIMIT or "}" in ahead:
-            return found
-        yield
+    return (yield from match_ahead(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead))
 
 
 def _take_end(source: Source, span: list[str]) -> Reader[bool]:

@@ -15,7 +15,7 @@ import re
 from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.format import TEXT, Context, Opener, Reading
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, skip_space, take_marker
+from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_marker
 from adapter.reading.tagged_json import TaggedJson
 
 OPEN = "<call:"
@@ -33,12 +33,7 @@ def read_call_element(source: Source, span: list[str], context: Context) -> Read
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True
-    while True:
-        ahead = source.text[source.position : source.position + NAME_LIMIT]
-        named = _NAME.match(ahead)
-        if named is not None or source.final or len(ahead) == NAME_LIMIT or not _MAY_BE_NAME.fullmatch(ahead):
-            break
-        yield
+    named = yield from match_ahead(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
     if named is None or context.tools.match(named[1]) is None:
         return TEXT
     if named[2] == "{":

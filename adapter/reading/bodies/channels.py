@@ -22,6 +22,7 @@ from adapter.reading.source import (
     Source,
     collect,
     find_ahead,
+    match_ahead,
     skip_space,
     take_cut_marker,
     take_marker,
@@ -149,12 +150,7 @@ def read_rest_of_header(source: Source, span: list[str], context: Context) -> Re
 
 def _read_without_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
-    while True:
-        ahead = source.text[source.position : source.position + HEADER_LIMIT]
-        found = _STRIPPED.match(ahead)
-        if found is not None or source.final or len(ahead) == HEADER_LIMIT or not _MAY_BE_STRIPPED.fullmatch(ahead):
-            break
-        yield
+    found = yield from match_ahead(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
     span.append(found.group())
@@ -172,13 +168,7 @@ def read_without_tokens(source: Source, span: list[str], context: Context) -> Re
     if context.told != "harmony":
         return TEXT
     undecided, context.may_be_text = context.may_be_text, True
-    while True:
-        ahead = source.text[source.position : source.position + HEADER_LIMIT]
-        found, words = _WITHOUT_TOKENS.match(ahead), ahead.lstrip()
-        begun = any(whole.startswith(words) for whole in ("analysis", _FINAL_WORDS, _CALL_WORDS))
-        if found is not None or source.final or not (begun or _MAY_BE_CALL_WORDS.fullmatch(words)):
-            break
-        yield
+    found = yield from match_ahead(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
     context.may_be_text = undecided
     if found is None or (found["name"] and context.tools.match(found["name"]) is None):
         return TEXT
@@ -191,6 +181,12 @@ def read_without_tokens(source: Source, span: list[str], context: Context) -> Re
     read = UntaggedJson("arguments", after_marker=True, name=found["name"])
     reading = yield from read(source, span, context)
     return reading.adding("missing-open-tag") if reading.calls else reading
+
+
+def _may_be_without_tokens(ahead: str) -> bool:
+    words = ahead.lstrip()
+    begun = any(whole.startswith(words) for whole in ("analysis", _FINAL_WORDS, _CALL_WORDS))
+    return begun or _MAY_BE_CALL_WORDS.fullmatch(words) is not None
 
 
 def _calls_tool(text: str, end: str, context: Context) -> bool:

@@ -23,7 +23,16 @@ from adapter.reading.bodies.arguments import add_text
 from adapter.reading.bodies.bare_value import ends_twice, why_twice, without_key_tag
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, skip_space, take_cut_marker, take_marker, take_until
+from adapter.reading.source import (
+    Reader,
+    Source,
+    collect,
+    match_ahead,
+    skip_space,
+    take_cut_marker,
+    take_marker,
+    take_until,
+)
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
@@ -301,12 +310,7 @@ def _take_name(source: Source, span: list[str]) -> Reader[str | None]:
 
 def find_open_name(source: Source, context: Context) -> Reader[re.Match[str] | None]:
     """A tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
-    while True:
-        found = _OPEN_NAME.match(source.text, source.position)
-        rest = source.text[source.position : source.position + NAME_LIMIT]
-        if found is not None or source.final or len(rest) == NAME_LIMIT or not _MAY_BE_OPEN_NAME.fullmatch(rest):
-            break
-        yield
+    found = yield from match_ahead(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return found if found is not None and context.tools.match(found[1]) is not None else None
 
 

@@ -19,7 +19,7 @@ import re
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_cut_marker
+from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_cut_marker
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
@@ -75,12 +75,7 @@ class GemmaCall:
     def read_bare(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
         """A call of a tool of the session without its opening token, which a server stripped or the model left out."""
         undecided, context.may_be_text = context.may_be_text, True
-        while True:
-            ahead = source.text[source.position : source.position + NAME_LIMIT]
-            found = _BARE_HEAD.match(ahead)
-            if found is not None or source.final or not _MAY_BE_HEAD.fullmatch(ahead):
-                break
-            yield
+        found = yield from match_ahead(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         context.may_be_text = undecided
         if found is None or context.tools.match(found[1]) is None:
             return TEXT

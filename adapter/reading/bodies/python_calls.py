@@ -12,7 +12,7 @@ from adapter.reading.bodies.python_text import NAME, read_calls
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading, first_of
 from adapter.reading.json_values import skip_string
 from adapter.reading.markers import Markers, markers_for
-from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.reading.source import Reader, Source, collect, match_ahead, skip_space, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
 from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.errors import FormatError
@@ -124,12 +124,8 @@ def read_method(source: Source, span: list[str], context: Context) -> Reader[Rea
 
 def called_first(source: Source) -> Reader[str]:
     """The name before the parenthesis that stands here, "" when it is no call. Takes nothing."""
-    while True:
-        ahead = source.text[source.position : source.position + OPENING_LIMIT]
-        found = _FIRST_CALL.match(ahead)
-        if found is not None or source.final or len(ahead) == OPENING_LIMIT or not _MAY_CALL.fullmatch(ahead):
-            return found.group(1) if found else ""
-        yield
+    found = yield from match_ahead(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
+    return found.group(1) if found else ""
 
 
 read_after_python_tag = first_of(read_list, UntaggedJson("parameters", after_marker=True), read_method)
