@@ -40,8 +40,8 @@ def _read(text: str) -> date | None:
         if name := re.search(r"[A-Za-z]{3,}", text):
             day, year = numbers
             return date(year, 1 + _MONTHS.index(name[0][:3].lower()), day)
-        if numbers[0] > 31:
-            return date(*numbers)
-        one, other, year = numbers
-        return date(year, other, one) if one > 12 else date(year, one, other)
+        one, two, three = numbers
+        if one > 31:
+            return date(one, two, three)
+        return date(three, two, one) if one > 12 else date(three, one, two)
     return None

@@ -61,6 +61,8 @@ def test_currencies_are_codes_that_of_an_amount_first(request_, codes):
         ("31/12/2022", "yyyy-mm-dd", "2022-12-31"),
         ("February 31, 2022", "YYYY-MM-DD", "February 31, 2022"),
         ("July 10, 2022", "A day.", "July 10, 2022"),
+        ("2022-07", "YYYY-MM-DD", "2022-07"),
+        ("no day", "YYYY-MM-DD", "no day"),
     ],
 )
 def test_a_date_is_written_as_the_definition_says(text, description, written):
