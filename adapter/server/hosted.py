@@ -26,8 +26,10 @@ async def alive(app: ASGIApp) -> AsyncIterator[None]:
     running.add_done_callback(lambda _: heard.put_nowait({"type": "its end"}))  # whatever it was
     try:
         await _step("startup", told, heard)
-        yield
-        await _step("shutdown", told, heard)
+        try:
+            yield
+        finally:
+            await _step("shutdown", told, heard)
     finally:
         running.cancel()
 

@@ -70,6 +70,25 @@ def test_who_leaves_stops_the_model_server():
         assert asyncio.run(leave(upstream))
 
 
+def test_it_is_ended_where_an_error_ends_the_time():
+    """As where nothing goes wrong: connections are closed."""
+    heard = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for _ in range(2):
+            message = await receive()
+            heard.append(message["type"])
+            await send({"type": f"{message['type']}.complete"})
+
+    async def fail() -> None:
+        async with alive(app):
+            raise OSError("no disk")
+
+    with pytest.raises(OSError, match="no disk"):
+        asyncio.run(fail())
+    assert heard == ["lifespan.startup", "lifespan.shutdown"]
+
+
 def test_what_cannot_begin_says_so():
     """What the application says, and one that ends without a word."""
 
