@@ -236,7 +236,7 @@ class TemplateProcess:
             self._spent_s = answer["spent_s"]
             return answer
         self._end()
-        if is_late.is_set() or process.returncode == -_OUT_OF_TIME:
+        if is_late.is_set() or process.returncode == _OUT_OF_TIME:
             self._spent_before_s += self._time_limit_s
             return {"fault": f"the template took more than {self._time_limit_s:g} s: it was stopped"}
         return {"fault": f"the template took more than {MAX_MEMORY_MB:,} MB: it was stopped"}
@@ -258,7 +258,8 @@ class TemplateProcess:
         self.close()
 
 
-_OUT_OF_TIME = 0 if sys.platform == "win32" else signal.SIGXCPU
+_OUT_OF_TIME = None if sys.platform == "win32" else -signal.SIGXCPU
+"""What a process ends with that had all of its time."""
 
 
 def _ended(process: subprocess.Popen[str]) -> None:
