@@ -62,7 +62,7 @@ def _messages(items: list[JsonObject], left_out: list[str]) -> Iterator[JsonObje
             case "message":
                 yield {"role": item.get("role"), "content": _content(item.get("content"), place)}
             case "tool_search_call" | "tool_search_output" if not item.get("call_id"):
-                pass  # OpenAI's server searched; what it found is among the tools
+                left_out.append(f"item {kind}")  # OpenAI's server searched; what it found is among the tools
             case _ if kind in CALLS:
                 yield _calling(item.get("call_id"), past_call(item))
             case _ if kind in RESULTS:

@@ -134,10 +134,9 @@ def _read(
                 yield text_function(kind, said, COMMAND, "The command line."), Form(kind, kind)
             case "apply_patch":
                 yield _PATCHING, Form("apply_patch", "apply_patch")
-            case "tool_search":
-                if _is_clients_search(tool):
-                    function = {key: tool[key] for key in ("description", "parameters") if tool.get(key) is not None}
-                    yield {**_SEARCHING, **function}, Form("tool_search", "tool_search")
+            case "tool_search" if _is_clients_search(tool):
+                function = {key: tool[key] for key in ("description", "parameters") if tool.get(key) is not None}
+                yield {**_SEARCHING, **function}, Form("tool_search", "tool_search")
             case _:
                 left_out.append(f"tool {kind}")
 
