@@ -140,6 +140,7 @@ class Console:
         except UsageError as error:
             self._screen.note(f"   not changed: {error}", "yellow")
             return content
+        self._screen.forget_typed()
         if edited == now:
             self.note("   nothing was changed. An editor that returns at once needs to wait: EDITOR='code --wait'")
             return content

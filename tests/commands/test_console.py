@@ -92,8 +92,8 @@ def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path
         answer("It is done."),
     )
     terminal = run(model, tmp_path, columns=columns, environ=environ)
-    terminal.type("n call it three\n", after="-one")
-    terminal.type("y\n", after="+three")
+    terminal.type("n call it three\n", after="tell the model why:")
+    terminal.type("y\n", after="tell the model why:", times=2)
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "three\n"
     (first, *_), shown = terminal.lines, terminal.text
@@ -153,7 +153,7 @@ def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path
     """The diff is on the screen before anything is written; words behind a yes may be a condition, so that is none."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path)
-    terminal.wait_for("allow it?")
+    terminal.wait_for("tell the model why:")
     assert "   -one\n   +two\n" in terminal.text
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
     terminal.type(typed)
@@ -230,7 +230,7 @@ def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
     terminal.type("e\n", after="tell the model why:")
     terminal.wait_for("+zwei")
     assert (tmp_path / "w" / "a.txt").read_text() == "one\nend\n"
-    terminal.type("y\n", after="as you changed it:")
+    terminal.type("y\n", after="tell the model why:", times=2)
     assert terminal.end() == 0, terminal.text
     assert (tmp_path / "w" / "a.txt").read_text() == "zwei\nend\n"
     assert terminal.text.count("+zwei") == 2  # what was confirmed, and in what the model is told
@@ -240,6 +240,17 @@ def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
     replayed = Terminal(["replay", record], tmp_path)
     assert replayed.end() == 0, replayed.text
     assert "equal" in replayed.lines[-1]
+
+
+def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, tmp_path):
+    """The change that is asked for now is another one than the person answered."""
+    environ = editor(tmp_path, "path.write_text('zwei\\n')")
+    model.on(CHAT, answer(WRITE), answer("Then not."))
+    terminal = run(model, tmp_path, environ=environ)
+    terminal.type("e\ny\n", after="tell the model why:")
+    terminal.type("n\n", after="tell the model why:", times=2)
+    assert terminal.end() == 1, terminal.text
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +267,8 @@ def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path, environ=environ, columns=200)
     terminal.type("e\n", after="tell the model why:")
-    terminal.type("y\n", after=says)
+    terminal.type("y\n", after="tell the model why:", times=2)
+    assert says in terminal.text
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text() == "two\n"
 
