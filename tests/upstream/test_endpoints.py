@@ -109,8 +109,10 @@ def test_the_argument_comes_before_the_environment(scripted):
 
 @pytest.fixture
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """Nobody answers there, and nobody else takes it meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 def test_the_usual_ports_are_asked_in_order(scripted, free_port):

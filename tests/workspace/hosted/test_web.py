@@ -223,9 +223,8 @@ def test_nobody_there_is_said(fetch):
     """A closed port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(ToolError, match=r"could not be fetched: .*Check the address"):
-        fetch(f"http://127.0.0.1:{port}/")
+        with pytest.raises(ToolError, match=r"could not be fetched: .*Check the address"):
+            fetch(f"http://127.0.0.1:{free.getsockname()[1]}/")
 
 
 # ----------------------------------------------------------------------- redirects
