@@ -45,8 +45,8 @@ MAX_STRING = 200
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a request is put. ``native``: as it came, to the server's own tool calling. ``prompts``: a folder whose
-    templates come before ours."""
+    """How a request is put. ``native``: as it came, to the server's own tool calling; ``own``: by the model's own
+    template, where it has a place for tools, and read by us. ``prompts``: a folder whose templates come before ours."""
 
     name: str
     constraint: Constraint | None = None
@@ -54,6 +54,7 @@ class Way:
     prompts: str | None = None
     parts: Parts | None = None
     native: bool = False
+    own: bool = False
 
 
 ALL = Parts()
@@ -61,6 +62,7 @@ NONE = Parts(decides=False, shortlist=None, values=False, counts=False)
 WAYS = (
     Way("server alone", native=True),
     Way("words", "off"),
+    Way("own", "off", own=True),
     Way("prefer", "prefer"),
     Way("required", "required"),
     Way("signatures", parts=NONE),
@@ -119,6 +121,8 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
         enforce=enforce,
         small=way.parts,
         native=way.native,
+        own=client.own_prompt().own if way.own else None,
+        waits_for_calls=client.endpoint.kind == "llama.cpp",
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}
     began = time.monotonic()

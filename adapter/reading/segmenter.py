@@ -37,9 +37,9 @@ MAX_PIECE = 1 << 17
 is read in pieces, so that their number does not multiply with its length."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[]|\Z)|analysis[^a-z\s]|assistant[cf])")
-"""How an answer without its markers begins: with a word and a colon or bracket, with what has come of them, or with
-the words of Harmony's headers."""
+_BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
+"""How an answer without its markers begins: with a word and a colon, bracket or brace, with what has come of them, or
+with the words of Harmony's headers."""
 
 
 class Segmenter:

@@ -144,10 +144,17 @@ def without_line_end(value: str) -> str:
     return _LINE_END.sub("", value)
 
 
-def without_key_tag(value: str, key: str) -> str:
-    """``value``, ended by a tag not its own, without the ``</KEY>`` that models write for its own one."""
+def without_broken_close(value: str, key: str, closes: Sequence[str]) -> str:
+    """``value``, ended by a tag not its own, without what models write for its own one.
+
+    That is one of ``closes`` that lacks its bracket, or ``</KEY>``.
+    """
     bare = value.rstrip()
-    return bare[: -len(key) - 3] if bare.endswith(f"</{key}>") and f"<{key}" not in value else value
+    if bare.endswith(f"</{key}>") and f"<{key}" not in value:
+        return bare[: -len(key) - 3]
+    broken = (tag[:-1] for tag in closes if tag.startswith("<") and tag.endswith(">"))
+    found = next((tag for tag in broken if bare.lower().endswith(tag.lower())), "")
+    return bare[: -len(found)] if found else value
 
 
 def _lowered(tags: Sequence[str]) -> frozenset[str]:

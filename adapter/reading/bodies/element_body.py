@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
-from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_key_tag, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_broken_close, without_line_end
 from adapter.reading.bodies.element_tags import ATTRIBUTES_LIMIT, Tags
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers, markers_for
@@ -196,7 +196,7 @@ class ElementBody:
         text = "".join(value)
         if not closing:
             call.fixes["missing-inner-tag"] = None
-            text = without_key_tag(without_line_end(text), key)
+            text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
         elif twice := ends_twice(text, self.tags.parameter, self.tags.parameter_close):
             call.problem = why_twice(call.name, key, twice)
         schema = call.schema_of(key)

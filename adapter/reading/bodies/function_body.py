@@ -20,9 +20,9 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import ends_twice, why_twice, without_key_tag
+from adapter.reading.bodies.bare_value import ends_twice, why_twice, without_broken_close
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
-from adapter.reading.markers import Markers
+from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import (
     Reader,
     Source,
@@ -51,6 +51,8 @@ _PARAMETER_CLOSE = Markers("</parameter>")
 _CALL_BOUNDARY = Markers("<tool_call>", "</tool_call>", "<function=", "<function ")
 _CLOSE = Markers("</tool_call>")
 _STRAY_CLOSES = Markers("</function>", "</function_invocation>")
+_FUNCTION_ENDS = ("</function>", "</tool_call>")
+_ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _FENCE = Markers("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
@@ -210,6 +212,8 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
             case _:
                 if not char:
                     return Reading(error=CUT_OFF, unfinished=function.was_nested)
+                if (yield from _read_element(source, span, function)):
+                    continue
                 yield from _skip_junk(source, span)
                 function.fixes["text-in-tag"] = None
 
@@ -239,9 +243,32 @@ def _read_parameter(source: Source, span: list[str], function: _Function) -> Rea
         text = text[: -len("</parameter>")]
     else:
         function.fixes["missing-inner-tag"] = None
-        text = without_key_tag(text, key)
+        text = without_broken_close(text, key, ("</parameter>",))
     function.add(key, text, is_closed=is_closed)
     return None
+
+
+def _read_element(source: Source, span: list[str], function: _Function) -> Reader[bool]:
+    """``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, of the tool's parameters; ``</parameter>`` closes it."""
+    ahead: list[str] = []
+    key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
+    if function.tool is None or key not in function.tool.properties:
+        source.unread("".join(ahead))
+        return False
+    value: list[str] = []
+    closing = yield from collect(source, markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
+    span.extend([*ahead, *value])
+    text = "".join(value)
+    if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):
+        function.problem = f"{key!r} of {function.name!r} is not closed: expected <parameter={key}>VALUE</parameter>"
+    if closing.lower() in _FUNCTION_ENDS:
+        source.unread(closing)
+    else:
+        span.append(closing)
+    if closing:
+        function.fixes["misspelt-inner-tag"] = None
+        function.add(key, text)
+    return True
 
 
 def _take_value(source: Source, value: list[str], function: _Function) -> Reader[bool]:

@@ -38,6 +38,8 @@ NAME_LIMIT = 200
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
+_NAMED_HEAD = re.compile(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
+_MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
 _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
 
@@ -73,11 +75,19 @@ class GemmaCall:
         return self._decode(head.group(1), text, marker, source, span)
 
     def read_bare(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        """A call of a tool of the session without its opening token, which a server stripped or the model left out."""
+        """A call of a tool of the session without its opening token, which a server stripped or the model left out.
+
+        Without ``call:`` its name is the tool's own, and its first argument one of the tool's.
+        """
         undecided, context.may_be_text = context.may_be_text, True
         found = yield from match_ahead(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
+        is_call = found is not None and context.tools.match(found[1]) is not None
+        if found is None:
+            named = yield from match_ahead(source, _NAMED_HEAD, NAME_LIMIT, lambda ahead: _may_be_named(ahead, context))
+            tool = context.tools.get(named[1]) if named is not None else None
+            is_call = named is not None and tool is not None and named[2] in tool.properties
         context.may_be_text = undecided
-        if found is None or context.tools.match(found[1]) is None:
+        if not is_call:
             return TEXT
         reading = yield from self(source, span, context)
         return reading.adding("missing-open-tag") if reading.calls else reading
@@ -121,6 +131,12 @@ class GemmaCall:
             arguments = replace_surrogates(arguments)
             fixes.append("lone-surrogate")
         return Reading((Decoded(name, arguments),), tuple(fixes))
+
+
+def _may_be_named(ahead: str, context: Context) -> bool:
+    """Whether ``ahead`` may go on as the name of a tool of the session and its first argument."""
+    name = ahead.lstrip().partition("{")[0]
+    return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
 
 def _explain(name: str, error: FormatError) -> str:

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
+from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_broken_close, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
@@ -283,7 +283,7 @@ class KeyValueBody:
                 call.fixes["key-without-value"] = None
                 return None
             call.fixes["missing-inner-tag"] = None
-            text = without_line_end(text)
+            text = without_line_end(without_broken_close(text, key, (self.tags.value_close,)))
         elif twice := ends_twice(text, (self.tags.value_open,), (self.tags.value_close,)):
             call.problem = why_twice(call.name, key, twice)
         call.add(key, text, type)

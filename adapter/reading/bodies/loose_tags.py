@@ -26,7 +26,7 @@ TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "too
 HEAD_LIMIT = 200
 """Characters of a tag's attributes, or of a name between tags; more is prose."""
 
-_NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
+NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = Markers("<name>", "<tool_name>")
 _function = Markers("<function=")
 _strays = Markers("</parameter>", "</function>", "</invoke>")
@@ -46,7 +46,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             attributes = yield from take_until(source, ">", HEAD_LIMIT, span)
             if attributes is None or "\n" in attributes or attributes.endswith("/"):
                 return TEXT
-            named = _NAME_ATTRIBUTE.search(attributes)
+            named = NAME_ATTRIBUTE.search(attributes)
             name = named[1] if named else ""
         char = yield from skip_space(source, span)
         if char in ("{", "[") and not name:

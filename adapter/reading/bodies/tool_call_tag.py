@@ -12,13 +12,15 @@ whatever the told format is.
 
 from __future__ import annotations
 
+import re
+
 from adapter.reading.bodies import loose_tags
 from adapter.reading.bodies.function_body import find_open_name, read_function
 from adapter.reading.bodies.key_value_body import GLM, KeyValueBody
 from adapter.reading.bodies.python_calls import PythonBlock, called_first, read_named_call
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker, take_until
+from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -27,6 +29,9 @@ STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
 
 PROSE_LIMIT = 2_000
 """Characters within which a body of no known shape must be closed; else the marker was only mentioned."""
+
+WORDS_LIMIT = 80
+"""Characters of words between the end of a function and the end of its envelope, on one line."""
 
 ATTRIBUTES_LIMIT = 100
 """Characters of attributes in an opening tag; more is prose."""
@@ -41,9 +46,11 @@ _OWN_BODY = {
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueBody(GLM, own=tuple(name for name, body in _OWN_BODY.items() if body == "pairs"))
 _read_python = PythonBlock(CLOSE)
-_close = Markers(CLOSE)
+_closing = Markers(CLOSE)
 _after_prose = Markers(OPEN, CLOSE, "<function=", "\n\n")
 _function = Markers("<function=")
+_CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
+_MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
 _inner = Markers(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```")
 
 
@@ -64,7 +71,7 @@ def read_tool_call(source: Source, span: list[str], context: Context) -> Reader[
             case "<function=" | "<function ":
                 fixes += _foreign("function", context)
                 reading = yield from read_function(source, span, context)
-                return _check_closed(reading, source, span).adding(*fixes)
+                return (yield from _close(reading, source, span)).adding(*fixes)
             case "<parameter=":
                 return (yield from _read_misspelt_function(source, span, context))
             case "</tool_call>":
@@ -85,13 +92,20 @@ def _foreign(body: str, context: Context) -> list[str]:
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
-    """Reads the rest of an opening tag, which the format writes without attributes, and then its body."""
+    """Reads the rest of an opening tag, which the format writes without attributes, and then its body.
+
+    One that names a tool, ``<tool_call name="NAME">{...}</tool_call>``, is followed by that tool's arguments alone.
+    """
 
     def read_after_attributes(source: Source, span: list[str], context: Context) -> Reader[Reading]:
         attributes = yield from take_until(source, ">", ATTRIBUTES_LIMIT, span)
         if attributes is None or "=" not in attributes or "\n" in attributes or "<" in attributes:
             return TEXT
-        reading = yield from read(source, span, context)
+        named = loose_tags.NAME_ATTRIBUTE.search(attributes)
+        if named is not None and (yield from skip_space(source, span)) == "{":
+            reading = yield from TaggedJson(OPEN, CLOSE, name=named[1])(source, span, context)
+        else:
+            reading = yield from read(source, span, context)
         return reading.adding("misspelt-open-tag") if reading.calls else reading
 
     return read_after_attributes
@@ -102,12 +116,18 @@ def _read_misspelt_function(source: Source, span: list[str], context: Context) -
     reading = yield from read_function(source, span, context)
     if any(context.tools and not context.tools.match(call.name) for call in reading.calls):
         return Reading(error=f"the text in {OPEN} is not a call: <parameter=...> without <function=NAME> before it")
-    return _check_closed(reading, source, span).adding("misspelt-open-tag")
+    return (yield from _close(reading, source, span)).adding("misspelt-open-tag")
 
 
-def _check_closed(reading: Reading, source: Source, span: list[str]) -> Reading:
+def _close(reading: Reading, source: Source, span: list[str]) -> Reader[Reading]:
+    """``reading`` of a function in the envelope, with the envelope's end, also behind a few words on its line."""
     if not reading.calls or span[-1].lower() == CLOSE or "missing-close-tag" in reading.fixes:
         return reading
+    found = yield from match_ahead(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
+    if found is not None:
+        span.append(found.group())
+        source.position += found.end()
+        return reading.adding("text-in-tag")
     if source.was_cut and source.is_empty:
         return Reading(error=CUT_OFF)
     return reading.adding("missing-close-tag")
@@ -120,14 +140,14 @@ def _read_unknown(source: Source, span: list[str], context: Context) -> Reader[R
         return (yield from _read_python(source, span, context)).adding("foreign-body")
     if context.at_line_start and (yield from find_open_name(source, context)) is not None:
         reading = yield from read_function(source, span, context)
-        return _check_closed(reading, source, span).adding(*_foreign("function", context))
+        return (yield from _close(reading, source, span)).adding(*_foreign("function", context))
     marker = yield from find_ahead(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
         yield from collect(source, _function, span)
         span.append(marker)
         context.may_be_text = True
         reading = yield from read_function(source, span, context)
-        return _check_closed(reading, source, span).adding("text-in-tag") if reading.calls else TEXT
+        return (yield from _close(reading, source, span)).adding("text-in-tag") if reading.calls else TEXT
     rest = source.text[source.position : source.position + PROSE_LIMIT + 1]
     if not marker and source.was_cut and rest.startswith("<") and len(rest) <= PROSE_LIMIT and context.at_line_start:
         span.append(source.rest())
@@ -135,7 +155,7 @@ def _read_unknown(source: Source, span: list[str], context: Context) -> Reader[R
     if marker.lower() != CLOSE or not context.at_line_start:
         return TEXT
     text: list[str] = []
-    span_end = yield from collect(source, _close, text)
+    span_end = yield from collect(source, _closing, text)
     span.extend([*text, span_end])
     return Reading(
         error=f"the text in {OPEN} is not a call: {''.join(text).strip()[:60]!r}. Write one JSON object there: "
