@@ -110,21 +110,30 @@ class Markers:
         return {begin: (*some, *filter(begin.startswith, self._short)) for begin, some in found.items()}
 
     @cached_property
-    def _anchors(self) -> re.Pattern[str]:
-        """Each marker holds one of these characters."""
-        return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
-
-    @cached_property
-    def _before_anchor(self) -> re.Pattern[str]:
-        """Matches the end of a text without anchors where a marker may have begun."""
-        begun = filter(None, (literal[: _anchor_of(literal)] for literal in self.literals))
-        return re.compile(rf"(?:{_any_beginning(begun) or _NEVER})\Z")
+    def _sign(self) -> re.Pattern[str]:
+        """Finds an anchor that has beside it what some marker has there, as a group, or the end of the text where
+        that may become the beginning of a marker, before its anchor."""
+        by_anchor = _by_anchor(self.literals)
+        begun = {literal[: _anchor_of(literal)] for literal in self.literals} - {""}
+        if not by_anchor.keys().isdisjoint("".join(begun)):
+            return re.compile("()")
+        beginnings: dict[str, list[str]] = {}
+        for text in sorted(begun):
+            beginnings.setdefault(text[0], []).append(text[1:])
+        characters = re.escape("".join({*self._offsets, *beginnings, *map(str.upper, beginnings)}))
+        branches = [
+            *starmap(_beside, by_anchor.items()),
+            *(rf"(?<={_any_case(first)})(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()),
+        ]
+        return re.compile(f"[{characters}](?:{'|'.join(branches)})" if characters else _NEVER)
 
     def plain_end(self, text: str) -> int:
         """Where the end of ``text`` begins that may still become a marker; -1 where there is one already."""
-        if self._anchors.search(text) is None:
-            begun = self._before_anchor.search(text)
-            return len(text) if begun is None else begun.start()
+        sign = self._sign.search(text)
+        if sign is None:
+            return len(text)
+        if not sign.lastindex:
+            return sign.start()
         return self.held(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
@@ -202,6 +211,22 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
         branches += [f"(?<={_any_case(text)})()" for text in sorted(behind)] if offset else []
     branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
+
+
+def _beside(char: str, by_offset: Mapping[int, list[str]]) -> str:
+    """A pattern behind ``char`` where the characters before and after it may be those of a marker."""
+    after = {literal[1:2] for literal in by_offset.get(0, ())}
+    before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
+    sides = [rf"(?<={_one_of(before)}{_any_case(char)})"] if before else []
+    if after:
+        sides.append("" if "" in after else rf"(?={_one_of(after)}|\Z)")
+    return rf"(?<={_any_case(char)})(?:{'|'.join(sides)})()"
+
+
+def _one_of(characters: Iterable[str]) -> str:
+    """A pattern for one of ``characters``, in any letter case."""
+    spellings = {spelling for char in characters for spelling in (char, char.upper()) if len(spelling) == 1}
+    return f"[{re.escape(''.join(sorted(spellings)))}]"
 
 
 def _any_beginning(literals: Iterable[str]) -> str:
