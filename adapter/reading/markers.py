@@ -215,11 +215,10 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
 
 def _beside(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """A pattern behind ``char`` where the characters before and after it may be those of a marker."""
-    after = {literal[1:2] for literal in by_offset.get(0, ())}
+    after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [rf"(?<={_one_of(before)}{_any_case(char)})"] if before else []
-    if after:
-        sides.append("" if "" in after else rf"(?={_one_of(after)}|\Z)")
+    sides += [_then(after)] if after else []
     return rf"(?<={_any_case(char)})(?:{'|'.join(sides)})()"
 
 
@@ -257,6 +256,19 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     spelled = re.escape if exact else _any_case
     pattern = "|".join(spelled(first) + _rest(rests, exact=exact) for first, rests in branches.items())
     return f"(?:{pattern})?" if is_optional else pattern
+
+
+def first_two(literals: Iterable[str]) -> str:
+    """A pattern for the first two characters of each of the literals, in any letter case, or the first at the end."""
+    seconds: dict[str, set[str]] = {}
+    for literal in literals:
+        seconds.setdefault(literal[0], set()).add(literal[1:2])
+    return "|".join(_any_case(first) + _then(some) for first, some in seconds.items())
+
+
+def _then(characters: set[str]) -> str:
+    """A pattern for one of ``characters``, or the end of the text; for nothing where one of them is empty."""
+    return "" if "" in characters else rf"(?:{_one_of(characters)}|\Z)"
 
 
 def _rest(rests: list[str], *, exact: bool = False) -> str:

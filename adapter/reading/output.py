@@ -60,6 +60,9 @@ class Output:
         """Hand text on, except for the white space at its end, which may belong to a template."""
         if not text:
             return
+        if self.last == "text" and not self._held:
+            self.events += self.take_plain(text, TextDelta)
+            return
         self.line.add(text)
         rest = text.lstrip(SPACE)
         body = rest.rstrip(SPACE)
