@@ -17,7 +17,7 @@ FENCE_KIND = 39
 """Characters that may follow the opening of a code fence on its line."""
 
 _MARGIN = SPACE.replace("\n", "")
-_OPENING = rf"[{_MARGIN}]*(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
+_OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
 _TICK_RUNS = re.compile(r"`+|[^`]+")
 _SPEAKER = re.compile(r"(?: {2,}|\t)\s*(?:assistant|user|human|model|system|tool|ai|bot)\s*:", re.IGNORECASE)
 _HEAD_LENGTH = 40
@@ -30,8 +30,9 @@ LONG = 100
 
 
 @lru_cache(maxsize=16)
-def _at_lines(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Finds ``pattern`` at the beginning of a text, and of any later line in it."""
+def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Finds what closes ``fence``, or opens one when that is empty, where a text begins and on any later line of it."""
+    pattern = rf"[{_MARGIN}]*+{fence}" if fence else _OPENING
     return re.compile(pattern), re.compile("\n" + pattern)
 
 
@@ -120,26 +121,25 @@ class Line:
             self._take(text[:end])
 
     def _take(self, text: str) -> None:
-        at = 0
-        while self._has_fences and (FENCE in text or TILDE_FENCE in text):
-            found = self._at_line(rf"[{_MARGIN}]*{self._fence}" if self._fence else _OPENING, text, at)
-            if found is None:
-                break
-            self._fence = "" if self._fence else TILDE_FENCE if found["tilde"] else FENCE + found["more"]
-            self._forget_ticks()
-            at = found.end()
-            self._is_blank, self._is_quote, self._head = found.group().endswith("\n"), False, ""
+        at = self._pass_fences(text) if self._has_fences and (FENCE in text or TILDE_FENCE in text) else 0
         if self._fence:
             start = text.rfind("\n", at) + 1
             self._is_blank = (self._is_blank or start > 0) and not text[max(start, at) :].strip(SPACE)
         else:
             self._add(text[at:] if at else text)
 
-    def _at_line(self, pattern: str, text: str, at: int) -> re.Match[str] | None:
-        """Where ``pattern`` next begins a line."""
-        first, later = _at_lines(pattern)
-        found = first.match(text, at) if self._is_blank else None
-        return found or later.search(text, at)
+    def _pass_fences(self, text: str) -> int:
+        """Open and close the code fences of ``text``. Returns where the last that opens or closes one ends, or 0."""
+        at = 0
+        while True:
+            first, later = _next_border(self._fence)
+            found = (first.match(text, at) if self._is_blank else None) or later.search(text, at)
+            if found is None:
+                return at
+            self._fence = "" if self._fence else TILDE_FENCE if found["tilde"] else FENCE + found["more"]
+            at = found.end()
+            self._is_blank, self._is_quote, self._head = text[at - 1] == "\n", False, ""
+            self._forget_ticks()
 
     def _add(self, text: str) -> None:
         if self._goes_on and "\n" in text:

@@ -110,21 +110,30 @@ class Markers:
         return {begin: (*some, *filter(begin.startswith, self._short)) for begin, some in found.items()}
 
     @cached_property
-    def _anchors(self) -> re.Pattern[str]:
-        """Each marker holds one of these characters."""
-        return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
-
-    @cached_property
-    def _before_anchor(self) -> re.Pattern[str]:
-        """Matches the end of a text without anchors where a marker may have begun."""
-        begun = filter(None, (literal[: _anchor_of(literal)] for literal in self.literals))
-        return re.compile(rf"(?:{_any_beginning(begun) or _NEVER})\Z")
+    def _sign(self) -> re.Pattern[str]:
+        """Finds an anchor that has beside it what some marker has there, as a group, or the end of the text where
+        that may become the beginning of a marker, before its anchor."""
+        by_anchor = _by_anchor(self.literals)
+        begun = {literal[: _anchor_of(literal)] for literal in self.literals} - {""}
+        if not by_anchor.keys().isdisjoint("".join(begun)):
+            return re.compile("()")
+        beginnings: dict[str, list[str]] = {}
+        for text in sorted(begun):
+            beginnings.setdefault(text[0], []).append(text[1:])
+        characters = re.escape("".join({*self._offsets, *beginnings, *map(str.upper, beginnings)}))
+        branches = [
+            *starmap(_beside, by_anchor.items()),
+            *(rf"(?<={_any_case(first)})(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()),
+        ]
+        return re.compile(f"[{characters}](?:{'|'.join(branches)})" if characters else _NEVER)
 
     def plain_end(self, text: str) -> int:
         """Where the end of ``text`` begins that may still become a marker; -1 where there is one already."""
-        if self._anchors.search(text) is None:
-            begun = self._before_anchor.search(text)
-            return len(text) if begun is None else begun.start()
+        sign = self._sign.search(text)
+        if sign is None:
+            return len(text)
+        if not sign.lastindex:
+            return sign.start()
         return self.held(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
@@ -204,6 +213,21 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
+def _beside(char: str, by_offset: Mapping[int, list[str]]) -> str:
+    """A pattern behind ``char`` where the characters before and after it may be those of a marker."""
+    after = {literal[1:2] for literal in by_offset.get(0, [])}
+    before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
+    sides = [rf"(?<={_one_of(before)}{_any_case(char)})"] if before else []
+    sides += [_then(after)] if after else []
+    return rf"(?<={_any_case(char)})(?:{'|'.join(sides)})()"
+
+
+def _one_of(characters: Iterable[str]) -> str:
+    """A pattern for one of ``characters``, in any letter case."""
+    spellings = {spelling for char in characters for spelling in (char, char.upper()) if len(spelling) == 1}
+    return f"[{re.escape(''.join(sorted(spellings)))}]"
+
+
 def _any_beginning(literals: Iterable[str]) -> str:
     """A pattern for each beginning of each of the literals."""
     rests: dict[str, list[str]] = {}
@@ -232,6 +256,19 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     spelled = re.escape if exact else _any_case
     pattern = "|".join(spelled(first) + _rest(rests, exact=exact) for first, rests in branches.items())
     return f"(?:{pattern})?" if is_optional else pattern
+
+
+def first_two(literals: Iterable[str]) -> str:
+    """A pattern for the first two characters of each of the literals, in any letter case, or the first at the end."""
+    seconds: dict[str, set[str]] = {}
+    for literal in literals:
+        seconds.setdefault(literal[0], set()).add(literal[1:2])
+    return "|".join(_any_case(first) + _then(some) for first, some in seconds.items())
+
+
+def _then(characters: set[str]) -> str:
+    """A pattern for one of ``characters``, or the end of the text; for nothing where one of them is empty."""
+    return "" if "" in characters else rf"(?:{_one_of(characters)}|\Z)"
 
 
 def _rest(rests: list[str], *, exact: bool = False) -> str:

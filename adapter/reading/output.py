@@ -42,20 +42,26 @@ class Output:
 
     # -------------------------------------------------------- text and markup
 
-    def add_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> None:
-        """What `add_text` and `add_reasoning` do, for the many pieces of an answer in which nothing happens."""
+    def take_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
+        """What `add_text` and `add_reasoning` tell of a piece of an answer in which nothing happens, as most are."""
         if not piece:
-            return
+            return []
         self.line.add(piece)
-        whole = "".join((*self.space, piece)) if self.space else piece
-        text = whole.rstrip(SPACE) if piece[-1] in SPACE else whole
-        self.space = [whole[len(text) :]] if len(text) < len(whole) else []
-        if text:
-            self.events.append(kind(text, text))
+        if self.space:
+            piece = "".join((*self.space, piece))
+            self.space.clear()
+        if piece[-1] in SPACE:
+            text = piece.rstrip(SPACE)
+            self.space.append(piece[len(text) :])
+            return [kind(text, text)] if text else []
+        return [kind(piece, piece)]
 
     def add_text(self, text: str) -> None:
         """Hand text on, except for the white space at its end, which may belong to a template."""
         if not text:
+            return
+        if self.last == "text" and not self._held:
+            self.events += self.take_plain(text, TextDelta)
             return
         self.line.add(text)
         rest = text.lstrip(SPACE)

@@ -86,21 +86,25 @@ class Segmenter:
         next(self._machine)
 
     def feed(self, piece: str) -> list[Event]:
-        source, progress = self._source, self._progress
-        sink = source.sink
+        source, plain = self._source, self._plain
+        if plain is not None and len(piece) <= MAX_PIECE:
+            source.feed(piece)
+            end = self._tables.text_markers.plain_end(source.text)
+            if end < 0:
+                return self._go_on(piece)
+            source.position = end
+            return self._output.take_plain(source.text[:end], plain)
+        sink, progress = source.sink, self._progress
         if sink is not None and (progress is None or progress.has_begun) and not sink.matters.match(piece):
             sink.take(piece)
             source.skip(piece)
             return progress.report(piece) if progress else []
+        events: list[Event] = []
         for start in range(0, len(piece), MAX_PIECE):
             part = piece[start : start + MAX_PIECE] if len(piece) > MAX_PIECE else piece
             source.feed(part)
-            if self._plain is not None and self._is_plain():
-                continue
-            next(self._machine)
-            if self._progress is not None:
-                self._output.events += self._progress.report_from(source, part)
-        return self._events()
+            events += self._go_on(part)
+        return events
 
     def close(self, finish_reason: str | None) -> list[Event]:
         self._source.final = True
@@ -108,15 +112,12 @@ class Segmenter:
         next(self._machine, None)
         return self._events()
 
-    def _is_plain(self) -> bool:
-        """Whether nothing begins in what has come, which then is taken, but for an end that may become a marker."""
-        source, output = self._source, self._output
-        end = -1 if output.is_holding else self._tables.text_markers.plain_end(source.text)
-        if end < 0 or self._plain is None:
-            return False
-        source.position = end
-        output.add_plain(source.text[:end], self._plain)
-        return True
+    def _go_on(self, piece: str) -> list[Event]:
+        """The events that ``piece``, which was fed, completes."""
+        next(self._machine)
+        if self._progress is not None:
+            self._output.events += self._progress.report_from(self._source, piece)
+        return self._events()
 
     def _events(self) -> list[Event]:
         events = self._output.take()
@@ -138,7 +139,7 @@ class Segmenter:
             elif source.final:
                 break
             else:
-                self._plain = TextDelta if output.last == "text" else None
+                self._plain = TextDelta if output.last == "text" and not output.is_holding else None
                 yield
                 self._plain = None
         output.accept_held()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from adapter.reading.foreign import foreign, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.reading.line import FENCE, FENCE_KIND
-from adapter.reading.markers import Candidates, Markers, markers_for
+from adapter.reading.markers import Candidates, Markers, first_two, markers_for
 from adapter.reading.source import SPACE, Reader, Source
 from adapter.reading.untagged_json import CALL_KEYS, UntaggedJson
 
@@ -140,12 +140,13 @@ def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
 def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     """Patterns of what follows a code fence, or a bracket at a line's beginning, where that can begin no call."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
-    firsts = {spelling for marker in openers for spelling in (marker[0], marker[0].upper())}
-    begins = re.escape("".join({*firsts, "{", "["}))
+    idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
+    idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
+    call = rf"{first_two(openers)}|\{{(?!{idle_object})|\[(?!{idle_list})|\Z"
     return {
-        FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:[{begins}]|\Z))[\w+#.-]{{0,{FENCE_KIND}}}\n",
-        "\n{": rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")",
-        "\n[": rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]",
+        FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call}))[\w+#.-]{{0,{FENCE_KIND}}}\n",
+        "\n{": idle_object,
+        "\n[": idle_list,
     }
 
 
