@@ -7,7 +7,6 @@ habit off both texts alike. The text as written always comes first.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -99,6 +98,8 @@ _ENTITY = lazy_pattern(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 def _without_entities(reading: Reading) -> Iterator[Reading]:
     if not _ENTITY.search(reading.old):
         return
+    import html
+
     note = "HTML entities in both texts were undone"
     old, new = html.unescape(reading.old), html.unescape(reading.new)
     yield replace(reading, old=old, new=new, notes=(*reading.notes, note))

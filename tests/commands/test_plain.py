@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
@@ -142,3 +144,32 @@ def test_help_loads_nothing():
     shown, loaded = loaded_by("--help")
     assert "Read tool calls out of" in shown
     assert loaded.isdisjoint(LIBRARIES | {"adapter.formats", "adapter.reading", "dataclasses"})
+
+
+EXCHANGE = {
+    "kind": "exchange",
+    "format": "hermes",
+    "policy": "safe",
+    "sent": {"messages": []},
+    "tools": [{"type": "function", "function": {"name": "cat", "parameters": {"type": "object"}}}],
+    "text": '<tool_call>{"name": "cat", "arguments": {}}</tool_call>',
+    "calls": [{"name": "cat", "arguments": {}}],
+}
+
+
+def test_replaying_an_answer_loads_only_what_reads_one(tmp_path):
+    """Beside pydantic, which checks the record: not what makes prompts, nor what does as tools are asked."""
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_text(json.dumps(EXCHANGE) + "\n", encoding="utf-8")
+    shown, loaded = loaded_by("replay", recorded)
+    assert "1 of 1 equal" in shown
+    heavy = {"adapter.operations", "adapter.workspace", "adapter.prompting.prompt", "adapter.wire.options", "asyncio"}
+    assert loaded.isdisjoint(LIBRARIES - {"pydantic"} | heavy)
+
+
+def test_replaying_a_conversation_loads_no_client_and_no_command_line():
+    """Of model servers: what the model said is in the record."""
+    transcript = Path(__file__).parents[2] / "fixtures" / "transcripts" / "by-hand-six-turns.jsonl"
+    shown, loaded = loaded_by("replay", transcript)
+    assert "1 of 1 equal" in shown
+    assert loaded.isdisjoint({"typer", "rich", "openai", "httpx", "asyncio", "tomllib"})
