@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
+from adapter.commands.front_page import ABOUT, OPTIONS, print_front_page
 from adapter.values.version import __version__
 
 COMMANDS = {
@@ -35,11 +37,19 @@ COMMANDS = {
 """Where each command is in this folder: a function, or a Typer app of several."""
 
 
+class _Commands(TyperGroup):
+    """Shows its help as `adapter --help` does, for which it is not loaded."""
+
+    def format_help(self, _ctx: object, _formatter: object) -> None:
+        print_front_page(end="")  # the library ends the line
+
+
 def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command line with these commands."""
     app = typer.Typer(
         name="adapter",
-        help="Turn a language model that speaks plain text into a tool-calling agent.",
+        cls=_Commands,
+        help=ABOUT,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=True,
@@ -68,7 +78,7 @@ def _print_version(wanted: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help=OPTIONS["--version"])
     ] = False,
 ) -> None:
     pass

@@ -14,7 +14,7 @@ import sys
 from typing import NoReturn
 
 from adapter.commands.output import print_visible
-from adapter.commands.plain import plain_parse
+from adapter.commands.plain import plain_command
 from adapter.values.errors import AdapterError, TransportError, UsageError
 
 
@@ -39,11 +39,13 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> None:
     """The command, by the library that reads command lines where that is needed."""
-    plain = plain_parse(arguments[2:]) if arguments[1:2] == ["parse"] else None
-    if plain is not None:
-        from adapter.commands.parsed import show
+    if arguments[1:] == ["--help"]:
+        from adapter.commands.front_page import print_front_page
 
-        show(**plain)
+        print_front_page()
+        return
+    if (plain := plain_command(arguments[1:])) is not None:
+        plain()
         return
     from adapter.commands.app import make_app, wanted
 

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from adapter.commands.console import Console
 from adapter.commands.models import serve
-from adapter.formats import get_format, guess
+from adapter.formats import DEFAULT_FORMAT, get_format, guess
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.transcripts.exchanges import ExchangeLog
@@ -28,7 +28,6 @@ from adapter.upstream.probing.tasks import TASKS, TOOLS
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject
-from adapter.wire.options import DEFAULT_FORMAT
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapter.commands import replayed
 from adapter.commands import run_options as options
 from adapter.commands.options import rules_of
-from adapter.commands.output import print_visible
-from adapter.text.visible import visible_json
 from adapter.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,33 +32,7 @@ def replay(
     deny: options.Deny = None,
 ) -> None:
     """Run recorded conversations again, offline, and compare. What commands gave is taken from the record."""
-    from adapter.prompting import resources
-    from adapter.transcripts.replayed import replay_file, transcripts_in
-
-    commands = _commands(run_commands, approve, allow, ask, deny)
-    files = transcripts_in(paths or [resources.folder("fixtures") / "transcripts"])
-    if update:
-        from adapter.transcripts.replay import update_file
-
-        for file in files:
-            update_file(file, commands)
-    replays = [replay_file(file, commands) for file in files]
-    if as_json:
-        rows = [
-            {"name": row.name, "turns": row.turns, "calls": row.calls, "difference": row.difference} for row in replays
-        ]
-        print(visible_json(rows, indent=2))
-    else:
-        width = max(len(row.name) for row in replays)
-        for row in replays:
-            outcome = "equal" if row.is_equal else "DIFFERENT"
-            print_visible(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
-        different = [row for row in replays if not row.is_equal]
-        print(f"{len(replays) - len(different)} of {len(replays)} equal")
-        for row in different:
-            print_visible(f"\n{row.name}: {row.difference}")
-    if not all(row.is_equal for row in replays):
-        raise typer.Exit(1)
+    replayed.show(paths, as_json=as_json, update=update, commands=_commands(run_commands, approve, allow, ask, deny))
 
 
 def _commands(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from functools import lru_cache
 from adapter.formats import get_format
 from adapter.text.around import split_around
 from adapter.values.events import Json, JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
 _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
@@ -135,7 +135,7 @@ def pairs_of(format: str) -> Pairs | None:
     return None
 
 
-_MARKER = re.compile(r"<[^<>\s=\"']+")
+_MARKER = lazy_pattern(r"<[^<>\s=\"']+")
 
 
 def _openings(

@@ -42,6 +42,7 @@ from adapter.constraints.mentions import LONGEST_RUN, directories, ends_with, me
 from adapter.constraints.shapes import Choices
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json
+from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_CHOICES = 200
 """Values offered per parameter: more are no help to a model and slow the grammar down."""
@@ -54,9 +55,9 @@ _NEW = {"new_text", "new_string", "new_str", "new", "replace", "replacement"}
 _PATTERNS = {"pattern", "query", "regex", "search_term"}
 _CONTENTS = {"content", "contents", "file_text"}
 _COMMANDS = {"command", "cmd", "command_line"}
-_LOOKS_INSIDE = re.compile(r"(?i)list|dir|tree|find|glob|search|grep|run|shell|exec")
+_LOOKS_INSIDE = lazy_pattern(r"(?i)list|dir|tree|find|glob|search|grep|run|shell|exec")
 """Tools whose path may be a directory."""
-_RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
+_RISKY = lazy_pattern(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
 """Tools that get no fallback, also where a client's definition says nothing about their effect."""
 
 _PROSE = {"", ".txt", ".md", ".rst", ".log", ".csv"}

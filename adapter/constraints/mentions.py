@@ -7,20 +7,22 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import PurePosixPath
 
+from adapter.values.lazy_pattern import lazy_pattern
+
 LONGEST_RUN = 6
 """Words. Of an unquoted request, longer runs are sentences rather than values."""
 
 # A quote opens after a blank or bracket and closes before a blank or
 # punctuation: "don't" and class="big" hold no quoted piece.
 _QUOTES = "'' \"\" `` “” ‘’ «» „“ 「」 『』"
-_QUOTED = re.compile(
+_QUOTED = lazy_pattern(
     "|".join(
         rf"(?:^|(?<=[\s(\[{{:,])){re.escape(pair[0])}(?P<q{number}>[^\n]+?){re.escape(pair[1])}(?=$|[\s)\]}},.;:!?])"
         for number, pair in enumerate(_QUOTES.split())
     )
 )
-_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
-_SUFFIX = re.compile(r"[^/\\]\.[A-Za-z]\w{0,9}$|(^|[/\\])\.[A-Za-z]\w+$")
+_PATH_TOKEN = lazy_pattern(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
+_SUFFIX = lazy_pattern(r"[^/\\]\.[A-Za-z]\w{0,9}$|(^|[/\\])\.[A-Za-z]\w+$")
 _ABBREVIATIONS = {"e.g", "i.e"}
 _AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
 

@@ -7,7 +7,6 @@ other, only these lines are edited.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
 from adapter.text.diffs import Change, changes
+from adapter.values.lazy_pattern import lazy_pattern
 
 MIN_BITS = 20.0
 """What the lines to change and those around them must say of the place."""
@@ -36,8 +36,8 @@ MAX_TELLING_PLACES = 2
 """A line that stands more often does not say where it is."""
 MAX_SCOPE = 1_000
 """Lines above a place in which its function or section is looked for."""
-_WORD = re.compile(r"\w+")
-_CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
+_WORD = lazy_pattern(r"\w+")
+_CLOSING = lazy_pattern(r"\s*(?:[)\]}]|end\b)")
 
 
 class Part(NamedTuple):

@@ -19,7 +19,6 @@ lines may divide it, every division is a reading of it, and the file decides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -28,15 +27,16 @@ from adapter.edits.asked import Asked
 from adapter.edits.naming import path_above, path_in
 from adapter.operations import Hunk
 from adapter.values.errors import FormatError
+from adapter.values.lazy_pattern import lazy_pattern
 
-_SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
-_CONFLICT = re.compile(r"(?P<marks><{5,9})(?: .*)?\s*")
-_DIVIDER = re.compile(r"={5,9}\s*")
-_BASE = re.compile(r"\|{5,9}(?: .*)?\s*")
-_REPLACE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*")
-_OTHER_END = re.compile(r">{5,9}(?: .*)?\s*")
-_ESCAPED = re.compile(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
-_HINT = re.compile(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
+_SEARCH = lazy_pattern(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
+_CONFLICT = lazy_pattern(r"(?P<marks><{5,9})(?: .*)?\s*")
+_DIVIDER = lazy_pattern(r"={5,9}\s*")
+_BASE = lazy_pattern(r"\|{5,9}(?: .*)?\s*")
+_REPLACE = lazy_pattern(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*")
+_OTHER_END = lazy_pattern(r">{5,9}(?: .*)?\s*")
+_ESCAPED = lazy_pattern(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
+_HINT = lazy_pattern(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
 MAX_DIVISIONS = 20
 """Readings of one block; each is sought in the file."""
 

@@ -13,7 +13,9 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+from adapter.values.lazy_pattern import lazy_pattern
+
+_ESCAPE = lazy_pattern(r"\\(.)", re.DOTALL)
 _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`": "quote", "\\": "slash", "/": "slant"}
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _ALL = frozenset(_KIND.values())
@@ -22,9 +24,9 @@ MAX_KINDS = 3
 MAX_PARTS = 3
 """Line breaks in a string behind which its end is looked for."""
 
-_QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
+_QUOTED = lazy_pattern(r'"""|\'\'\'|\'"\'|"\'"')
 """Quotes of several lines, and a quote that is quoted."""
-_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
+_APOSTROPHE = lazy_pattern(r"(?<=\w)'(?=\w)")
 
 
 def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,9 @@ for others, and the other way round. Folding makes such characters equal.
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from adapter.values.lazy_pattern import lazy_pattern
 
 _SAME = {
     "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc\uff07",
@@ -44,7 +45,7 @@ def loose_key(key: str) -> str:
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
 
-_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
+_PIECE = lazy_pattern(r"\s+|\w+|[^\w\s]")
 
 
 def pieces(text: str) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import json
-import tomllib
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
@@ -76,6 +75,8 @@ def _json(text: str) -> Mistake | None:
 
 
 def _toml(text: str) -> Mistake | None:
+    import tomllib
+
     try:
         tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:

@@ -7,7 +7,6 @@ habit off both texts alike. The text as written always comes first.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 from adapter.edits.escapes import unescaped
 from adapter.edits.marks import unmarked, without_numbers
+from adapter.values.lazy_pattern import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _without_all(written: Reading) -> list[Reading]:
 
 # ------------------------------------------------------------------------- fences
 
-_FENCE = re.compile(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
+_FENCE = lazy_pattern(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 
 
 def _without_fences(reading: Reading) -> Iterator[Reading]:
@@ -92,12 +92,14 @@ def _unescaped(reading: Reading) -> Iterator[Reading]:
         yield replace(reading, old=old, new=new, notes=(*reading.notes, note))
 
 
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
+_ENTITY = lazy_pattern(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 
 
 def _without_entities(reading: Reading) -> Iterator[Reading]:
     if not _ENTITY.search(reading.old):
         return
+    import html
+
     note = "HTML entities in both texts were undone"
     old, new = html.unescape(reading.old), html.unescape(reading.new)
     yield replace(reading, old=old, new=new, notes=(*reading.notes, note))
@@ -129,12 +131,12 @@ _SUBJECTS = (
     r"code|file|lines?|content\w*|method\w*|function\w*|implementation|body|class|block|logic|above|below|before|"
     r"unchanged|omitted"
 )
-_WORDS = re.compile(rf"\b(?:{_LEFT_OUT})\b", re.IGNORECASE)
-_SUBJECT = re.compile(rf"\b(?:{_SUBJECTS})\b", re.IGNORECASE)
-_ELISION = re.compile(
+_WORDS = lazy_pattern(rf"\b(?:{_LEFT_OUT})\b", re.IGNORECASE)
+_SUBJECT = lazy_pattern(rf"\b(?:{_SUBJECTS})\b", re.IGNORECASE)
+_ELISION = lazy_pattern(
     rf"\s*{_COMMENT}?\s*[\[(<]?\s*{_DOTS}(?P<words>[^.\u2026]{{0,60}}?){_DOTS}?\s*[\])>]?\s*(?:\*/|-->)?\}}?\s*"
 )
-_REST = re.compile(
+_REST = lazy_pattern(
     rf"\s*(?:{_COMMENT}|[\[(<])\s*(?P<words>(?:the\s+)?(?:rest|remaining|remainder)\b[^\n]{{0,60}})", re.IGNORECASE
 )
 

@@ -6,7 +6,6 @@ on either side are taken as fixed (*anchors*, as in patience diff), so that only
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from adapter.edits.folding import line_key, loose_key
 from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY
+from adapter.values.lazy_pattern import lazy_pattern
 
 MIN_LIKENESS = 60.0
 """Percent; below it two lines are never the same one."""
@@ -40,8 +40,8 @@ MISS = 0.3
 """What an old line costs that is not there, beyond what it does not gain."""
 WRAPPED = 0.96
 
-_COMMENT = re.compile(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
-_LONE_COMMA = re.compile(r",(?=[)\]}])")
+_COMMENT = lazy_pattern(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
+_LONE_COMMA = lazy_pattern(r",(?=[)\]}])")
 
 
 class TooCostlyError(Exception):

@@ -66,7 +66,8 @@ def _load(name: str) -> Format:
 
 FORMATS = Formats()
 
-
+DEFAULT_FORMAT = "hermes"
+"""For models that nothing is known about: the format most models have seen."""
 NEAREST = 5
 """Names that are shown in place of an unknown one."""
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 RUN_LATER: dict[str, tuple[str, ...]] = {
     "shells read it when they start": (
@@ -70,6 +72,8 @@ def reason_for(paths: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _specs() -> list[tuple[str, GitIgnoreSpec]]:
+    from pathspec import GitIgnoreSpec
+
     return [
         (reason, GitIgnoreSpec.from_lines([f"**/{pattern.casefold()}" for pattern in patterns], backend="simple"))
         for reason, patterns in RUN_LATER.items()

@@ -17,6 +17,7 @@ from adapter.prompting import numbers
 from adapter.prompting.languages import AND
 from adapter.prompting.ranking import STOP, spelled, stem
 from adapter.values.events import Json
+from adapter.values.lazy_pattern import lazy_pattern
 
 FARTHEST = 4.0
 """Words, about, between a name and a value that is meant for it."""
@@ -26,15 +27,15 @@ MOST_WORDS = 400
 """Of a request that is looked at; a longer one is a text, and has every word somewhere."""
 
 Value: TypeAlias = str | int | float
-_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
-_CLAUSE_ENDS = re.compile(r"[.,;!?\n]")
-_SENTENCE_BEGINS = re.compile(r"(?:^|[.!?\n])[\s\"'“]*$")
+_WORD = lazy_pattern(r"[^\W_]+(?:[.,]\d+)*")
+_CLAUSE_ENDS = lazy_pattern(r"[.,;!?\n]")
+_SENTENCE_BEGINS = lazy_pattern(r"(?:^|[.!?\n])[\s\"'“]*$")
 _JOINS = frozenset({*AND, "or", "but", "then"})
 _BETWEEN = {"between", "during", "instead", "over", "per", "since", "till", "under", "until", "using", "via", "while"}
 _LITTLE = STOP | _BETWEEN
 _CALLED = frozenset(map(stem, ("called", "named", "titled")))
 _NAMES = frozenset(map(stem, ("name", "label", "title")))
-CALLED = re.compile(r"\b(?:called|named|titled)\s")
+CALLED = lazy_pattern(r"\b(?:called|named|titled)\s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
 ENOUGH = 2.0
 """Of a request's score: from there on its words fit a tool."""
@@ -153,7 +154,7 @@ def _times(request: str, tools: ToolSet) -> list[dict[str, list[Json]]]:
     return times if 1 < len(times) <= MAX_CALLS else []
 
 
-_SEVERAL = re.compile(rf"(?i)(?<!\w)(?:{'|'.join((*AND, *EACH))})(?!\w)")
+_SEVERAL = lazy_pattern(rf"(?i)(?<!\w)(?:{'|'.join((*AND, *EACH))})(?!\w)")
 
 
 def _given_lists(request: str, tool: Tool) -> list[dict[str, list[Json]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from adapter.values.lazy_pattern import lazy_pattern
 
 _NAMES = {
     "EUR": r"euros?",
@@ -29,7 +29,7 @@ _NAMES = {
     "USD": r"(?:(?:us|u\.s\.|american)[ -])?dollars?",
 }
 _ANY = "|".join(rf"(?P<{code}>(?i:{names})|{code})" for code, names in _NAMES.items())
-_SAID = re.compile(rf"(?P<amount>\d\s?)?\b(?:{_ANY})(?!\w)")
+_SAID = lazy_pattern(rf"(?P<amount>\d\s?)?\b(?:{_ANY})(?!\w)")
 
 
 def said(request: str) -> list[str]:

@@ -8,11 +8,12 @@ from contextlib import suppress
 from datetime import date
 
 from adapter.values.events import JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _PART = r"(YYYY|MM|DD)"
-_WANTED = re.compile(rf"(?i)\b{_PART}([-/.]){_PART}\2{_PART}\b")
-_ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_WANTED = lazy_pattern(rf"(?i)\b{_PART}([-/.]){_PART}\2{_PART}\b")
+_ISO = lazy_pattern(r"\b\d{4}-\d{2}-\d{2}\b")
 _CODES = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
 
 

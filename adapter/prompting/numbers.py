@@ -13,6 +13,7 @@ from typing import TypeAlias
 from adapter.prompting.languages import AND, NUMBERS, PERCENT, ZEROS
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
+from adapter.values.lazy_pattern import lazy_pattern
 
 Number: TypeAlias = int | float
 
@@ -25,7 +26,7 @@ _SAID, _LISTED = (
     re.compile(rf"(?i)(?<![\w.^])(?P<figures>-?(?:{grouped}\d+(?:\.\d+)?)){_BEHIND}|{_WORDS}")
     for grouped in (rf"{_BY_THOUSANDS}(?:\.\d+)?|", "")
 )
-_IN_BRACKETS = re.compile(r"(\[[^\[\]]*\])")
+_IN_BRACKETS = lazy_pattern(r"(\[[^\[\]]*\])")
 
 
 MOST_FIGURES = 20
@@ -75,7 +76,7 @@ def _read(match: re.Match[str], at: int) -> Said:
 
 
 _LETTERS = {"k": 3, "K": 3, "M": 6, "B": 9}
-_OF_MONEY = re.compile(r"[$€£]\d+(?:\.\d+)?([kKMB])(?!\w)")
+_OF_MONEY = lazy_pattern(r"[$€£]\d+(?:\.\d+)?([kKMB])(?!\w)")
 
 
 def _plain(number: Decimal) -> Number:
@@ -102,7 +103,7 @@ def meant(request: str, name: str, schema: dict[str, Json]) -> list[Number]:
     return [value for value, is_of_kind in fitting.items() if is_of_kind] or list(fitting)
 
 
-_RATE = re.compile(r"(?i)\b(?:rate|ratio|yield|fraction|probability|discount|tip|tax|taux|tasa|anteil)\b")
+_RATE = lazy_pattern(r"(?i)\b(?:rate|ratio|yield|fraction|probability|discount|tip|tax|taux|tasa|anteil)\b")
 
 
 def _fits(number: Number, schema: dict[str, Json]) -> bool:
@@ -110,7 +111,7 @@ def _fits(number: Number, schema: dict[str, Json]) -> bool:
     return (lowest is None or number >= lowest) and (highest is None or number <= highest)
 
 
-_BETWEEN = re.compile(rf"(?i)\s*(?:,\s*|(?:,\s*|\s+)(?:{'|'.join(AND)})\s+)")
+_BETWEEN = lazy_pattern(rf"(?i)\s*(?:,\s*|(?:,\s*|\s+)(?:{'|'.join(AND)})\s+)")
 
 
 def series(request: str) -> list[list[Said]]:

@@ -18,6 +18,7 @@ from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, stem, words
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
+from adapter.values.lazy_pattern import lazy_pattern
 
 MOST_WORDS = 60
 """Of a request whose runs of words are offered as values; in a longer one nearly everything would be."""
@@ -223,7 +224,7 @@ def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
     return found
 
 
-_REVERSED = re.compile(r"(?i)\b(?:instead of|in place of|rather than)\s+\W")
+_REVERSED = lazy_pattern(r"(?i)\b(?:instead of|in place of|rather than)\s+\W")
 
 
 def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
@@ -268,11 +269,11 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     return [*pieces, *names, *dict.fromkeys(others)][:MAX_CHOICES]
 
 
-NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w'-]*(?: (?:(?:de|of|the|and) )?[A-Z0-9][\w'-]*)*")
+NAME = lazy_pattern(r"(?<=[^\s.!?] )[A-Z][\w'-]*(?: (?:(?:de|of|the|and) )?[A-Z0-9][\w'-]*)*")
 """Words with capitals that do not begin a sentence."""
 
 
-_NUMBERED = re.compile(r"(?i)number|(?:^|_)(?:id|no)(?:_|$)|code|zip|phone|account|address|street|size|year|season")
+_NUMBERED = lazy_pattern(r"(?i)number|(?:^|_)(?:id|no)(?:_|$)|code|zip|phone|account|address|street|size|year|season")
 """In the name of a text that may begin with figures, or be of them."""
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from adapter.prompting.languages import IN
 from adapter.prompting.ranking import stem
+from adapter.values.lazy_pattern import lazy_pattern
 
 _NAME = r"[A-Z][\w.'-]*\w(?: [A-Z][\w'-]*)*"
-_NAMED = re.compile(rf"(?<!\w)(?i:{'|'.join(IN)}) (?:the )?({_NAME})(, {_NAME})?")
-_FOLDER = re.compile(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)")
+_NAMED = lazy_pattern(rf"(?<!\w)(?i:{'|'.join(IN)}) (?:the )?({_NAME})(, {_NAME})?")
+_FOLDER = lazy_pattern(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)")
 _EVERYWHERE = frozenset(
     map(stem, ("project", "code", "file", "repository", "repo", "all", "every", "this", "my", "our"))
 )

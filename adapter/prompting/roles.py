@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from adapter.tools import customary
 from adapter.tools.definition import Tool
+from adapter.values.lazy_pattern import lazy_pattern
 
 _ANY_PATH = (*customary.PATH, *customary.DIRECTORY)
 _ROLES: tuple[tuple[str, str, dict[str, Sequence[str]]], ...] = (
@@ -23,7 +24,7 @@ _ROLES: tuple[tuple[str, str, dict[str, Sequence[str]]], ...] = (
     ("list_directory", r"list|ls|dir|tree", {"path": _ANY_PATH}),
     ("read_file", r"read|view|open|show|cat|get_?file$", {"path": customary.PATH}),
 )
-_OTHER = re.compile(r"(?i)delete|remove|move|rename|copy|download|upload|web|url")
+_OTHER = lazy_pattern(r"(?i)delete|remove|move|rename|copy|download|upload|web|url")
 
 
 def role_of(tool: Tool) -> tuple[str, dict[str, str]] | None:

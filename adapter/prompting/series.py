@@ -7,6 +7,7 @@ import re
 from adapter.constraints.mentions import quoted
 from adapter.prompting.languages import AND, ASKING, IN
 from adapter.prompting.ranking import STOP
+from adapter.values.lazy_pattern import lazy_pattern
 
 LONGEST_ITEM = 3
 """Words."""
@@ -18,7 +19,7 @@ MOST_CHARACTERS = 4_000
 _ITEM = r"[A-Z][\w&'-]*+(?: [A-Z0-9&][\w&'-]*+)*+(?:(?<=[a-z.]), [A-Z]{2}(?!\w))?+"
 _AND = rf"(?:{'|'.join(AND)})"
 _LITTLE = rf"(?:(?:{'|'.join(IN)}|of|for|at|from|with|the|a|an) )?"
-_NAMES = re.compile(rf"({_ITEM})((?:, {_ITEM})*),? {_AND} {_LITTLE}({_ITEM})")
+_NAMES = lazy_pattern(rf"({_ITEM})((?:, {_ITEM})*),? {_AND} {_LITTLE}({_ITEM})")
 
 
 def names(text: str) -> list[str]:
@@ -38,7 +39,7 @@ def _own(name: str) -> str:
 _LEADING = (STOP | IN | ASKING) - {"a", "an", "the"}
 
 
-_PAIR = re.compile(rf"({_ITEM}) (?:to|nach|à|a) ({_ITEM})")
+_PAIR = lazy_pattern(rf"({_ITEM}) (?:to|nach|à|a) ({_ITEM})")
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -69,6 +70,6 @@ def _lists(clause: str) -> list[list[str]]:
     return found
 
 
-_CLAUSE = re.compile(r"[.;:!?()\"\n]+(?:\s|$)")
-_BETWEEN = re.compile(rf",\s*{_AND}\s|,\s|\s{_AND}\s")
-_ENDING = re.compile(rf"(?<!\w)(?:{'|'.join((STOP | {*IN, 'over', 'under'}) - {*AND, 'a', 'an', 'the'})})(?!\w)")
+_CLAUSE = lazy_pattern(r"[.;:!?()\"\n]+(?:\s|$)")
+_BETWEEN = lazy_pattern(rf",\s*{_AND}\s|,\s|\s{_AND}\s")
+_ENDING = lazy_pattern(rf"(?<!\w)(?:{'|'.join((STOP | {*IN, 'over', 'under'}) - {*AND, 'a', 'an', 'the'})})(?!\w)")

@@ -12,6 +12,7 @@ from adapter.tools.shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_K
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
+from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import Decoded as Value
 from adapter.values.strict_json import decode_strict
 
@@ -155,7 +156,7 @@ def _take_at_once(source: Source, span: list[str]) -> Value | None:
     return Value(value.value, value.end - start, value.fixes)
 
 
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
+_STRING_OR_BRACKET = lazy_pattern(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -170,7 +171,7 @@ def _lacks_only_brackets(text: str) -> bool:
     return bool(missing) and decode_strict(text + "".join(reversed(missing))) is not None
 
 
-_NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
+_NAME = lazy_pattern(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
 def _names_tool(text: str, context: Context) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 
 from adapter.reading.format import Format, Reading
 from adapter.reading.policy import Policy
@@ -12,10 +11,11 @@ from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Decoded, Normalise
 from adapter.values.events import Event, InvalidToolCall, Markup, ToolCall
 from adapter.values.fixes import FIXES
+from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import is_encodable, replace_surrogates
 
-_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
-_placeholder = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
+_TOOL_NAME = lazy_pattern(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
+_placeholder = lazy_pattern(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
 class Verdicts:

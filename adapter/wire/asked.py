@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from adapter.conversation.guardrails.past import past_of
-from adapter.formats import get_format, guess
+from adapter.formats import DEFAULT_FORMAT, get_format, guess
 from adapter.prompting.neutral import knowing
 from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.format import Format
@@ -14,7 +14,7 @@ from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError
-from adapter.wire.options import DEFAULT_FORMAT, Options
+from adapter.wire.options import Options
 from adapter.wire.tool_kinds import Kinds
 
 MAX_MODEL = 200

@@ -10,7 +10,7 @@ from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.shapes import Choices
 from adapter.dialects import Dialect
-from adapter.formats import FROM_TEMPLATE, get_format
+from adapter.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.prompting.choosing import Parts, check_guide
 from adapter.prompting.prompt import system_prompt
 from adapter.prompting.setups import Setup
@@ -25,9 +25,6 @@ from adapter.wire.watching import Asking
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """What prompts say about tools that are none of ours: nothing but their definitions."""
-
-DEFAULT_FORMAT = "hermes"
-"""For models that nothing is known about: the format most models have seen."""
 
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Fields by which a client or we make a server write one thing and nothing else."""

@@ -13,7 +13,7 @@ from adapter.constraints.modes import Constraint
 from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.conversation.guardrails.past import key_of
-from adapter.formats import get_format
+from adapter.formats import DEFAULT_FORMAT, get_format
 from adapter.formats.hermes import encode_calls
 from adapter.prompting.choosing import Parts, choose
 from adapter.prompting.prompt import new_session, system_prompt
@@ -30,7 +30,7 @@ from adapter.wire.definitions import MAX_KEPT
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy
 from adapter.wire.messages import has_strays, last_calls, last_request, plain_messages
-from adapter.wire.options import CLIENTS_TOOLS, CONSTRAINTS, DEFAULT_FORMAT, Options
+from adapter.wire.options import CLIENTS_TOOLS, CONSTRAINTS, Options
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import NOT_OWN, OwnPrompt, marked, own_prompt_for
 from adapter.wire.tool_kinds import FUNCTIONS, as_functions

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from adapter.constraints.modes import Constraint
-from adapter.constraints.shapes import Choices
-from adapter.conversation.guardrails.guardrails import AskAgain
-from adapter.formats import get_format
-from adapter.prompting.shortlist import Shortlist
+from adapter.formats import DEFAULT_FORMAT, get_format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
@@ -17,10 +14,17 @@ from adapter.values.events import JsonObject, ToolCall
 from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
-from adapter.wire.options import DEFAULT_FORMAT, Enforce
-from adapter.wire.recorded import Exchange, Listen
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds
-from adapter.wire.watching import Watch, said_after
+from adapter.wire.watching import said_after
+
+if TYPE_CHECKING:  # reading an answer again takes nothing of how a request is made
+    from adapter.constraints.modes import Constraint
+    from adapter.constraints.shapes import Choices
+    from adapter.conversation.guardrails.guardrails import AskAgain
+    from adapter.prompting.shortlist import Shortlist
+    from adapter.wire.options import Enforce
+    from adapter.wire.recorded import Exchange, Listen
+    from adapter.wire.watching import Watch
 
 
 @dataclass(frozen=True, slots=True)

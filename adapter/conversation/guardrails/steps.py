@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -10,8 +9,9 @@ from typing import TypeAlias
 from adapter.conversation.guardrails.past import Made, Past
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
-_NEED = re.compile(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
+_NEED = lazy_pattern(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
 
 Given: TypeAlias = "Steps | Mapping[str, Json]"
 """``{"required": [...], "before": {...}, "ends_with": [...]}``, in a configuration or a request."""

@@ -6,8 +6,9 @@ import re
 
 from adapter.tools.schema import from_text, types_of
 from adapter.values.events import Json, JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
-_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_CDATA = lazy_pattern(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 
 def without_cdata(text: str, fixes: dict[str, None]) -> str:

@@ -37,6 +37,7 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
 from adapter.values.events import JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose with a stray marker in it."""
@@ -54,9 +55,9 @@ _STRAY_CLOSES = Markers("</function>", "</function_invocation>")
 _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _FENCE = Markers("```json", "```")
-_OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
-_EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
-_MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
+_OPEN_NAME = lazy_pattern(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
+_EMPTY_ELEMENT = lazy_pattern(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
+_MAY_BE_OPEN_NAME = lazy_pattern(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
 @dataclass(slots=True)

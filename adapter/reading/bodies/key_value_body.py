@@ -27,12 +27,13 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
+from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
 """Characters of a name or key; more is prose with a stray marker in it."""
 
 _end_of_thought = Markers("</think>")
-_NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
+_NAME = lazy_pattern(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)

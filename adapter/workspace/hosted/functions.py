@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import threading
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -14,6 +14,9 @@ from pydantic_core import to_jsonable_python
 from adapter.operations import CallFunction, Returned
 from adapter.values.errors import AdapterError, ToolError
 from adapter.values.events import ToolResult
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Loop:
@@ -28,6 +31,8 @@ class Loop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, awaitable: Awaitable[object]) -> object:
+        import asyncio
+
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -52,7 +52,7 @@ from adapter.values.errors import ToolError
 from adapter.values.events import JsonObject, ToolResult
 from adapter.workspace.changes.planned import Plan
 from adapter.workspace.files.desk import Desk
-from adapter.workspace.hosted import batch, code, editor, functions, memory, questions, skills, web
+from adapter.workspace.hosted import batch, editor, functions, memory, questions, skills, web
 from adapter.workspace.hosted.host import DocsProvider, Editor, Host, HostEvent, InnerCall, SearchProvider
 from adapter.workspace.hosted.http_providers import HttpSearch
 from adapter.workspace.hosted.library_docs import InstalledDocs
@@ -274,8 +274,10 @@ def _code(hosted: Hosted, operation: RunCode) -> CodeOutput:
             return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
         return _inner(hosted, name, arguments, clock)
 
+    from adapter.workspace.hosted.code import run_code
+
     tools = {name: tuple(tool.properties) for name, tool in hosted.workspace.tools.items()}
-    return code.run_code(operation, tools, call)
+    return run_code(operation, tools, call)
 
 
 def _inner(hosted: Hosted, name: str, arguments: JsonObject, clock: Clock | None) -> ToolResult:
