@@ -53,6 +53,7 @@ def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback()(_options)
     for name in commands:

@@ -1,6 +1,6 @@
 """The command line: ``adapter parse | read | derive | prompt | edit | undo | run | chat | mcp | serve | probe ...``.
 
-Data goes to stdout, everything for people to stderr. Exit codes: 0 done, 1 not
+Data goes to stdout in UTF-8, everything for people to stderr. Exit codes: 0 done, 1 not
 done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
 model server, 130 stopped with Ctrl-C. The command that is asked for is loaded alone, and imports
 what it needs when it runs. What models and files say is printed with its control characters
@@ -9,6 +9,8 @@ spelled out; ``--json`` has every character, escaped.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from typing import NoReturn
@@ -21,17 +23,27 @@ from adapter.values.errors import AdapterError, TransportError, UsageError
 def main() -> None:
     """Run the command line; errors of ours become one message and an exit code."""
     _open_what_is_closed()
+    _write_any_character()
     try:
-        _run(sys.argv)
+        try:
+            _run(sys.argv)
+        finally:
+            sys.stdout.flush()
     except TransportError as error:
         _fail(error, 3)
     except UsageError as error:
         _fail(error, 2)
     except AdapterError as error:
         _fail(error, 1)
-    except BrokenPipeError:
+    except BrokenPipeError as error:
         sys.stderr.close()  # the reader of our output has gone; that is no error of ours
-        raise SystemExit(0) from None
+        ended = error.__context__
+        raise SystemExit(ended.code if isinstance(ended, SystemExit) else 0) from None
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits there would fail once more
+        _fail(AdapterError(f"cannot write: {error.strerror}. Make room, or write elsewhere."), 1)
     except KeyboardInterrupt:
         print("Aborted.", file=sys.stderr)
         raise SystemExit(130) from None
@@ -57,6 +69,17 @@ def _open_what_is_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # for as long as the program runs
+
+
+def _write_any_character() -> None:
+    """Whatever the locale says, but for what a terminal cannot show, which is spelled out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            is_told = stream.isatty() and stream.encoding.lower() not in ("ascii", "us-ascii")
+            stream.reconfigure(encoding=stream.encoding if is_told else "utf-8", errors="backslashreplace")
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _fail(error: AdapterError, code: int) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from pathlib import Path
 
@@ -38,8 +39,20 @@ def _shared(first: str, second: str) -> int:
 
 
 def read_text(file: str) -> str:
+    """What a file says, ``-`` for standard input, without its byte order mark. Raises UsageError."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {file!r}: {error.strerror}. Give a file, or - for standard input.") from error
-    return raw.decode("utf-8", "replace")
+    encoding = next((encoding for mark, encoding in _MARKS.items() if raw.startswith(mark)), "utf-8")
+    return raw.decode(encoding, "replace")
+
+
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # begins as UTF-16 does
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""With a mark at its beginning a file says what it is in, as the shells of Windows write them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import secrets
@@ -28,7 +29,7 @@ from adapter.server.connection import SILENCE_S
 from adapter.server.draining import DRAIN_S, Drain
 from adapter.server.guard import Guard
 from adapter.server.intake import content_of, json_of, roomy
-from adapter.server.passing import check_passing, without_keys
+from adapter.server.passing import METHOD_NOT_ALLOWED, check_passing, without_keys
 from adapter.server.passthrough import PassedThrough
 from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
@@ -124,9 +125,10 @@ def serve(settings: Settings) -> None:
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
-        raise UsageError(
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}. Choose another --port (0: any)."
-        ) from error
+        is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        choose = "--port (0: any)" if is_port else "--host (127.0.0.1: this machine alone, 0.0.0.0: all of a network)"
+        said = f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
+        raise UsageError(f"{said}. Choose another {choose}.") from error
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
     if settings.log_json:
@@ -301,7 +303,8 @@ async def _pass(upstream: Upstream, admin: bool, http: HttpRequest) -> ASGIApp:
         check_passing(http.method, http.scope["path"], admin=admin)
         content = await content_of(http)
     except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
+        allowed = {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else None
+        return JSONResponse(refusal(error), error.status, allowed)
     return PassedThrough(upstream, http.method, path, content, http.headers, as_it_is)
 
 

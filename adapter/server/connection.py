@@ -190,6 +190,9 @@ class Connection:
         if has_begun:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
+        if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError):
+            said = f"The model server at {self.endpoint.shown} took the request and gave no answer ({reason})"
+            return UpstreamError(f"{said}. Ask again, or see its log.", 502)
         return UpstreamError(f"Nothing answers at {self.endpoint.shown} ({reason}). {_NO_ANSWER}.", 502)
 
     def silence(self) -> UpstreamError:

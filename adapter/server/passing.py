@@ -19,6 +19,10 @@ _WORK = (
 _READS = re.compile(rf"/|{_MODELS}|/props|/version|/v1/health|/ping|/metrics|/api/(?:version|tags|ps)")
 _ASKS = re.compile(rf"(?:/v1|/v2|/api/v0)?/(?:{'|'.join(_WORK)})|/api/(?:chat|generate|embed|embeddings|show)")
 
+_OURS = re.compile(r"(?:/v1)?/(?:messages|responses|conversations)|/v1/responses/input_tokens")
+"""What is answered here, and like `_ASKS` takes a POST alone."""
+METHOD_NOT_ALLOWED = 405
+
 _KEY = re.compile(
     r"(?:^|[-_])(?:api-?key|key|token|secret|password|credentials?|auth|authorization|cookie|jwt|signature|session)"
     r"(?:$|[-_])",
@@ -35,6 +39,8 @@ def check_passing(method: str, path: str, *, admin: bool) -> None:
     known = _READS if is_reading else _ASKS if method == "POST" else None
     if admin or (known is not None and known.fullmatch(path)):
         return
+    if method != "POST" and (_ASKS.fullmatch(path) or _OURS.fullmatch(path)):
+        raise RequestError(f"{path[:80]} takes POST, got {method}", status=METHOD_NOT_ALLOWED)
     raise RequestError(
         f"{method} {path[:80]} is not passed on to the model server, for it is none of the requests to its models; "
         "--pass-admin passes everything on",

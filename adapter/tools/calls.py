@@ -19,7 +19,7 @@ from adapter.tools import customary
 from adapter.tools.customary import others
 from adapter.tools.definition import Arguments, Tool, ToolSet
 from adapter.tools.samples import sample_of
-from adapter.tools.schema import fitted, types_of
+from adapter.tools.schema import fits, fitted, types_of
 from adapter.tools.shapes import as_object
 from adapter.values.errors import FormatError, ToolError
 from adapter.values.events import Json, JsonObject, ToolCall
@@ -28,6 +28,7 @@ from adapter.values.lazy_pattern import lazy_pattern
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 CUSTOMARY_ALIASES: dict[str, tuple[str, ...]] = {
     name: others(name, names)
@@ -278,8 +279,16 @@ def _field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
             reason = str(detail["ctx"]["error"])
             yield f"{place!r}: {reason}" if place else reason
         else:
-            expected = f"expected {_type(tool, top)}" if top == place else detail["msg"].lower()
-            yield f"{place!r} is {_short(detail['input'])}: {expected}"
+            yield f"{place!r} is {_short(detail['input'])}: {_expected(detail, tool, top == place)}"
+
+
+def _expected(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
+    """What the schema says of an argument; where a value breaks another rule than that, the rule."""
+    key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
+    if is_top and not fits(value, tool.properties.get(key, {})):
+        return f"expected {_type(tool, key)}"
+    rule: str = detail["msg"]
+    return rule[:1].lower() + rule[1:]
 
 
 def _complaint(tool: Tool, problems: list[str], unknown: list[str]) -> str:

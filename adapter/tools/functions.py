@@ -22,9 +22,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, get_type_hints, overload
+from functools import partial
+from typing import Any, TypeAlias, get_args, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from adapter.operations import CallFunction, Effect, Operation, Outcome, Returned
@@ -75,6 +76,8 @@ def tool(
     for as a command is, ``"read"`` lets it run unasked. ``name``: other than the function's, model's or definition's.
     Raises UsageError for a function whose parameters cannot be described.
     """
+    if effect not in get_args(Effect):
+        raise UsageError(f"unknown effect {effect!r}; expected {', '.join(get_args(Effect))}")
     if described is None:
         return lambda decorated: tool(decorated, name=name, effect=effect)
     if isinstance(described, BaseModel):  # an MCP client's `Tool`
@@ -84,7 +87,7 @@ def tool(
     elif isinstance(described, type) and issubclass(described, BaseModel):
         made = _from_model(described, _required(described, function))
     else:
-        made = _from_function(described)
+        made = _from_function(described, name)
     made = replace(made, name=name or made.name, effect=effect)
     return _bound(made)
 
@@ -116,30 +119,59 @@ def _required(described: object, function: Function | None) -> Function:
     return function
 
 
-def _from_function(function: Function) -> Tool:
-    name = getattr(function, "__name__", "")
-    if not callable(function) or not name.isidentifier():
-        raise UsageError(f"{function!r} is no named function; give a function, a model or a definition")
+def _from_function(function: Function, name: str) -> Tool:
+    own = getattr(function, "__name__", "")
+    if not callable(function) or not (name or own.isidentifier()):
+        raise UsageError(f"{function!r} is no named function; give a function, a model or a definition, or a name")
+    name = name or own
     from docstring_parser import parse
 
     documented = parse(inspect.getdoc(function) or "")
     texts = {parameter.arg_name: parameter.description or "" for parameter in documented.params}
-    hints = get_type_hints(function, include_extras=True)
+    try:
+        hints = get_type_hints(_annotated(function), include_extras=True)
+        parameters = inspect.signature(function).parameters.values()
+    except (NameError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{name}: its types cannot be read: {error}; give a definition as the first argument"
+        ) from error
     fields: dict[str, Any] = {}
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UsageError(f"{name}: {parameter} cannot be given by name; a tool takes named parameters only")
         if parameter.name not in hints:
             raise UsageError(f"{name}: the parameter {parameter.name!r} has no type; a model must be told one")
-        fields[parameter.name] = (hints[parameter.name], _field(parameter, texts.get(parameter.name, "")))
-    model = create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+        fields[_GIVEN + parameter.name] = (hints[parameter.name], _field(parameter, texts.get(parameter.name, "")))
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False, alias_generator=_parameter_name)
+    try:
+        model = create_model(name, __config__=config, **fields)
+        schema = simple_schema(model)
+    except PydanticUserError as error:  # a type that JSON has no value for, and the like
+        raise UsageError(f"{name}: its parameters cannot be described to a model: {error.message}") from error
     description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
 
     def validate(arguments: JsonObject) -> Arguments:
         values = model.model_validate(arguments)
-        return FunctionCall(CallFunction(name, function, {key: getattr(values, key) for key in fields}))
+        return FunctionCall(
+            CallFunction(name, function, {_parameter_name(key): getattr(values, key) for key in fields})
+        )
 
-    return Tool(name, description, simple_schema(model), validate=validate, function=function)
+    return Tool(name, description, schema, validate=validate, function=function)
+
+
+_GIVEN = "given_"
+"""Before the name of a parameter, which may be one that pydantic keeps for itself: ``model_config``, ``_any``."""
+
+
+def _parameter_name(field: str) -> str:
+    return field.removeprefix(_GIVEN)
+
+
+def _annotated(function: Function) -> object:
+    """What has the types of ``function``: itself, what a partial calls, or an object's ``__call__``."""
+    if isinstance(function, partial):
+        return _annotated(function.func)
+    return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
 def _field(parameter: inspect.Parameter, description: str) -> FieldInfo:

@@ -3,7 +3,8 @@
 llama.cpp's and Ollama's grammars know no ``$ref``, no ``type`` lists and little
 of ``anyOf`` (ollama: "cannot unmarshal array into ... type string"). So
 references are put inline, titles are dropped, and a value that may be null is
-just a value that need not be given.
+just a value that need not be given. Of a model that holds itself the inner one is
+described by its type alone.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ def _simplified(schema: Json, definitions: JsonObject) -> Json:
         return schema
     if "$ref" in schema:
         # A model's docstring is for us; what the property is for is said at the property.
-        target = definitions[schema["$ref"].rpartition("/")[2]] | {"description": None}
-        return _simplified(target | {key: value for key, value in schema.items() if key != "$ref"}, definitions)
+        name = schema["$ref"].rpartition("/")[2]
+        target = definitions[name] | {"description": None}
+        within = definitions | {name: {key: target[key] for key in ("type",) if key in target}}
+        return _simplified(target | {key: value for key, value in schema.items() if key != "$ref"}, within)
     choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) == 1:
         rest = {key: value for key, value in schema.items() if key != "anyOf"}

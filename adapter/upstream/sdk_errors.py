@@ -31,6 +31,12 @@ def is_dropped(error: BaseException) -> bool:
     return bool({"APIConnectionError", "TransportError"} & _class_names(error)) and not is_silent(error)
 
 
+def is_unreached(error: BaseException) -> bool:
+    """Of what `is_dropped`: nobody took the request."""
+    causes: list[BaseException | None] = [error, error.__cause__]
+    return any({"ConnectError", "ConnectTimeout", "ProxyError"} & _class_names(cause) for cause in causes)
+
+
 def _class_names(error: BaseException | None) -> set[str]:
     """By name, because the HTTP library below the SDK is one of two."""
     return {kind.__name__ for kind in type(error).__mro__}

@@ -26,7 +26,7 @@ from adapter.upstream.context import Context, context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.upstream.enforcing import constraint_fields
 from adapter.upstream.own_prompts import Found, OwnPrompts
-from adapter.upstream.sdk_errors import is_dropped, is_silent, reason_of, sdk_errors, status_of
+from adapter.upstream.sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.told_tokens import told_tokens
 from adapter.values.errors import TransportError
@@ -305,6 +305,8 @@ class ChatClient:
         failure, url = self._failure(error), self.endpoint.shown
         if is_silent(error):
             return f"{url} said nothing for {self._timeout_s:g} s. {failure.advice}"
+        if is_dropped(error) and not is_unreached(error):
+            return f"{url} took the request and gave no answer ({reason_of(error)}). Ask again, or see its log."
         if is_dropped(error):
             return f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}"
         advice = self._models_advice() if failure.missing_model else failure.advice

@@ -151,6 +151,10 @@ def checked(options: Options) -> Options:
     get_policy(options.policy)
     get_constraint(options.constraint)
     check_guide(options.guide)
+    if options.max_tools is not None and (not isinstance(options.max_tools, int) or options.max_tools < 1):
+        raise UsageError(f"max_tools cannot be {options.max_tools!r}; give a number from 1 on")
+    if not isinstance(options.asking.retries, int) or options.asking.retries < 0:
+        raise UsageError(f"retries cannot be {options.asking.retries!r}; give a number from 0 on")
     if options.prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):

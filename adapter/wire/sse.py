@@ -21,6 +21,11 @@ MAX_EVENT_BYTES = 8_000_000
 """Of one event, or of an answer that is no stream: more is not a model's answer."""
 
 
+MAX_STRAY = 100
+"""Bytes of an answer without events that are told."""
+_OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")
+
+
 class _Lines:
     """Bytes in any pieces as whole lines; a line that comes in many pieces is put together once."""
 
@@ -48,7 +53,8 @@ class EventReader:
     """Takes bytes in any pieces and gives the data of the events that they complete.
 
     An answer that is no stream of events but one JSON object, as from servers that
-    ignore ``stream``, is one event at its end.
+    ignore ``stream``, is one event at its end; so is the first line of one in which
+    nothing is an event, such as a page of HTML.
     """
 
     def __init__(self) -> None:
@@ -56,6 +62,8 @@ class EventReader:
         self._data: list[bytes] = []
         self._body: list[bytes] | None = None
         self._has_begun = False
+        self._stray: bytes | None = b""
+        """A line that is no field of an event; None once there was an event."""
 
     @property
     def waiting(self) -> int:
@@ -65,7 +73,7 @@ class EventReader:
 
     def feed(self, piece: bytes) -> list[bytes]:
         if self._is_one(piece):
-            self._has_begun = True
+            self._has_begun, self._stray = True, None
             return [piece[6:-2].removesuffix(b"\r")]
         if not self._has_begun and (start := piece.lstrip()):
             self._has_begun = True
@@ -77,9 +85,12 @@ class EventReader:
         for line in self._lines.feed(piece):
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removesuffix(b"\r").removeprefix(b" "))
+                self._stray = None
             elif self._data and line in (b"", b"\r"):
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data = []
+            elif self._stray == b"" and not line.startswith(_OTHER_FIELDS):
+                self._stray = line.strip()[:MAX_STRAY]
         return events
 
     def _is_one(self, piece: bytes) -> bool:
@@ -92,7 +103,8 @@ class EventReader:
         if self._body is not None:
             body, self._body = b"".join(self._body), None
             return [body]
-        return self.feed(b"\n\n")
+        events = self.feed(b"\n\n")
+        return [self._stray] if self._stray else events
 
 
 class LineReader:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -262,6 +263,41 @@ def test_a_stream_that_is_closed_is_no_crash(tmp_path, closed):
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
     missing = shell(f"{sys.executable} -m adapter edit b.txt --patches patches.json {closed}", tmp_path)
     assert (missing.returncode, "b.txt does not exist" in missing.stderr) == (1, closed != "2>&-")
+
+
+def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
+    """A text with an accent is no crash in the locale C."""
+    (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
+    plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
+    done = shell(f"{plain} {sys.executable} -m adapter parse a.txt", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "café ✓" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["parse a.txt", "--help"])
+def test_a_full_disk_is_told(tmp_path, words):
+    """In one line, with a failing exit code."""
+    (tmp_path / "a.txt").write_text(CALL, encoding="utf-8")
+    done = shell(f"{sys.executable} -m adapter {words} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "adapter: cannot write: No space left on device. Make room, or write elsewhere.\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_file_of_another_encoding_that_says_so_is_read(tmp_path, encoding):
+    """As Windows' shells write what is sent to a file."""
+    (tmp_path / "a.txt").write_text(f"Café.\n{CALL}", encoding=encoding)
+    done = adapter("parse", "a.txt", "--json", cwd=tmp_path)
+    turn = json.loads(done.stdout)
+    assert (turn["content"], [call["name"] for call in turn["calls"]]) == ("Café.", ["read_file"])
+
+
+@pytest.mark.parametrize("words", [["-h"], ["parse", "-h"]])
+def test_help_has_a_short_name(words):
+    done = adapter(*words)
+    assert done.returncode == 0
+    assert "Usage:" in done.stdout
 
 
 def test_run_says_what_confines_commands(model, tmp_path):

@@ -310,6 +310,7 @@ def test_an_address_that_is_taken_says_so(url, upstream):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+    assert "Choose another --port" in done.stderr
     assert "--port" in done.stderr
 
 

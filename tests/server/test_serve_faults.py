@@ -80,6 +80,23 @@ def test_a_server_that_ignores_stream_is_streamed_all_the_same(client, upstream)
 
 
 @streamed_and_whole
+@pytest.mark.parametrize("said", [b"<html>\n<h1>Sign in</h1>\n</html>", b"Service starting"])
+def test_what_is_no_answer_is_told(client, upstream, stream, said):
+    """With a 200: the client hears its first words, not that a connection broke."""
+    upstream.on(CHAT, Reply(200, said, "text/html"))
+    with pytest.raises(openai.APIError, match=f"the model server sent '{said.split()[0].decode()}.*which is not JSON"):
+        ask(client, stream)
+
+
+def test_a_server_that_hangs_up_was_there(client, upstream):
+    """Nobody is told to start one."""
+    upstream.on(CHAT, Reply(0, b""))
+    with pytest.raises(openai.InternalServerError, match=r"took the request and gave no answer .*log") as caught:
+        ask(client, False)
+    assert "Start one" not in str(caught.value)
+
+
+@streamed_and_whole
 def test_a_server_that_says_nothing_is_a_504(client, upstream, stream):
     """In a stream that signs of life began, it is an error in it."""
     upstream.on(CHAT, Reply(200, b"", length=10, linger_s=3))

@@ -163,3 +163,12 @@ def test_what_manages_the_model_server_is_not_passed_on(upstream, url, open_url,
     if method in ("GET", "POST"):
         ask(open_url, path, {"X-Mark": f"{mark}, open"}, method, body)
         assert len(seen(upstream, f"{mark}, open")) == (status != 400)
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/api/chat", "/v1/embeddings"])
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_what_takes_a_post_says_so(url, method, path):
+    """To whoever opens its address in a browser."""
+    status, headers, said = ask(url, path, {}, method, None)
+    assert (status, headers["allow"]) == (405, "POST")
+    assert f"{path} takes POST, got {method}" in said

@@ -196,3 +196,10 @@ def test_a_constraint_is_what_the_server_is_told(client, scripted):
 def test_an_unknown_constraint_is_refused_at_once(client):
     with pytest.raises(UsageError, match="expected off, arguments, prefer, required"):
         wrap(client, constraint="always")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"retries": -1}, {"retries": "2"}, {"max_tools": 0}, {"max_tools": "9"}])
+def test_an_impossible_number_is_refused_at_once(client, wrong):
+    """Not with the first request that has tools."""
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} cannot be .*give a number from"):
+        wrap(client, **wrong)

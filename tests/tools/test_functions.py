@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from typing import Annotated, Literal
 
 import pytest
@@ -36,6 +41,13 @@ class Forecast(BaseModel):
 
     city: str = Field(description="Its name")
     days: int = Field(default=1, ge=1)
+
+
+class Tree(BaseModel):
+    """A tree."""
+
+    name: str
+    branches: list[Tree] = []
 
 
 OPENAI = {
@@ -165,6 +177,8 @@ class McpResult(BaseModel):
         (Place("Bern"), '{"name": "Bern"}', {"name": "Bern"}),
         (ToolResult("x", ok=True, content="done", data=1), "done", 1),
         (McpResult(content=[Text(text="a"), Image()], structuredContent={"n": 1}), "a\n(image content)", {"n": 1}),
+        ((number for number in (1, 2)), "[1, 2]", [1, 2]),
+        (b"text", '"text"', "text"),
     ],
 )
 def test_results_become_text_and_json(call, value, content, data):
@@ -180,12 +194,23 @@ def lambda_named(value):
     return give
 
 
+def assert_never_true():
+    raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
         (lambda: 1 / 0, "give failed: ZeroDivisionError: division by zero"),
         (lambda: McpResult(content=[Text(text="no such key")], isError=True), "no such key"),
         (lambda: ToolResult("x", ok=False, content="tool_error: no", error="no"), "no"),
+        (lambda: sys.exit(2), "give failed: SystemExit: 2"),
+        (assert_never_true, "give failed: AssertionError"),
+        (
+            lambda: b"\xff",
+            "give ran, but what it returned (bytes) is neither text nor JSON: 'utf-8' codec can't decode byte 0xff in "
+            "position 0: invalid utf-8",
+        ),
     ],
 )
 def test_errors_reach_the_model(call, function, said):
@@ -235,13 +260,103 @@ def test_functions_that_cannot_be_described_are_refused():
     def starred(*names: str):
         """X."""
 
-    for function, said in [(untyped, "'a' has no type"), (starred, "cannot be given by name")]:
+    def unknown(a: Nowhere):  # noqa: F821
+        """X."""
+
+    def unspoken(a: Callable[[int], int]):
+        """X."""
+
+    for function, said in [
+        (untyped, "'a' has no type"),
+        (starred, "cannot be given by name"),
+        (unknown, "unknown: its types cannot be read: name 'Nowhere' is not defined"),
+        (unspoken, "unspoken: its parameters cannot be described to a model: .*CallableSchema"),
+        (int, "its types cannot be read"),
+    ]:
         with pytest.raises(UsageError, match=said):
             tool(function)
     with pytest.raises(UsageError, match="no named function"):
         tool(lambda: 1)
     with pytest.raises(UsageError, match="nothing runs it"):
         tool(OPENAI)
+    with pytest.raises(UsageError, match="unknown effect 'reed'; expected read, state"):
+        tool(get_weather, effect="reed")
+
+
+def test_parameters_may_have_any_name(call):
+    """Also those that pydantic has for itself: the function gets what the model gave."""
+
+    @tool
+    def odd(_from: int, model_config: int, json: int = 3, model_dump_all: int = 4) -> list[int]:
+        """Odd."""
+        return [_from, model_config, json, model_dump_all]
+
+    assert list(odd.properties) == ["_from", "model_config", "json", "model_dump_all"]
+    assert call(odd, _from=1, model_config=2).content == "[1, 2, 3, 4]"
+    assert "'_from' is missing (integer)" in call(odd, model_config=2).content
+
+
+def test_what_has_no_name_is_given_one(call):
+    """A partial, an object that can be called, and a lambda without parameters."""
+
+    class Double:
+        def __call__(self, number: int) -> int:
+            return 2 * number
+
+    def add(first: int, second: int) -> int:
+        return first + second
+
+    assert call(tool(partial(add, 40), name="add_40"), second=2).content == "42"
+    assert call(tool(Double(), name="double"), number=4).content == "8"
+    assert call(tool(lambda: "pong", name="ping-pong")).content == "pong"
+
+
+def test_a_model_may_hold_itself(call):
+    """The inner one is described by its type; what is given is read at every depth."""
+
+    @tool
+    def depth(tree: Tree) -> int:
+        """How deep it is."""
+        return len(tree.branches) and 1 + len(tree.branches[0].branches)
+
+    inner = {"type": "array", "items": {"type": "object"}, "default": []}
+    assert depth.properties["tree"]["properties"]["branches"] == inner
+    assert call(depth, tree={"name": "a", "branches": [{"name": "b", "branches": [{"name": "c"}]}]}).content == "2"
+    assert "'tree.branches.0.name' is missing" in call(depth, tree={"name": "a", "branches": [{}]}).content
+
+
+def test_items_of_an_async_generator_are_listed(call):
+    """As those of another generator."""
+
+    @tool
+    async def count(to: int) -> AsyncIterator[int]:
+        """Count."""
+        for number in range(to):
+            yield number
+
+    assert call(count, to=3).content == "[0, 1, 2]"
+
+
+def test_a_value_out_of_bounds_is_told_the_bounds(call):
+    """And the example is within them."""
+
+    @tool
+    def rate(
+        share: Annotated[float, Field(gt=0, lt=1)],
+        stars: Annotated[int, Field(ge=3, le=5)],
+        tags: Annotated[list[str], Field(min_length=2)],
+        day: date,
+    ) -> str:
+        """Rate."""
+        return "ok"
+
+    example = {"share": 0.5, "stars": 3, "tags": ["your tags", "your tags"], "day": "2026-01-31"}
+    assert call(rate, **example).ok
+    result = call(rate, **example | {"stars": 9, "tags": ["a"]})
+    assert "'stars' is 9: input should be less than or equal to 5" in result.content
+    assert "'tags' is [\"a\"]: list should have at least 2 items after validation, not 1" in result.content
+    assert result.content.endswith(f"Example: {json.dumps(example)}")
+    assert "'stars' is \"x\": expected integer" in call(rate, **example | {"stars": "x"}).content
 
 
 def test_annotated_fields_describe_parameters():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -148,6 +151,19 @@ def test_nobody_there_names_the_address_and_the_next_step():
     assert message.startswith(f"Nothing answers at {url} (Connection refused)")
     assert "llama-server -m" in message
     assert "ollama serve" in message
+
+
+def test_a_server_that_hangs_up_was_there():
+    """Nobody is told to start one."""
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        thread = threading.Thread(target=server.serve_forever, args=[0.02])
+        thread.start()
+        with ChatClient(Endpoint(url), "m", patience_s=0.2) as client, pytest.raises(TransportError) as caught:
+            next(client.stream([]))
+        server.shutdown()
+        thread.join()
+    assert re.match(rf"{url} took the request and gave no answer \(.+\)\. Ask again, or see its log", str(caught.value))
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["closed", "dropped"])

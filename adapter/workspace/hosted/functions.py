@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Awaitable
+from collections.abc import AsyncIterable, Awaitable
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -60,18 +60,31 @@ class Loop:
 
 def call_function(operation: CallFunction, loop: Loop) -> Returned:
     """Call the function. Raises ToolError for whatever it raises."""
+    name = operation.name
     try:
         value = operation.function(**operation.arguments)
-        if inspect.isawaitable(value):
+        if inspect.isasyncgen(value):
+            value = loop.run(_listed(value))
+        elif inspect.isawaitable(value):
             value = loop.run(value)
-        returned = as_returned(value)
+        elif inspect.isgenerator(value):
+            value = list(value)
     except AdapterError as error:
         raise ToolError(str(error)) from error
-    except Exception as error:
-        raise ToolError(f"{operation.name} failed: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # a command's function may end the program where it is given nonsense
+        raise ToolError(f"{name} failed: {type(error).__name__}: {error}".removesuffix(": ")) from error
+    try:
+        returned = as_returned(value)
+    except ValueError as error:
+        said = f"{name} ran, but what it returned ({type(value).__name__}) is neither text nor JSON: {error}"
+        raise ToolError(said) from error
     if returned.is_error:
         raise ToolError(returned.text)
     return returned
+
+
+async def _listed(items: AsyncIterable[object]) -> list[object]:
+    return [item async for item in items]
 
 
 def as_returned(value: object) -> Returned:
