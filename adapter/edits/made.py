@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 
 from adapter.edits.alignment import Candidate, align
-from adapter.edits.folding import line_key
+from adapter.edits.folding import line_key, loose_key
 from adapter.edits.indent import indent_of, indent_width
 from adapter.edits.search import Search, occurrences
 from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
+from adapter.edits.steps import Step
 from adapter.text.diffs import changes
 
 MIN_TELLING_CHARACTERS = 8
@@ -27,6 +28,8 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
     """The line at which the new text, which holds the old one, stands with the place in it.
     ``is_part``: also as a part of a word."""
     view = search.document.view
+    if not are_whole_lines(view, place.start, view[place.start : place.end]) and old.strip() != new.strip():
+        old, new = old.strip(), new.strip()  # blanks around a part of a line are no part of the place
     for offset in islice(occurrences(new, old), MAX_OFFSETS):
         start, end = place.start - offset, place.start - offset + len(new)
         is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, place.start)
@@ -38,24 +41,31 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
     line = line_key(search.document.lines[place.first_line])
     if len(after) == 1 == len(before) and line_key(before[0]) != keys[0] == line:
         return place.first_line
-    if not before or not set(map(line_key, before)) <= set(keys):
+    kept = set(map(line_key, before))
+    inside = [line for line in range(place.first_line, place.last_line + 1) if search.document.lines[line].strip()]
+    if not before or not inside or not kept <= set(keys):
         return None
-    around = _filled_around(search, place, len(after))
+    around = _filled_around(search, inside, len(after))
     found = [line_key(search.document.lines[line]) for line in around]
     for at in range(len(around) - len(keys) + 1):
         first, last = around[at], around[at + len(keys) - 1]
-        is_around = first <= place.first_line and place.last_line <= last
-        if is_around and found[at : at + len(keys)] == keys and _reads_so(search, first, last, old, new):
+        is_around = first <= inside[0] and inside[-1] <= last
+        if is_around and _are_same(keys, found[at:], kept) and _reads_so(search, first, last, old, new):
             return first
     return None
 
 
-def _filled_around(search: Search, place: Place, count: int) -> list[int]:
-    """The lines of a place that are not blank, and ``count`` before and after it."""
+def _are_same(keys: Sequence[str], found: Sequence[str], kept: set[str]) -> bool:
+    """Whether lines are those of the document; those that are kept may differ in quote style or a closing comma."""
+    pairs = zip(keys, found, strict=False)
+    return all(key == other or (key in kept and loose_key(key) == loose_key(other)) for key, other in pairs)
+
+
+def _filled_around(search: Search, inside: Sequence[int], count: int) -> list[int]:
+    """Lines of a place, and ``count`` before and after it that are not blank."""
     lines = search.document.lines
-    above = (line for line in range(place.first_line - 1, -1, -1) if lines[line].strip())
-    below = (line for line in range(place.last_line + 1, len(lines)) if lines[line].strip())
-    inside = (line for line in range(place.first_line, place.last_line + 1) if lines[line].strip())
+    above = (line for line in range(inside[0] - 1, -1, -1) if lines[line].strip())
+    below = (line for line in range(inside[-1] + 1, len(lines)) if lines[line].strip())
     return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
@@ -82,7 +92,8 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
     )
     is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
     is_moved = shifts == {0} and is_reindented
-    return is_so and (is_more or is_moved or _depths(before) != _depths(after))
+    is_verbatim = _stripped(filled) == _stripped(after) != _stripped(before)
+    return is_so and (is_more or is_moved or is_verbatim or _depths(before) != _depths(after))
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -91,24 +102,27 @@ def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
 
+def _stripped(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines]
+
+
 def _body(line: str) -> str:
     return line.lstrip(" \t")
 
 
 def _gaps(lines: Sequence[str]) -> list[int]:
     """How many blank lines stand between one line and the next that is not."""
-    filled = [at for at, line in enumerate(lines) if line.strip()]
-    return [below - above for above, below in pairwise(filled)]
+    return _distances([at for at, line in enumerate(lines) if line.strip()])
+
+
+def _distances(rows: Sequence[int]) -> list[int]:
+    return [below - above for above, below in pairwise(rows)]
 
 
 def standing(search: Search, old: str, new: str) -> list[tuple[int, int]]:
     """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
-    old_keys = [key for line in lines_of(old) if (key := line_key(line))]
-    new_keys = [key for line in lines_of(new) if (key := line_key(line))]
-    telling = len("".join(new_keys).replace(" ", "")) >= MIN_TELLING_CHARACTERS
-    if not telling or "\n" + "\n".join(new_keys) + "\n" in "\n" + "\n".join(old_keys) + "\n":
-        return []
-    return search.find_lines(new_keys)
+    old_keys, new_keys = ([key for line in lines_of(text) if (key := line_key(line))] for text in (old, new))
+    return search.find_lines(new_keys) if _tells(old_keys, new_keys) else []
 
 
 def standing_verbatim(search: Search, old: str, new: str) -> list[int]:
@@ -141,7 +155,7 @@ def shares_lines(old: Sequence[str], new: Sequence[str]) -> bool:
 
 def made_roughly(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """A line of what ``new`` leads to, where it is there, roughly: what it adds, its indentation, or most of it."""
-    for find in (_inserted, _indented, _fits_better):
+    for find in (_inserted, _respaced, _fits_better):
         line = find(search, best, old, new)
         if line is not None:
             return line
@@ -172,26 +186,42 @@ def _stands_between(search: Search, best: Candidate, row: int, added: Sequence[s
     return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
 
 
-def _indented(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """The first line of the place if only indentation is to change, and all lines are indented so."""
-    if list(map(line_key, old)) != list(map(line_key, new)):
-        return None
+def _respaced(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The first line of the place if only indentation and blank lines are to change, and the lines stand there so."""
+    before, after = ([row for row, line in enumerate(lines) if line_key(line)] for lines in (old, new))
     lines = search.document.lines
-    pairs = [(step.old_start, step.line_start) for step in best.steps if step.is_pair]
-    is_so = all(indent_of(new[row]) == indent_of(lines[line]) for row, line in pairs if line_key(new[row]))
+    at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
+    if [line_key(old[row]) for row in before] != [line_key(new[row]) for row in after] or not at.keys() >= set(before):
+        return None
+    is_indented = all(indent_of(new[row]) == indent_of(lines[at[was]]) for was, row in zip(before, after, strict=True))
+    gaps = zip(*(map(_distances, (before, after, [at[was] for was in before]))), strict=True)
+    is_so = is_indented and all(becomes == reads for was, becomes, reads in gaps if was != becomes)
     return best.first_line if is_so else None
 
 
 def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Where the new text stands, if it is no less like the document than the old one."""
-    before = set(map(line_key, old))
-    added = [key for line in new if (key := line_key(line)) and key not in before]
-    if not added or not all(search.places(key) for key in added):
+    before, after = ([key for line in lines if (key := line_key(line))] for lines in (old, new))
+    added = set(after) - set(before)
+    if not all(search.places(key) for key in added) or (not added and not _tells(before, after)):
         return None
     found = align(search, new, best.first_line)
     if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not shares_lines(old, new)):
         return None
+    if not added and (found[0].flaws or any(_has_lines(search, step) for step in found[0].steps)):
+        return None
     return found[0].first_line
+
+
+def _tells(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the lines ``after`` say something that a part of those ``before`` does not."""
+    texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
+    return len("".join(after).replace(" ", "")) >= MIN_TELLING_CHARACTERS and next(texts) not in next(texts)
+
+
+def _has_lines(search: Search, step: Step) -> bool:
+    """Whether lines of the document stand between those of a text."""
+    return (step.is_unmentioned or step.is_elided) and any(search.keys[step.line_start : step.line_stop])
 
 
 def _filled(text: str) -> list[str]:
