@@ -147,7 +147,7 @@ class _Judge:
                 return "the new text drops the '...' of the old text, which stands for lines that are not shown"
             if index not in compared:
                 return f"line {index + 1} of the old text is to be changed and is not there"
-            if compared[index].conflicts or self._has_other_brackets(index):
+            if compared[index].conflicts or self._has_other_brackets(index) or self._has_other_marks(index):
                 return f"line {index + 1} of the old text is to be changed and reads differently there"
             if self.candidate.flaws and self._is_misspelt(index):
                 return (
@@ -163,6 +163,12 @@ class _Judge:
 
     def _has_other_brackets(self, row: int) -> bool:
         return row in self.lines and _brackets(self.old[row]) != _brackets(self.search.keys[self.lines[row]])
+
+    def _has_other_marks(self, row: int) -> bool:
+        """Other marks than quote style or a closing comma, in a line that no other one confirms."""
+        if len(self.says) > 1 or row not in self.lines:
+            return False
+        return _marks(line_key(self.old[row])) != _marks(self.search.keys[self.lines[row]])
 
     def _is_moved_alone(self, index: int) -> bool:
         """A closing bracket or the like, at another depth while all lines that tell more keep theirs."""
@@ -353,6 +359,10 @@ class _Judge:
 
 def _brackets(line: str) -> str:
     return re.sub(r"[^()\[\]{}]", "", line)
+
+
+def _marks(key: str) -> str:
+    return re.sub(r"\w", "", loose_key(key))
 
 
 def _is_telling(key: str, characters: int = TELLING_CHARACTERS) -> bool:

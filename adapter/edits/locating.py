@@ -250,7 +250,7 @@ class _Locator:
         if hint is None or self._distance(place, hint) == 0:
             return ""
         places = [first for first, _ in standing(self.search, reading.old, reading.new)]
-        places = places or standing_verbatim(self.search, reading.old, reading.new)
+        places = places or standing_verbatim(self.search, place, reading.new)
         nearest = min(places, key=lambda first: abs(first + 1 - hint), default=None)
         if nearest is None or abs(nearest + 1 - hint) >= self._distance(place, hint):
             return ""

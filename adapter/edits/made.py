@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 from adapter.edits.alignment import Candidate, align
 from adapter.edits.folding import line_key, loose_key
 from adapter.edits.indent import indent_of, indent_width
+from adapter.edits.rows import is_comment
 from adapter.edits.search import Search, occurrences
 from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
 from adapter.edits.steps import Step
@@ -45,19 +46,24 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
     inside = [line for line in range(place.first_line, place.last_line + 1) if search.document.lines[line].strip()]
     if not before or not inside or not kept <= set(keys):
         return None
-    around = _filled_around(search, inside, len(after))
-    found = [line_key(search.document.lines[line]) for line in around]
+    around = [line for line in _filled_around(search, inside, len(after)) if _counts(search, line, keys)]
     for at in range(len(around) - len(keys) + 1):
-        first, last = around[at], around[at + len(keys) - 1]
-        is_around = first <= inside[0] and inside[-1] <= last
-        if is_around and _are_same(keys, found[at:], kept) and _reads_so(search, first, last, old, new):
-            return first
+        rows = around[at : at + len(keys)]
+        is_around = rows[0] <= inside[0] and inside[-1] <= rows[-1]
+        if is_around and _are_same(search, rows, keys, kept) and _reads_so(search, rows, old, new):
+            return rows[0]
     return None
 
 
-def _are_same(keys: Sequence[str], found: Sequence[str], kept: set[str]) -> bool:
+def _counts(search: Search, line: int, keys: Sequence[str]) -> bool:
+    """Comments of the document that the new text does not have may stand between its lines."""
+    key = line_key(search.document.lines[line])
+    return key in keys or not is_comment(key)
+
+
+def _are_same(search: Search, rows: Sequence[int], keys: Sequence[str], kept: set[str]) -> bool:
     """Whether lines are those of the document; those that are kept may differ in quote style or a closing comma."""
-    pairs = zip(keys, found, strict=False)
+    pairs = ((key, line_key(search.document.lines[row])) for key, row in zip(keys, rows, strict=True))
     return all(key == other or (key in kept and loose_key(key) == loose_key(other)) for key, other in pairs)
 
 
@@ -69,11 +75,10 @@ def _filled_around(search: Search, inside: Sequence[int], count: int) -> list[in
     return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
-def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool:
+def _reads_so(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
     """Whether the lines are those of ``new``, also in another indentation, where that tells them from the old ones.
     Where nothing else was changed all are indented by as much more or less, and blanks count, too."""
-    lines = search.document.lines[first : last + 1]
-    before, after, filled = _filled(old), _filled(new), [line for line in lines if line.strip()]
+    before, after, filled = _filled(old), _filled(new), [search.document.lines[row] for row in rows]
     widths = [(indent_width(line), indent_width(actual)) for line, actual in zip(after, filled, strict=True)]
     if widths[0][0] == 0:
         widths = widths[1:]  # models leave out what stands before a text's first word
@@ -86,7 +91,7 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
     bodies = [
         (_body(was), _body(becomes), _body(reads)) for was, becomes, reads in zip(before, after, filled, strict=True)
     ]
-    gaps = list(zip(_gaps(lines_of(old)), _gaps(lines_of(new)), _gaps(lines), strict=True))
+    gaps = list(zip(_gaps(lines_of(old)), _gaps(lines_of(new)), _distances(rows), strict=True))
     is_so = all(becomes == reads for was, becomes, reads in bodies if was != becomes) and all(
         reads >= becomes if becomes > was else reads <= becomes for was, becomes, reads in gaps if was != becomes
     )
@@ -125,14 +130,15 @@ def standing(search: Search, old: str, new: str) -> list[tuple[int, int]]:
     return search.find_lines(new_keys) if _tells(old_keys, new_keys) else []
 
 
-def standing_verbatim(search: Search, old: str, new: str) -> list[int]:
-    """The first lines of where ``new`` stands as it is written, in whole lines, if it is telling and ``old`` does not
-    hold it."""
+def standing_verbatim(search: Search, place: Place, new: str) -> list[int]:
+    """The first lines of where ``new`` stands as it is written, in whole lines and apart from ``place``, if it is
+    telling."""
     view = search.document.view
-    if new in old or len("".join(new.split())) < MIN_TELLING_CHARACTERS:
+    if len("".join(new.split())) < MIN_TELLING_CHARACTERS:
         return []
-    starts = islice(occurrences(view, new), MAX_OFFSETS)
-    return [search.document.line_at(start) for start in starts if are_whole_lines(view, start, new)]
+    starts = (start for start in islice(occurrences(view, new), MAX_OFFSETS) if are_whole_lines(view, start, new))
+    apart = (start for start in starts if start >= place.end or start + len(new) <= place.start)
+    return [search.document.line_at(start) for start in apart]
 
 
 def stands_as_part(search: Search, old: str, new: str) -> int:
