@@ -9,6 +9,7 @@ from adapter.edits.acceptance import HINT_REACH, accepted, described
 from adapter.edits.alignment import Candidate, align
 from adapter.edits.anchors import anchored
 from adapter.edits.document import line_list, line_range, view_of
+from adapter.edits.escapes import escaped_new
 from adapter.edits.indent import indent_of
 from adapter.edits.made import (
     MIN_TELLING_CHARACTERS,
@@ -81,7 +82,8 @@ class _Locator:
     def _tolerant(self) -> list[Spot] | str:
         is_hunk = isinstance(self.patch, Hunk)  # its marks are off already: `+ item` is a line
         try:
-            plain = None if is_hunk else plain_new(self.old, self.new, self.search.document.view)
+            view = self.search.document.view
+            plain = None if is_hunk else plain_new(self.old, self.new, view) or escaped_new(self.old, self.new, view)
         except Unmarkable as doubt:
             return (
                 f"lines of {self.names.new_text} begin with '+' ({str(doubt)[:60]!r}) and no line of "
