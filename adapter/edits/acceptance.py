@@ -200,15 +200,21 @@ class _Judge:
         """A line that does not fit here and stands elsewhere shows that elsewhere is meant."""
         first, last = self.candidate.first_line, self.candidate.last_line
         for index in self._shown():
-            found = self.candidate.compared.get(index)
             key = line_key(self.old[index])
-            if (found is not None and not found.conflicts) or not _is_telling(key):
+            if self._fits(index) or not _is_telling(key):
                 continue
             places = self._places(key)
             is_near = any(first - NEAR <= line <= last + NEAR for line in places)
             if 0 < len(places) <= MAX_TELLING_PLACES and not is_near:
                 return f"line {index + 1} of the old text stands elsewhere ({line_list([at + 1 for at in places])})"
         return ""
+
+    def _fits(self, index: int) -> bool:
+        """Whether an old line is there, but for a slip; one that stands elsewhere as it is written is none."""
+        found = self.candidate.compared.get(index)
+        if found is None or found.conflicts:
+            return False
+        return found.similarity >= WRAPPED or not self._places(line_key(self.old[index]))
 
     def _detachment(self) -> str:
         """A line of the file that is not mentioned, right beside the change, must leave no doubt about the place."""
