@@ -29,14 +29,12 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
     """The line at which the new text, which holds the old one, stands with the place in it.
     ``is_part``: also as a part of a word."""
     view = search.document.view
-    if not are_whole_lines(view, place.start, view[place.start : place.end]) and old.strip() != new.strip():
-        old, new = old.strip(), new.strip()  # blanks around a part of a line are no part of the place
-    for offset in islice(occurrences(new, old), MAX_OFFSETS):
-        start, end = place.start - offset, place.start - offset + len(new)
-        is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, place.start)
-        is_whole = is_part or not (splits_word(view, start) or splits_word(view, end))
-        if is_there and is_whole:
-            return search.document.line_at(start)
+    start = _start_around(view, place, old, new, is_part)
+    if start is None and not are_whole_lines(view, place.start, view[place.start : place.end]):
+        # Blanks around a part of a line are no part of the place.
+        start = _start_around(view, place, old.strip(), new.strip(), is_part) if old.strip() != new.strip() else None
+    if start is not None:
+        return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
     keys = [line_key(line) for line in after]
     line = line_key(search.document.lines[place.first_line])
@@ -52,6 +50,16 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
         is_around = rows[0] <= inside[0] and inside[-1] <= rows[-1]
         if is_around and _are_same(search, rows, keys, kept) and _reads_so(search, rows, old, new):
             return rows[0]
+    return None
+
+
+def _start_around(view: str, place: Place, old: str, new: str, is_part: bool) -> int | None:
+    """Where the very characters of the new text stand with the old ones in them at the place."""
+    for offset in islice(occurrences(new, old), MAX_OFFSETS):
+        start, end = place.start - offset, place.start - offset + len(new)
+        is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, place.start)
+        if is_there and (is_part or not (splits_word(view, start) or splits_word(view, end))):
+            return start
     return None
 
 
