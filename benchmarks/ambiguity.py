@@ -8,8 +8,9 @@ then, and so is either edit; they are counted by themselves, as neither right no
 from __future__ import annotations
 
 from adapter.edits.folding import line_key
+from adapter.edits.readings import readings
 from adapter.text.diffs import changes
-from benchmarks.corruptions import Case
+from benchmarks.corruptions import UNSEEN, Case
 
 BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once")
 """How kinds begin that put blanks at ends of lines, or move lines that hold only blanks."""
@@ -22,7 +23,11 @@ def is_ambiguous(case: Case, got: str | None) -> bool:
     if case.expected is None or got == case.expected:
         return False
     if got is not None and (
-        _is_of_equal_lines(case.expected, got) or _is_of_blanks_by_model(case, got) or _is_of_last_end(case, got)
+        _is_of_equal_lines(case.expected, got)
+        or _is_of_equal_lines_but_blanks(case, got)
+        or _is_of_comment(case, got)
+        or _is_of_blanks_by_model(case, got)
+        or _is_of_last_end(case, got)
     ):
         return True
     return _fits_elsewhere(case, case.expected, got)
@@ -31,6 +36,32 @@ def is_ambiguous(case: Case, got: str | None) -> bool:
 def _is_of_equal_lines(expected: str, got: str) -> bool:
     """Whether both have the same lines, of which some that say the same stand in another order."""
     return sorted(expected.split("\n")) == sorted(got.split("\n")) and _keys(expected) == _keys(got)
+
+
+def _is_of_equal_lines_but_blanks(case: Case, got: str) -> bool:
+    """Whether lines of the file that differ in blanks at their ends alone stand for one another: which of them a
+    patch takes out cannot be seen."""
+    expected = case.expected or ""
+    lines = {*case.text.split("\n"), *(line for patch in case.patches for line in str(patch["new_text"]).split("\n"))}
+    is_stripped_same = [line.rstrip() for line in expected.split("\n")] == [line.rstrip() for line in got.split("\n")]
+    return case.kind == "trailing in file" and is_stripped_same and lines.issuperset(got.split("\n"))
+
+
+def _is_of_comment(case: Case, got: str) -> bool:
+    """Whether a comment that the patch does not show stands before lines that are put in, or behind them."""
+    texts = [[line for line in text.split("\n") if UNSEEN not in line] for text in (case.expected or "", got)]
+    rest = iter(got.split("\n"))
+    is_added_to = all(line in rest for line in case.text.split("\n"))
+    return case.kind == "comment dropped" and texts[0] == texts[1] and is_added_to
+
+
+def fits_anew(case: Case) -> bool:
+    """Whether a patch that was made could be meant once more: its old text stands in ``case.text`` by every
+    character, and its new one does not; as one that puts in a second blank line where it shows a first."""
+    if len(case.patches) != 1:
+        return False
+    texts = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
+    return any(one.old in case.text and one.new not in case.text for one in readings(*texts))
 
 
 def _is_of_blanks_by_model(case: Case, got: str) -> bool:

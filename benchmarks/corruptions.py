@@ -215,6 +215,8 @@ def bare_lines(_: Random, edit: Edit) -> Case | None:
     """The changed lines alone, without context; deleted lines take their line end along."""
     if not edit.removed or "\n".join(edit.lines).count("\n".join(edit.removed)) != 1:
         return None
+    if edit.added == ("",):
+        return None  # no text, as for a deletion
     edit = replace(edit, before=0, after=0)
     return case_of(edit, "no context", edit.old, edit.new)
 
@@ -544,6 +546,9 @@ def _comment(edit: Edit, words: str) -> str:
     return _COMMENTS.get(language_of(edit.source), "// {}").format(words)
 
 
+UNSEEN = "a comment that was not copied"
+
+
 def comment_dropped(random: Random, edit: Edit) -> Case | None:
     """The file has a comment that the model left out, away from the change."""
     inner = [line for line in edit.context if line not in (edit.first, edit.stop)]
@@ -551,7 +556,7 @@ def comment_dropped(random: Random, edit: Edit) -> Case | None:
         return None
     line = random.choice(inner)
     lines = list(edit.lines)
-    lines.insert(line, indent_of(edit.lines[line]) + _comment(edit, "a comment that was not copied"))
+    lines.insert(line, indent_of(edit.lines[line]) + _comment(edit, UNSEEN))
     shift = 1 if line <= edit.start - 1 else 0
     moved = replace(edit, lines=tuple(lines), start=edit.start + shift, stop=edit.stop + shift)
     return case_of(moved, "comment dropped", edit.old, edit.new)

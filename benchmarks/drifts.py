@@ -7,7 +7,7 @@ a shortest difference from either end, or by the lines that stand once in both, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import TypeAlias
@@ -20,6 +20,8 @@ from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
 Stands: TypeAlias = dict[int, int]
 """Where the old lines that stayed stand in the new version."""
+NEAR = 5
+"""Lines beyond those shown in which they may stand by now."""
 Compare: TypeAlias = Callable[[Sequence[str], Sequence[str]], Stands]
 
 
@@ -47,7 +49,8 @@ def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[st
         truth = _carried_over(edit, new, stands)
         if truth is not None:
             case = replace(case_of(edit, "drifted, real", edit.old, edit.new), text="\n".join(new), expected=truth)
-            others = {_carried_over(edit, new, compare(old, new)) for compare in WAYS}
+            others = {_made(edit, new, _place(edit, compare(old, new))) for compare in WAYS}
+            others |= {_made(edit, new, place) for place in _twins(edit, new, _place(edit, stands))}
             return case if others == {truth} else replace(case, also=(truth, *filter(None, others - {truth})))
     return None
 
@@ -63,21 +66,51 @@ def _standing(hunks: Sequence[Change], count: int) -> Stands:
 
 def _carried_over(edit: Edit, new: Sequence[str], stands: Stands) -> str | None:
     """The new version with the edit made in it, if it is drifted there and has one right answer."""
-    touched = range(edit.start, edit.stop) if edit.removed else range(edit.start - 1, edit.start + 1)
-    places = [stands.get(line, -1) for line in touched]
-    first = places[0] + (not edit.removed)
+    place = _place(edit, stands)
     text = "\n".join(new)
     kept = [line for line in edit.context if line in stands and edit.lines[line].strip()]
-    is_there = places[0] >= 0 and places == list(range(places[0], places[0] + len(places)))
     is_new = list(edit.added) != edit.removed and (not edit.added or "\n".join(edit.added) not in text)
     is_drifted = "\n".join(edit.old) not in text and any(
         line not in stands and edit.lines[line].strip() for line in edit.context
     )
-    if not (is_there and is_new and is_drifted and len(kept) >= 2 and is_telling(edit)):
+    if not (is_new and is_drifted and len(kept) >= 2 and is_telling(edit)):
         return None
-    if not all(edit.lines[line].strip() for line in touched) or stands_as_block(new, edit.old):
+    if not all(edit.lines[line].strip() for line in _touched(edit)) or stands_as_block(new, edit.old):
         return None
+    return _made(edit, new, place)
+
+
+def _touched(edit: Edit) -> range:
+    """The lines that are removed, or those on both sides of what is added."""
+    return range(edit.start, edit.stop) if edit.removed else range(edit.start - 1, edit.start + 1)
+
+
+def _place(edit: Edit, stands: Stands) -> int | None:
+    """Where the touched lines stand, if they follow one another there."""
+    places = [stands.get(line, -1) for line in _touched(edit)]
+    return places[0] if places[0] >= 0 and places == list(range(places[0], places[0] + len(places))) else None
+
+
+def _made(edit: Edit, new: Sequence[str], place: int | None) -> str | None:
+    if place is None:
+        return None
+    first = place + (not edit.removed)
     return "\n".join([*new[:first], *edit.added, *new[first + len(edit.removed) :]])
+
+
+def _twins(edit: Edit, new: Sequence[str], place: int | None) -> Iterator[int]:
+    """Other places of the touched lines around which no less of what is shown stands: nobody could tell."""
+    touched = [edit.lines[line] for line in _touched(edit)]
+    shown = [key for line in edit.old if (key := line_key(line))]
+
+    def alike(at: int) -> float:
+        near = new[max(0, at - edit.before - NEAR) : at + len(touched) + edit.after + NEAR]
+        return LCSseq.similarity(shown, [key for line in near if (key := line_key(line))])
+
+    for at in range(len(new) - len(touched) + 1):
+        is_there = place not in (None, at) and list(new[at : at + len(touched)]) == touched
+        if is_there and place is not None and alike(at) >= alike(place):
+            yield at
 
 
 def stands_as_block(lines: Sequence[str], block: Sequence[str]) -> bool:

@@ -42,10 +42,11 @@ from benchmarks.real_files import real_files, version_pairs
 
 def drifted(random: Random, edit: Edit) -> Case | None:
     """Two or three context lines read differently now."""
-    if len(edit.context) < 4:
+    context = [line for line in edit.context if edit.lines[line].strip()]
+    if len(context) < 4:
         return None
     lines = list(edit.lines)
-    for line in random.sample(edit.context, random.randint(2, 3)):
+    for line in random.sample(context, random.randint(2, 3)):
         lines[line] = altered(random, lines[line], lines)
     return case_of(replace(edit, lines=tuple(lines)), "drifted", edit.old, edit.new)
 
@@ -191,7 +192,7 @@ def applied_with_twin(random: Random, edit: Edit) -> Case | None:
 def gone(_: Random, edit: Edit) -> Case | None:
     """The lines to change were removed since."""
     lines = (*edit.lines[: edit.start], *edit.lines[edit.stop :])
-    if not edit.removed or stands_as_block(lines, edit.old):
+    if not edit.removed or stands_as_block(lines, edit.old) or _has_near_twin(edit, lines):
         return None
     return replace(case_of(replace(edit, lines=lines), "gone", edit.old, edit.new), expected=None)
 
@@ -217,11 +218,22 @@ def absent(_: Random, edit: Edit) -> Case | None:
 
 
 def _has_near_twin(edit: Edit, lines: Sequence[str]) -> bool:
-    """Whether all lines of the block but one that stays stand elsewhere: that may be the block, read differently."""
+    """Whether all lines of the block but one that stays stand elsewhere, or at least half of them that follow one
+    another, with those to change in the middle: that may be the block, read differently."""
+    size, below = len(edit.old), len(edit.old) - edit.after
+    text = _without_blanks(lines)
     return any(
         stands_as_block(lines, edit.old[:at]) and stands_as_block(lines, edit.old[at + 1 :])
-        for at in (*range(edit.before), *range(len(edit.old) - edit.after, len(edit.old)))
+        for at in (*range(edit.before), *range(below, size))
+    ) or any(
+        2 * (last - first) >= size and _without_blanks(edit.old[first:last]) in text
+        for first in range(edit.before)
+        for last in range(below + 1, size + 1)
     )
+
+
+def _without_blanks(lines: Sequence[str]) -> str:
+    return "".join("".join(lines).split())
 
 
 def placeholder(random: Random, edit: Edit) -> Case | None:

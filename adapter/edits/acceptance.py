@@ -147,7 +147,7 @@ class _Judge:
                 return "the new text drops the '...' of the old text, which stands for lines that are not shown"
             if index not in compared:
                 return f"line {index + 1} of the old text is to be changed and is not there"
-            if compared[index].conflicts or self._has_other_brackets(index):
+            if compared[index].conflicts or self._has_other_brackets(index) or self._has_other_marks(index):
                 return f"line {index + 1} of the old text is to be changed and reads differently there"
             if self.candidate.flaws and self._is_misspelt(index):
                 return (
@@ -163,6 +163,12 @@ class _Judge:
 
     def _has_other_brackets(self, row: int) -> bool:
         return row in self.lines and _brackets(self.old[row]) != _brackets(self.search.keys[self.lines[row]])
+
+    def _has_other_marks(self, row: int) -> bool:
+        """Other marks than quote style or a closing comma, in a line that no other one confirms."""
+        if len(self.says) > 1 or row not in self.lines:
+            return False
+        return _marks(line_key(self.old[row])) != _marks(self.search.keys[self.lines[row]])
 
     def _is_moved_alone(self, index: int) -> bool:
         """A closing bracket or the like, at another depth while all lines that tell more keep theirs."""
@@ -194,15 +200,21 @@ class _Judge:
         """A line that does not fit here and stands elsewhere shows that elsewhere is meant."""
         first, last = self.candidate.first_line, self.candidate.last_line
         for index in self._shown():
-            found = self.candidate.compared.get(index)
             key = line_key(self.old[index])
-            if (found is not None and not found.conflicts) or not _is_telling(key):
+            if self._fits(index) or not _is_telling(key):
                 continue
             places = self._places(key)
             is_near = any(first - NEAR <= line <= last + NEAR for line in places)
             if 0 < len(places) <= MAX_TELLING_PLACES and not is_near:
                 return f"line {index + 1} of the old text stands elsewhere ({line_list([at + 1 for at in places])})"
         return ""
+
+    def _fits(self, index: int) -> bool:
+        """Whether an old line is there, but for a slip; one that stands elsewhere as it is written is none."""
+        found = self.candidate.compared.get(index)
+        if found is None or found.conflicts:
+            return False
+        return found.similarity >= WRAPPED or not self._places(line_key(self.old[index]))
 
     def _detachment(self) -> str:
         """A line of the file that is not mentioned, right beside the change, must leave no doubt about the place."""
@@ -353,6 +365,10 @@ class _Judge:
 
 def _brackets(line: str) -> str:
     return re.sub(r"[^()\[\]{}]", "", line)
+
+
+def _marks(key: str) -> str:
+    return re.sub(r"\w", "", loose_key(key))
 
 
 def _is_telling(key: str, characters: int = TELLING_CHARACTERS) -> bool:

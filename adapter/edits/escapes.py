@@ -8,10 +8,11 @@ are spelled like the inside of a JSON string throughout.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from adapter.values.lazy_pattern import lazy_pattern
 
@@ -27,6 +28,12 @@ MAX_PARTS = 3
 _QUOTED = lazy_pattern(r'"""|\'\'\'|\'"\'|"\'"')
 """Quotes of several lines, and a quote that is quoted."""
 _APOSTROPHE = lazy_pattern(r"(?<=\w)'(?=\w)")
+_REMARK = lazy_pattern(r'\s*"(?= \w)')
+"""How comments of Vim begin."""
+_QUOTE = '\\"'
+_MARKUP = "&<>\"'"
+QUOTES_NOTE = "backslashes before the quotes of the new text were left off"
+ENTITIES_NOTE = "HTML entities in the new text were undone"
 
 
 def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -34,17 +41,31 @@ def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
     shown = sorted({_KIND[match[1]] for match in _ESCAPE.finditer(old) if match[1] in _KIND})
     sizes = range(1, len(shown) + 1) if len(shown) <= MAX_KINDS else (1, len(shown))
     is_json = _is_json(old) and _is_json(new)
+    is_quoted = is_json and '"' in old + new  # breaks in strings are escaped twice then
     for size in sizes:
         for some in combinations(shown, size):
             kinds = frozenset(some)
             of_new = _ALL if is_json and size == len(shown) else kinds
-            for in_strings in (False, True):
-                yield _undone(old, kinds, in_strings), _undone(new, of_new, in_strings)
+            for in_strings in (True,) if is_quoted and size == len(shown) else (False, True):
+                bare = _undone(old, kinds, in_strings)
+                yield bare, _undone(new, of_new, in_strings, frozenset(bare.split("\n")))
 
 
-def _undone(text: str, kinds: frozenset[str], in_strings: bool) -> str:
-    """``text`` without the escapes of some kinds; a line break that would part a string only if ``in_strings``."""
-    kept = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds)
+def escaped_new(old: str, new: str, view: str) -> tuple[str, str] | None:
+    """The new text without escapes that only it has, and a note: if all of its quotes, or all that HTML
+    escapes, are escaped, while the old text has none of these and the document none that are escaped."""
+    if '"' not in old and _QUOTE in new and _QUOTE not in view and '"' in view and '"' not in new.replace(_QUOTE, ""):
+        return new.replace(_QUOTE, '"'), QUOTES_NOTE
+    plain = html.unescape(new)
+    if plain != new and not any(mark in old for mark in _MARKUP) and html.escape(plain) == new and "&" not in view:
+        return plain, ENTITIES_NOTE
+    return None
+
+
+def _undone(text: str, kinds: frozenset[str], in_strings: bool, known: frozenset[str] = frozenset()) -> str:
+    """``text`` without the escapes of some kinds; a line break that would part a string only if ``in_strings``, or
+    beside one of the lines ``known``."""
+    kept = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known)
 
     def plain(match: re.Match[str]) -> str:
         if _KIND.get(match[1]) not in kinds or match.start() in kept:
@@ -54,12 +75,17 @@ def _undone(text: str, kinds: frozenset[str], in_strings: bool) -> str:
     return _ESCAPE.sub(plain, text)
 
 
-def _breaks_in_strings(text: str, kinds: frozenset[str]) -> set[int]:
+def _breaks_in_strings(text: str, kinds: frozenset[str], known: frozenset[str]) -> set[int]:
     r"""Where a ``\n`` stands in a string: an odd number of quotes before it, and soon after it another."""
     found: set[int] = set()
     start = 0
     for line in text.split("\n"):
-        found.update(start + at for at in _in_strings(line, kinds))
+        breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
+        parts = [_undone(line[a:b], kinds, True).removeprefix("\n") for a, b in pairwise([0, *breaks, len(line)])]
+        sure = [bool(part.strip()) and part in known for part in parts]
+        ends = [at for number, at in enumerate(breaks) if sure[number] or sure[number + 1]]
+        for first, last in pairwise([0, *ends, len(line)]):
+            found.update(start + first + at for at in _in_strings(line[first:last], kinds) if at or not first)
         start += len(line) + 1
     return found
 
@@ -67,7 +93,10 @@ def _breaks_in_strings(text: str, kinds: frozenset[str]) -> set[int]:
 def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
     breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
     edges = [0, *(at + 2 for at in breaks)]
-    odd = [_odd_quotes(line[start:end], kinds) for start, end in zip(edges, [*breaks, len(line)], strict=True)]
+    parts = [line[start:end] for start, end in zip(edges, [*breaks, len(line)], strict=True)]
+    if sum(map(bool, map(_REMARK.match, parts))) > 1:
+        parts = [_REMARK.sub("", part) for part in parts]
+    odd = [_odd_quotes(part, kinds) for part in parts]
     is_open = ""
     for number, at in enumerate(breaks):
         is_open = _toggled(is_open, odd[number])

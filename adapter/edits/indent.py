@@ -53,14 +53,26 @@ class IndentMap:
         return self._actual(indent, beside) + text[len(indent) :]
 
     def _actual(self, indent: str, beside: int) -> str:
-        if all(pair.written == pair.actual for pair in self._pairs):
-            return indent
+        if self._put_before is not None and indent.startswith(self._put_before):
+            return indent.removeprefix(self._put_before)
         seen = [pair for pair in self._pairs if pair.written == indent]
         if seen:
             return min(seen, key=lambda pair: (abs(pair.line - beside), pair.line)).actual
         base = min(self._pairs, key=lambda pair: (abs(_width(pair.written) - _width(indent)), pair.line))
         columns = _width(base.actual) + round((_width(indent) - _width(base.written)) * self._scale(base))
         return self._spelled(self._on_grid(max(columns, 0), _width(indent), base))
+
+    @cached_property
+    def _put_before(self) -> str | None:
+        """What the model has before the indentation of every line, often nothing."""
+        put = {pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)}
+        is_same = len(put) <= 1 and all(pair.written.endswith(pair.actual) for pair in self._pairs)
+        return "".join(put) if is_same and (self._is_shown or put <= {""}) else None
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether the lines show by their own indentation what was put before it."""
+        return any(pair.actual for pair in self._pairs)
 
     def _on_grid(self, columns: int, width: int, base: _Pair) -> int:
         """``columns``, unless no line of the file is indented so and the model's indentation scaled as a whole is.
@@ -88,6 +100,8 @@ class IndentMap:
 
     def _scale(self, base: _Pair) -> float:
         """File columns for each column the model wrote."""
+        if _width(base.written) == _width(base.actual) > 0:
+            return 1.0  # a line of another scale beside one that is right is another line
         others = [pair for pair in self._pairs if _width(pair.written) != _width(base.written)]
         if others:
             other = min(others, key=lambda pair: abs(pair.line - base.line))

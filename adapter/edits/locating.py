@@ -9,6 +9,7 @@ from adapter.edits.acceptance import HINT_REACH, accepted, described
 from adapter.edits.alignment import Candidate, align
 from adapter.edits.anchors import anchored
 from adapter.edits.document import line_list, line_range, view_of
+from adapter.edits.escapes import escaped_new
 from adapter.edits.indent import indent_of
 from adapter.edits.made import (
     MIN_TELLING_CHARACTERS,
@@ -24,7 +25,7 @@ from adapter.edits.readings import Reading, is_elision, placeholders, readings
 from adapter.edits.refusals import absent, ambiguous, nearly
 from adapter.edits.search import MAX_PLACES, Search
 from adapter.edits.splice import Unclear
-from adapter.edits.stages import STAGES, Place, line_place, lines_of, literal, whole_lines
+from adapter.edits.stages import STAGES, Place, are_whole_lines, line_place, lines_of, literal, whole_lines
 from adapter.operations import EmptyOldText, Hunk, Patch, PatchNames
 from adapter.text.counted import counted
 
@@ -81,7 +82,8 @@ class _Locator:
     def _tolerant(self) -> list[Spot] | str:
         is_hunk = isinstance(self.patch, Hunk)  # its marks are off already: `+ item` is a line
         try:
-            plain = None if is_hunk else plain_new(self.old, self.new, self.search.document.view)
+            view = self.search.document.view
+            plain = None if is_hunk else plain_new(self.old, self.new, view) or escaped_new(self.old, self.new, view)
         except Unmarkable as doubt:
             return (
                 f"lines of {self.names.new_text} begin with '+' ({str(doubt)[:60]!r}) and no line of "
@@ -98,10 +100,11 @@ class _Locator:
                     places = list(stage(self.search, reading))
                     if places:
                         return self._chosen(places, reading)
-        if shares_lines(lines_of(self.old), lines_of(self.new)):
-            return self._applied() or self._aligned(found)
+        sharing = [reading for reading in found if shares_lines(lines_of(reading.old), lines_of(reading.new))]
+        if applied := next(filter(None, map(self._applied, sharing)), ""):
+            return applied
         aligned = self._aligned(found)
-        return (self._applied() or aligned) if isinstance(aligned, str) else aligned
+        return (self._applied(found[0]) or aligned) if isinstance(aligned, str) else aligned
 
     def _strangeness(self, reading: Reading) -> tuple[float, float]:
         """How many old lines the document does not have exactly so, and how many old and new text do not share."""
@@ -249,7 +252,7 @@ class _Locator:
         if hint is None or self._distance(place, hint) == 0:
             return ""
         places = [first for first, _ in standing(self.search, reading.old, reading.new)]
-        places = places or standing_verbatim(self.search, reading.old, reading.new)
+        places = places or standing_verbatim(self.search, place, reading.new)
         nearest = min(places, key=lambda first: abs(first + 1 - hint), default=None)
         if nearest is None or abs(nearest + 1 - hint) >= self._distance(place, hint):
             return ""
@@ -261,7 +264,8 @@ class _Locator:
     def _applied_elsewhere(self, place: Place, reading: Reading) -> str:
         """A loose match is not trusted when the new text already stands somewhere else:
         the patch was probably applied before, and this is a near twin of its place."""
-        if place.is_sharp or self._hint(reading) is not None or self.patch.end_line is not None:
+        is_sharp = place.is_sharp and self._is_of_whole_lines(place)
+        if is_sharp or self._hint(reading) is not None or self.patch.end_line is not None:
             return ""
         lines = [
             first
@@ -272,9 +276,13 @@ class _Locator:
             return ""
         return (
             f"{self.names.new_text} is already there ({line_list([line + 1 for line in lines])}) and "
-            f"{self.names.old_text} is not, except for white space at line {place.first_line + 1}; "
+            f"{self.names.old_text} is there only roughly, at line {place.first_line + 1}; "
             f"if that place is meant, copy {self.names.old_text} from it exactly"
         )
+
+    def _is_of_whole_lines(self, place: Place) -> bool:
+        view = self.search.document.view
+        return are_whole_lines(view, place.start, view[place.start : place.end])
 
     def _verbatim_elsewhere(self, place: Place, reading: Reading) -> str:
         """A place whose lines are indented differently is not trusted when the lines stand, indented
@@ -296,13 +304,13 @@ class _Locator:
             f"copy {self.names.old_text} from the place that is meant exactly"
         )
 
-    def _applied(self) -> str:
+    def _applied(self, reading: Reading) -> str:
         """Said of a text that is not there while what it should become is."""
-        found = standing(self.search, self.old, self.new)
+        found = standing(self.search, reading.old, reading.new)
         if found:
             line = found[0][0] + 1
         else:
-            start = stands_as_part(self.search, self.old, self.new)
+            start = stands_as_part(self.search, reading.old, reading.new)
             if start < 0:
                 return ""
             line = self.search.document.line_at(start) + 1
@@ -351,11 +359,14 @@ class _Locator:
         hint = self._hint(reading)
         new = _same_elisions(old, lines_of(reading.new))
         best = accepted(self.search, old, new, candidates, None if hint is None else hint - 1)
-        if isinstance(best, str):
-            return self._anchored(reading, candidates[0]) or absent(self.search, old, candidates[0], best, self.names)
-        line = made_roughly(self.search, best, old, new)
+        spots = self._anchored(reading, candidates[0]) if isinstance(best, str) else []
+        if isinstance(best, str) and not spots:
+            return absent(self.search, old, candidates[0], best, self.names)
+        line = made_roughly(self.search, candidates[0] if isinstance(best, str) else best, old, new)
         if line is not None:
-            return f"already applied: what {self.names.new_text} adds is there (line {line + 1})"
+            return f"already applied: what {self.names.new_text} leads to is there (line {line + 1})"
+        if isinstance(best, str):
+            return spots
         written = replace(reading, new="\n".join(new) + "\n" if new else "")
         place = line_place(self.search.document, written, best.steps, "aligned")
         return self._unless_unchanged(place, (described(self.search, old, best),), reading)

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 
 from adapter.edits.alignment import Candidate, align
-from adapter.edits.folding import line_key
+from adapter.edits.folding import line_key, loose_key
 from adapter.edits.indent import indent_of, indent_width
+from adapter.edits.rows import is_comment
 from adapter.edits.search import Search, occurrences
 from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
+from adapter.edits.steps import Step
 from adapter.text.diffs import changes
 
 MIN_TELLING_CHARACTERS = 8
@@ -27,43 +29,64 @@ def stands_around(search: Search, place: Place, old: str, new: str, is_part: boo
     """The line at which the new text, which holds the old one, stands with the place in it.
     ``is_part``: also as a part of a word."""
     view = search.document.view
-    for offset in islice(occurrences(new, old), MAX_OFFSETS):
-        start, end = place.start - offset, place.start - offset + len(new)
-        is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, place.start)
-        is_whole = is_part or not (splits_word(view, start) or splits_word(view, end))
-        if is_there and is_whole:
-            return search.document.line_at(start)
+    start = _start_around(view, place, old, new, is_part)
+    if start is None and not are_whole_lines(view, place.start, view[place.start : place.end]):
+        # Blanks around a part of a line are no part of the place.
+        start = _start_around(view, place, old.strip(), new.strip(), is_part) if old.strip() != new.strip() else None
+    if start is not None:
+        return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
     keys = [line_key(line) for line in after]
     line = line_key(search.document.lines[place.first_line])
     if len(after) == 1 == len(before) and line_key(before[0]) != keys[0] == line:
         return place.first_line
-    if not before or not set(map(line_key, before)) <= set(keys):
+    kept = set(map(line_key, before))
+    inside = [line for line in range(place.first_line, place.last_line + 1) if search.document.lines[line].strip()]
+    if not before or not inside or not kept <= set(keys):
         return None
-    around = _filled_around(search, place, len(after))
-    found = [line_key(search.document.lines[line]) for line in around]
+    around = [line for line in _filled_around(search, inside, len(after)) if _counts(search, line, keys)]
     for at in range(len(around) - len(keys) + 1):
-        first, last = around[at], around[at + len(keys) - 1]
-        is_around = first <= place.first_line and place.last_line <= last
-        if is_around and found[at : at + len(keys)] == keys and _reads_so(search, first, last, old, new):
-            return first
+        rows = around[at : at + len(keys)]
+        is_around = rows[0] <= inside[0] and inside[-1] <= rows[-1]
+        if is_around and _are_same(search, rows, keys, kept) and _reads_so(search, rows, old, new):
+            return rows[0]
     return None
 
 
-def _filled_around(search: Search, place: Place, count: int) -> list[int]:
-    """The lines of a place that are not blank, and ``count`` before and after it."""
+def _start_around(view: str, place: Place, old: str, new: str, is_part: bool) -> int | None:
+    """Where the very characters of the new text stand with the old ones in them at the place."""
+    for offset in islice(occurrences(new, old), MAX_OFFSETS):
+        start, end = place.start - offset, place.start - offset + len(new)
+        is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, place.start)
+        if is_there and (is_part or not (splits_word(view, start) or splits_word(view, end))):
+            return start
+    return None
+
+
+def _counts(search: Search, line: int, keys: Sequence[str]) -> bool:
+    """Comments of the document that the new text does not have may stand between its lines."""
+    key = line_key(search.document.lines[line])
+    return key in keys or not is_comment(key)
+
+
+def _are_same(search: Search, rows: Sequence[int], keys: Sequence[str], kept: set[str]) -> bool:
+    """Whether lines are those of the document; those that are kept may differ in quote style or a closing comma."""
+    pairs = ((key, line_key(search.document.lines[row])) for key, row in zip(keys, rows, strict=True))
+    return all(key == other or (key in kept and loose_key(key) == loose_key(other)) for key, other in pairs)
+
+
+def _filled_around(search: Search, inside: Sequence[int], count: int) -> list[int]:
+    """Lines of a place, and ``count`` before and after it that are not blank."""
     lines = search.document.lines
-    above = (line for line in range(place.first_line - 1, -1, -1) if lines[line].strip())
-    below = (line for line in range(place.last_line + 1, len(lines)) if lines[line].strip())
-    inside = (line for line in range(place.first_line, place.last_line + 1) if lines[line].strip())
+    above = (line for line in range(inside[0] - 1, -1, -1) if lines[line].strip())
+    below = (line for line in range(inside[-1] + 1, len(lines)) if lines[line].strip())
     return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
-def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool:
+def _reads_so(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
     """Whether the lines are those of ``new``, also in another indentation, where that tells them from the old ones.
     Where nothing else was changed all are indented by as much more or less, and blanks count, too."""
-    lines = search.document.lines[first : last + 1]
-    before, after, filled = _filled(old), _filled(new), [line for line in lines if line.strip()]
+    before, after, filled = _filled(old), _filled(new), [search.document.lines[row] for row in rows]
     widths = [(indent_width(line), indent_width(actual)) for line, actual in zip(after, filled, strict=True)]
     if widths[0][0] == 0:
         widths = widths[1:]  # models leave out what stands before a text's first word
@@ -76,13 +99,14 @@ def _reads_so(search: Search, first: int, last: int, old: str, new: str) -> bool
     bodies = [
         (_body(was), _body(becomes), _body(reads)) for was, becomes, reads in zip(before, after, filled, strict=True)
     ]
-    gaps = list(zip(_gaps(lines_of(old)), _gaps(lines_of(new)), _gaps(lines), strict=True))
+    gaps = list(zip(_gaps(lines_of(old)), _gaps(lines_of(new)), _distances(rows), strict=True))
     is_so = all(becomes == reads for was, becomes, reads in bodies if was != becomes) and all(
         reads >= becomes if becomes > was else reads <= becomes for was, becomes, reads in gaps if was != becomes
     )
     is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
     is_moved = shifts == {0} and is_reindented
-    return is_so and (is_more or is_moved or _depths(before) != _depths(after))
+    is_verbatim = _stripped(filled) == _stripped(after) != _stripped(before)
+    return is_so and (is_more or is_moved or is_verbatim or _depths(before) != _depths(after))
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -91,34 +115,38 @@ def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
 
+def _stripped(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines]
+
+
 def _body(line: str) -> str:
     return line.lstrip(" \t")
 
 
 def _gaps(lines: Sequence[str]) -> list[int]:
     """How many blank lines stand between one line and the next that is not."""
-    filled = [at for at, line in enumerate(lines) if line.strip()]
-    return [below - above for above, below in pairwise(filled)]
+    return _distances([at for at, line in enumerate(lines) if line.strip()])
+
+
+def _distances(rows: Sequence[int]) -> list[int]:
+    return [below - above for above, below in pairwise(rows)]
 
 
 def standing(search: Search, old: str, new: str) -> list[tuple[int, int]]:
     """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
-    old_keys = [key for line in lines_of(old) if (key := line_key(line))]
-    new_keys = [key for line in lines_of(new) if (key := line_key(line))]
-    telling = len("".join(new_keys).replace(" ", "")) >= MIN_TELLING_CHARACTERS
-    if not telling or "\n" + "\n".join(new_keys) + "\n" in "\n" + "\n".join(old_keys) + "\n":
-        return []
-    return search.find_lines(new_keys)
+    old_keys, new_keys = ([key for line in lines_of(text) if (key := line_key(line))] for text in (old, new))
+    return search.find_lines(new_keys) if _tells(old_keys, new_keys) else []
 
 
-def standing_verbatim(search: Search, old: str, new: str) -> list[int]:
-    """The first lines of where ``new`` stands as it is written, in whole lines, if it is telling and ``old`` does not
-    hold it."""
+def standing_verbatim(search: Search, place: Place, new: str) -> list[int]:
+    """The first lines of where ``new`` stands as it is written, in whole lines and apart from ``place``, if it is
+    telling."""
     view = search.document.view
-    if new in old or len("".join(new.split())) < MIN_TELLING_CHARACTERS:
+    if len("".join(new.split())) < MIN_TELLING_CHARACTERS:
         return []
-    starts = islice(occurrences(view, new), MAX_OFFSETS)
-    return [search.document.line_at(start) for start in starts if are_whole_lines(view, start, new)]
+    starts = (start for start in islice(occurrences(view, new), MAX_OFFSETS) if are_whole_lines(view, start, new))
+    apart = (start for start in starts if start >= place.end or start + len(new) <= place.start)
+    return [search.document.line_at(start) for start in apart]
 
 
 def stands_as_part(search: Search, old: str, new: str) -> int:
@@ -141,7 +169,7 @@ def shares_lines(old: Sequence[str], new: Sequence[str]) -> bool:
 
 def made_roughly(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """A line of what ``new`` leads to, where it is there, roughly: what it adds, its indentation, or most of it."""
-    for find in (_inserted, _indented, _fits_better):
+    for find in (_inserted, _respaced, _fits_better):
         line = find(search, best, old, new)
         if line is not None:
             return line
@@ -172,26 +200,42 @@ def _stands_between(search: Search, best: Candidate, row: int, added: Sequence[s
     return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
 
 
-def _indented(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """The first line of the place if only indentation is to change, and all lines are indented so."""
-    if list(map(line_key, old)) != list(map(line_key, new)):
-        return None
+def _respaced(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The first line of the place if only indentation and blank lines are to change, and the lines stand there so."""
+    before, after = ([row for row, line in enumerate(lines) if line_key(line)] for lines in (old, new))
     lines = search.document.lines
-    pairs = [(step.old_start, step.line_start) for step in best.steps if step.is_pair]
-    is_so = all(indent_of(new[row]) == indent_of(lines[line]) for row, line in pairs if line_key(new[row]))
+    at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
+    if [line_key(old[row]) for row in before] != [line_key(new[row]) for row in after] or not at.keys() >= set(before):
+        return None
+    is_indented = all(indent_of(new[row]) == indent_of(lines[at[was]]) for was, row in zip(before, after, strict=True))
+    gaps = zip(*(map(_distances, (before, after, [at[was] for was in before]))), strict=True)
+    is_so = is_indented and all(becomes == reads for was, becomes, reads in gaps if was != becomes)
     return best.first_line if is_so else None
 
 
 def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Where the new text stands, if it is no less like the document than the old one."""
-    before = set(map(line_key, old))
-    added = [key for line in new if (key := line_key(line)) and key not in before]
-    if not added or not all(search.places(key) for key in added):
+    before, after = ([key for line in lines if (key := line_key(line))] for lines in (old, new))
+    added = set(after) - set(before)
+    if not all(search.places(key) for key in added) or (not added and not _tells(before, after)):
         return None
     found = align(search, new, best.first_line)
     if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not shares_lines(old, new)):
         return None
+    if not added and (found[0].flaws or any(_has_lines(search, step) for step in found[0].steps)):
+        return None
     return found[0].first_line
+
+
+def _tells(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the lines ``after`` say something that a part of those ``before`` does not."""
+    texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
+    return len("".join(after).replace(" ", "")) >= MIN_TELLING_CHARACTERS and next(texts) not in next(texts)
+
+
+def _has_lines(search: Search, step: Step) -> bool:
+    """Whether lines of the document stand between those of a text."""
+    return (step.is_unmentioned or step.is_elided) and any(search.keys[step.line_start : step.line_stop])
 
 
 def _filled(text: str) -> list[str]:

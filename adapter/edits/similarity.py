@@ -147,14 +147,14 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
 
 
 def _is_slip(written: str, actual: str) -> bool:
-    """At most two edits, and no more than a third of the word. A word with something put
+    """At most two edits behind its first letter, and no more than a third of the word. A word with something put
     before or after it is another name: ``close`` and ``myclose``."""
     if written == actual:
         return True
     if written.isdigit() or actual.isdigit():
         return False
     shorter, longer = sorted((written, actual), key=len)
-    if longer.startswith(shorter) or longer.endswith(shorter):
+    if longer.startswith(shorter) or longer.endswith(shorter) or written[0].lower() != actual[0].lower():
         return False
     allowed = min(2, max(len(written), len(actual)) // 3)
     return bool(OSA.distance(written, actual, score_cutoff=allowed) <= allowed)

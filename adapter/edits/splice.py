@@ -162,8 +162,11 @@ class _Merge:
 
 
 def _is_respelt(written: str, actual: str) -> bool:
-    """Whether the two differ in blanks alone, or in typographic characters that only the model has."""
-    return plain_key(written) == plain_key(actual) or (actual.isascii() and line_key(written) == line_key(actual))
+    """Whether the two differ in plain blanks alone, or in typographic characters that only the model has."""
+    if actual.isascii():
+        return line_key(written) == line_key(actual)
+    blanks = {character for character in actual if character.isspace()}
+    return plain_key(written) == plain_key(actual) and blanks <= {" ", "\t", *written}
 
 
 def _partners(old: Sequence[str], new: Sequence[str], hunk: Change) -> dict[int, int]:
@@ -193,8 +196,10 @@ def merged_text(written: str, actual: str, new: str) -> str:
         return new
     runs = _kept_runs(old_pieces, new_pieces)
     kept = sum(_letters(old_pieces[run.src_start : run.src_end]) for run in runs)
-    if not kept or kept < MIN_KEPT * _letters(old_pieces) or is_comment(written) != is_comment(new):
-        return new  # another text altogether
+    stayed = sum(run.src_end - run.src_start for run in runs)
+    is_other = kept < MIN_KEPT * _letters(old_pieces) or is_comment(written) != is_comment(new)
+    if not kept or (is_other and stayed < min(len(old_pieces), len(new_pieces))):
+        return new  # another text altogether, and neither is the other one with more
     merged = list(new_pieces)
     for run in runs:
         for at, to in zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True):
