@@ -31,7 +31,7 @@ class Answer:
     def __init__(self, parser: Parser | ReplyParser, observe: Callable[[Observed], None]) -> None:
         self._parser, self._observe = parser, observe
         self._events: list[Event] = []
-        self._finish_reason = "incomplete"
+        self._finish_reason: str | None = None
         self._usage: Usage | None = None
 
     def take(self, chunk: Chunk) -> None:
@@ -43,13 +43,13 @@ class Answer:
         self._usage = chunk.usage or self._usage
 
     @property
-    def finish_reason(self) -> str:
-        """Why it ended, as the server says; ``incomplete`` where it does not."""
+    def finish_reason(self) -> str | None:
+        """Why it ended, as the server says; None for a chat that says nothing of it."""
         return self._finish_reason
 
     def end(self) -> tuple[Turn, Usage | None]:
         """The whole answer, and what the server counted."""
-        self._add(self._parser.close(self._finish_reason))
+        self._add(self._parser.close(self._finish_reason or "incomplete"))
         return Turn.from_events(self._events), self._usage
 
     def so_far(self) -> Turn:

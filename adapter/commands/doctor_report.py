@@ -124,10 +124,16 @@ def _gate() -> Finding:
 def _state() -> Finding:
     folder = Path(state_home())
     ground = next((path for path in (folder, *folder.parents) if path.exists()), folder)
-    ok = os.access(ground, os.W_OK)
+    ok = ground.is_dir() and os.access(ground, os.W_OK)
     text = f"{folder}" + ("" if folder.exists() else " (made when something is changed)")
     advice = "changes could not be undone: make it writable, or name another place in XDG_STATE_HOME"
-    return Finding("state", ok, text if ok else f"{ground} is not writable", advice, {"path": str(folder)})
+    return Finding(
+        "state",
+        ok,
+        text if ok else f"{ground} is {'not writable' if ground.is_dir() else 'no folder'}",
+        advice,
+        {"path": str(folder)},
+    )
 
 
 def _model() -> Finding:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.values.errors import UsageError
+from adapter.values.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
     from adapter.batch.counts import Counts
@@ -60,6 +60,8 @@ def read(
     with _shown(sources) as told:
         counts = read_files(sources, out, settings, jobs or _cores(), told)
     print(_summary(counts), file=sys.stderr)
+    if counts.rows and counts.errors == counts.rows:
+        raise AdapterError("no row could be read; the column 'error' says why: name that of the text with --column")
 
 
 def _settings(

@@ -81,11 +81,15 @@ def _recording(stack: ExitStack, settings: Settings, workspace: Workspace) -> Re
     return Recording(Recorder(file.write, secrets, time.time), Path(workspace.root), settings.record)
 
 
+NOT_KEPT = "no record of it could be kept beyond this run, so `adapter undo` knows nothing of it (XDG_STATE_HOME)"
+
+
 def tell_changes(workspace: Workspace, root: Path, console: Console) -> None:
     made = len(workspace.changes())
     if made:
         changes = "1 change was" if made == 1 else f"{made} changes were"
-        console.note(f"{changes} made; `adapter undo --all {shlex.quote(str(root))}` takes back all of this run")
+        undo = f"`adapter undo --all {shlex.quote(str(root))}` takes back all of this run"
+        console.note(f"{changes} made; {NOT_KEPT if workspace.history.store.is_temporary else undo}")
 
 
 def _opened(path: Path) -> TextIO:

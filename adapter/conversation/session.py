@@ -45,6 +45,7 @@ Reason: TypeAlias = Literal[
     "finished",
     "unsuccessful",
     "interrupted",
+    "broken_off",
     "failed",
 ]
 """Why a conversation ended; see `REASONS`."""
@@ -59,6 +60,7 @@ REASONS: dict[str, str] = {
     "finished": "the call was made; this model gets one per request",
     "unsuccessful": "the call could not be done; this model gets one per request",
     "interrupted": "stopped by the user",
+    "broken_off": "the model server broke off in the middle of the answer",
     "failed": "the model server failed",
 }
 
@@ -180,7 +182,8 @@ class Session:
         return Done("interrupted", turn.content)
 
     def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
-        """The model's answer, read. ``prompt_tokens``: how many the server counted in the query."""
+        """The model's answer, read. ``prompt_tokens``: how many the server counted in the query. ``finish_reason``: why
+        it ended, as the server says; ``incomplete`` where the connection broke."""
         turn = self._bounded(self._rails.own(self._past, turn))
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
@@ -197,6 +200,8 @@ class Session:
         self._complaints = turn.invalid
         if is_unreadable:
             return Done("unreadable", self._content)
+        if not turn.calls and not turn.invalid and finish_reason == "incomplete":
+            return Done("broken_off", turn.content)
         if not turn.calls and not turn.invalid:
             return Done("stuck" if isinstance(verdict, Stop) else "answered", turn.content)
         self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]

@@ -34,6 +34,7 @@ from adapter.server.passthrough import PassedThrough
 from adapter.server.patience import RETRY_S
 from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
 from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
+from adapter.server.shapes import shape_of
 from adapter.server.store import Store
 from adapter.server.telemetry.lines import Lines, say, say_in_json
 from adapter.server.telemetry.seen import Observer
@@ -299,13 +300,14 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
 async def _pass(upstream: Upstream, admin: bool, http: HttpRequest) -> ASGIApp:
     query = without_keys(http.url.query)
     path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+    as_error = shape_of(http.scope["path"])
     try:
         check_passing(http.method, http.scope["path"], admin=admin)
         content = await content_of(http)
     except RequestError as error:
         allowed = {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else None
-        return JSONResponse(refusal(error), error.status, allowed)
-    return PassedThrough(upstream, http.method, path, content, http.headers, as_it_is)
+        return JSONResponse(as_error(refusal(error), error.status), error.status, allowed)
+    return PassedThrough(upstream, http.method, path, content, http.headers, as_error)
 
 
 async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.server.places import RETRY_AFTER_S
 from adapter.server.relay import send_json
+from adapter.server.shapes import shape_of
 from adapter.wire.errors import error_object
 
 DRAIN_S = 25.0
@@ -77,6 +78,7 @@ class Drain:
             await self._app(scope, receive, send)
         elif self.has_begun:
             error = error_object("this server stops: ask again, another one may be there", "overloaded_error")
+            error = shape_of(scope["path"])(error, 503)
             await send_json(send, 503, error, {"retry-after": str(RETRY_AFTER_S), "connection": "close"})
         else:
             self._at_work += 1

@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapter.server.relay import send_json
+from adapter.server.shapes import shape_of
 from adapter.wire.errors import RequestError, refusal
 
 ONCE = (
@@ -56,7 +57,7 @@ class Guard:
                 return
             self._check_key(scope["path"], headers)
         except RequestError as error:
-            await send_json(send, error.status, refusal(error))
+            await send_json(send, error.status, shape_of(scope["path"])(refusal(error), error.status))
             return
         await self._app(scope, receive, send)
 

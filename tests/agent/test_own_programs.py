@@ -270,3 +270,15 @@ def test_a_chat_of_ones_own(root):
             yield Chunk("lo.", finish_reason="stop")
 
     assert asyncio.run(AsyncAgent(root, Script()).send("Hello?")).content == "Hello."
+
+
+@pytest.mark.parametrize(("finish_reason", "reason"), [("incomplete", "broken_off"), (None, "answered")])
+def test_an_answer_that_broke_off_is_told_from_one_without_a_reason(root, finish_reason, reason):
+    """A chat of one's own need not say why an answer ended."""
+
+    class Script:
+        async def stream(self, messages, *, stop=()):
+            yield Chunk("I looked, and", finish_reason=finish_reason)
+
+    done = asyncio.run(AsyncAgent(root, Script()).send("Look"))
+    assert (done.reason, done.content) == (reason, "I looked, and")

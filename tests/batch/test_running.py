@@ -162,6 +162,14 @@ def test_the_command_reads_a_pipe(tmp_path):
     assert done.returncode == 0
 
 
+def test_no_row_read_is_no_success(tmp_path):
+    """The wrong column, mostly: the rows are written with their errors, and the exit code fails."""
+    done = adapter("read", "-", "--out", "-", "--column", "b", text='{"a": "x"}\n{"a": "y"}\n', cwd=tmp_path)
+    assert done.returncode == 1
+    assert len(done.stdout.splitlines()) == 2
+    assert "no row could be read; the column 'error' says why: name that of the text with --column" in done.stderr
+
+
 def _reader():
     from adapter.batch.rows import RowReader
 

@@ -222,6 +222,25 @@ def test_without_a_terminal_a_change_is_refused_and_shown(model, tmp_path):
     assert done.stderr.splitlines()[-1] == "-- nothing was done: the call was refused"
 
 
+def test_an_answer_that_broke_off_is_no_success(model, tmp_path):
+    """What came of it is shown; that it is not all is said."""
+    model.on(CHAT, as_stream(delta("I looked at all of it, and"), done=False, cut=True))
+    done = adapter("run", "Look", "-w", tmp_path, "--base-url", model.url)
+    assert (done.returncode, done.stdout) == (1, "I looked at all of it, and\n")
+    last = "-- the model server broke off in the middle of the answer: see its log, and ask again"
+    assert done.stderr.splitlines()[-1] == last
+
+
+def test_where_no_record_can_be_kept_no_undo_is_promised(model, tmp_path):
+    """The change is made, and it is said that it stays."""
+    write = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
+    model.on(CHAT, answer(write), answer("Done."))
+    words = ("run", "Write two", "-w", tmp_path, "--base-url", model.url, "--approve", "yolo")
+    done = adapter(*words, env={"XDG_STATE_HOME": "/dev/null"})
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert "1 change was made; no record of it could be kept beyond this run, so `adapter undo` knows" in done.stderr
+
+
 def shell(line, folder):
     """A line for bash, whose code is that of its last command that failed."""
     return subprocess.run(

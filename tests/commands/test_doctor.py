@@ -68,6 +68,14 @@ def test_what_is_missing_comes_with_a_next_step(monkeypatch, tmp_path):
     assert not any(rows[name].ok for name in ("bwrap", "landlock", "sandbox", "extra server", "built-in model"))
 
 
+def test_a_file_in_the_place_of_the_state_folder_is_told(monkeypatch, tmp_path):
+    """Nothing can be made in it, whatever its permissions."""
+    (tmp_path / "state").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (found,) = (finding for finding in examine(str(tmp_path), Sandbox()) if finding.name == "state")
+    assert (found.ok, found.text) == (False, f"{tmp_path / 'state'} is no folder")
+
+
 def test_every_extra_for_users_is_looked_at():
     """All that the package offers but those for development."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -39,6 +39,12 @@ def open_url(upstream: ScriptedServer) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def keyed_url(upstream: ScriptedServer) -> Iterator[str]:
+    with serving(upstream.url, "--api-key", "k") as url:
+        yield url
+
+
 def ask(
     url: str, path: str, headers: dict[str, str] | None = None, method: str = "GET", body: Any = None
 ) -> tuple[int, dict[str, str], str]:
@@ -172,3 +178,17 @@ def test_what_takes_a_post_says_so(url, method, path):
     status, headers, said = ask(url, path, {}, method, None)
     assert (status, headers["allow"]) == (405, "POST")
     assert f"{path} takes POST, got {method}" in said
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/v1/messages", "anthropic"), ("/api/chat", "ollama"), ("/api/pull", "ollama"), (CHAT, "openai")],
+)
+@pytest.mark.parametrize("key", ["k", "wrong"])
+def test_whoever_is_refused_hears_it_in_its_own_shape(keyed_url, path, kind, key):
+    """Before its route is known, too: without the key, and for what is not passed on."""
+    status, _, said = ask(keyed_url, path, {"X-Api-Key": key}, "PUT", {"model": "m"})
+    assert status == (401 if key == "wrong" else 403 if path == "/api/pull" else 405)
+    error = json.loads(said)["error"]
+    assert isinstance(error, str) == (kind == "ollama")
+    assert (json.loads(said).get("type") == "error") == (kind == "anthropic")

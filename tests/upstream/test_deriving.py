@@ -67,7 +67,7 @@ def test_it_is_remembered_by_the_templates_text(monkeypatch):
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end|takes more than"),
         ("{{ raise_exception('Not today') }}", "Not today"),
         ("{{ ''.__class__.__mro__ }}", "cannot be filled"),
-        ("no conversation at all", "cannot be filled|leaves past calls out|refuses"),
+        ("no conversation at all", "this is no chat template"),
         (YAML, "no reader explains"),
         (family(each("[" * 8000 + OBJECT)), "no reader explains|takes more than"),
         (family(each('{"a":' * 1900 + OBJECT)), "no reader explains"),

@@ -10,7 +10,19 @@ from adapter.formats import DERIVED
 from adapter.prompting.deriving.calls import find_calls
 from adapter.prompting.deriving.checking import SHOWN, Miss, Sample, misses_of, samples_of
 from adapter.prompting.deriving.frame import CannotDeriveError, Frame, find_frame, find_result, find_turns
-from adapter.prompting.deriving.trials import NAME, ONE, SAID, USER, Fill, Way, Writings, find_way, is_special, tokens
+from adapter.prompting.deriving.trials import (
+    ASKED,
+    NAME,
+    ONE,
+    SAID,
+    USER,
+    Fill,
+    Way,
+    Writings,
+    find_way,
+    is_special,
+    tokens,
+)  # fmt: skip
 from adapter.reading.bodies import channels
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description
@@ -100,8 +112,11 @@ def _with_turns(frame: Frame, found: Description) -> Description:
 
 def _why_no_calls(fill: Fill) -> str:
     """What a template lacks that no call could be had from."""
-    if fill([USER], [], False) is None:
+    question = fill([USER], [], False)
+    if question is None:
         return "the template cannot be filled with a single question"
+    if ASKED not in question:
+        return "what the user says is not in what it writes: this is no chat template"
     way = Way("object", "", False, False, False)
     text = Writings(fill, way).calls(ONE)
     if text is None:
