@@ -30,18 +30,17 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory):
-    """A workspace in which a second process swaps directories and files for links to what is outside."""
+    """A workspace to swap directories and files in for links to what is outside."""
     if not swap_race.CAN_EXCHANGE:
         pytest.skip("this system has no renameat2")
-    ground = swap_race.Ground(tmp_path_factory.mktemp("race"))
-    with swap_race.swapping(ground.folders):
-        yield ground
+    return swap_race.Ground(tmp_path_factory.mktemp("race"))
 
 
 @pytest.mark.parametrize("name", [*swap_race.READS, *swap_race.CHANGES])
 def test_no_operation_can_be_swapped_out_of_the_workspace(name, ground):
     """Nothing of the outside is seen, and nothing there is changed, while directories become links and back."""
-    row = swap_race.race(ground, name, (swap_race.READS | swap_race.CHANGES)[name], seconds=0.1)
+    with swap_race.swapping(ground.folders):  # by a second process, as fast as it can
+        row = swap_race.race(ground, name, (swap_race.READS | swap_race.CHANGES)[name], seconds=0.1)
     assert row.calls > 0
     assert not row.escaped, row.first
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 from adapter.reading.bodies.section import Section
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Reading
@@ -166,7 +165,7 @@ def _may_be_stripped(ahead: str, context: Context) -> bool:
 
 
 OPENERS = tuple(
-    replace(opener, read=read_unopened) if opener.marker in (SECTION_OPEN, MISSPELT_OPEN) else opener
+    opener._replace(read=read_unopened) if opener.marker in (SECTION_OPEN, MISSPELT_OPEN) else opener
     for opener in _section.openers
 )
 

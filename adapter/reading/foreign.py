@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from adapter.reading.format import BodyReader, Context, Opener, Reading
 from adapter.reading.source import Reader, Source
@@ -18,9 +17,9 @@ def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]
     for marker, other in others.items():
         mine = own.get(marker)
         if mine is None:
-            openers[marker] = replace(other, read=foreign(other.read))
+            openers[marker] = other._replace(read=foreign(other.read))
         elif mine.read is not other.read:
-            openers[marker] = replace(mine, read=_own_or_foreign(mine.read, foreign(other.read)))
+            openers[marker] = mine._replace(read=_own_or_foreign(mine.read, foreign(other.read)))
     return openers
 
 

@@ -21,8 +21,7 @@ CUT_OFF = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JsonCall:
+class JsonCall(NamedTuple):
     """A call that is certain to be what is being read, as JSON from offset ``start`` of the model's text on.
 
     ``name``: what is called, where the text before says it; the JSON is then the arguments alone. Else it
@@ -58,8 +57,7 @@ class Context:
             self.json_call = JsonCall(start, name, arguments_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """Text after a header that says what it is, and that is so whatever it quotes.
 
     One of ``ends`` ends it where the text ends or one of ``before`` follows;
@@ -111,8 +109,7 @@ def first_of(*readers: BodyReader) -> BodyReader:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class Opener:
+class Opener(NamedTuple):
     """A marker that begins a call. ``keeps_space``: the white space before it is content, not the template's."""
 
     marker: str

@@ -6,8 +6,7 @@ if nothing but calls follows until the end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from adapter.reading.line import Line
 from adapter.reading.source import SPACE
@@ -164,8 +163,7 @@ class Output:
         self.has_calls, self.last, self.line = True, "call", Line()
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(NamedTuple):
     """Calls as events, and the text they go back to; ``start`` is where ``raw`` begins in the model's text."""
 
     events: list[Event]

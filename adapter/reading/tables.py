@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from adapter.reading.foreign import foreign, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
@@ -31,8 +31,7 @@ CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", 
 """What code fences that may hold a call say of their language."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """The markers of some formats by what they do, in lower case, and what finds them in a text."""
 
     told: str | None
@@ -77,8 +76,7 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tupl
         return _tables(formats, others)
     plain, openers = _tables(formats, others), _all_openers(formats, others, names)
     text_markers = Candidates(_weak(openers, names), *plain.text_markers.literals, *openers)
-    return replace(
-        plain,
+    return plain._replace(
         openers=openers,
         text_markers=text_markers,
         reasoning_markers=text_markers.part(*plain.reasoning_markers.literals, *openers),

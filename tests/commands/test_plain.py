@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -19,7 +20,7 @@ from adapter.commands.app import make_app
 from adapter.commands.plain import COMMANDS, plain_arguments
 from tests.command_line import adapter
 
-APP = typer.main.get_command(make_app())
+APP: Any = typer.main.get_command(make_app())
 PLAIN = {
     "parse": [
         [],

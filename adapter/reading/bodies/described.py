@@ -67,7 +67,7 @@ def format_of(description: Description) -> Format:
     if too_long:
         raise NoReaderError(f"a marker of {len(too_long[0]):,} characters: {too_long[0][:MAX_MARKER]!r}...")
     if description.keeps_space:
-        openers = tuple(replace(opener, keeps_space=True) for opener in openers)
+        openers = tuple(opener._replace(keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **description.reasoning}
     tokens = (
         *readers.tokens,

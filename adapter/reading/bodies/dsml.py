@@ -19,7 +19,6 @@ which counts at the beginning of a line, for a tool of the session.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 
 from adapter.reading.bodies.element_body import ElementBody
@@ -89,8 +88,7 @@ def _function_body(language: str) -> ElementBody:
     """Reads the parameters after ``<function>`` and a name, whichever closing tags they have."""
     tags = _all_tags(language)
     return ElementBody(
-        replace(
-            tags,
+        tags._replace(
             call=(FUNCTION,),
             call_close=("</function>",),
             parameter=("<parameter", *tags.parameter),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from adapter.values.events import Json, JsonObject
 
@@ -18,8 +18,7 @@ Describe = Callable[[Json], str]
 """The attributes, after the key's, by which a parameter's tag tells its value's type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
+class Tags(NamedTuple):
     """How one family spells the elements. Of several spellings the first is the one to write.
 
     An opening tag is the spelling, attributes and ``end``; closing tags are whole, in the order of the opening ones.
