@@ -120,12 +120,10 @@ class Markers:
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
-        characters = re.escape("".join({*self._offsets, *beginnings, *map(str.upper, beginnings)}))
-        branches = [
-            *starmap(_beside, by_anchor.items()),
-            *(rf"(?<={_any_case(first)})(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()),
-        ]
-        return re.compile(f"[{characters}](?:{'|'.join(branches)})" if characters else _NEVER)
+        behind = {char: f"(?:{_beside(char, by_offset)})()" for char, by_offset in by_anchor.items()}
+        behind |= {first: rf"(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()}
+        branches = [re.escape(one) + rest for char, rest in behind.items() for one in _spellings(char)]
+        return re.compile("|".join(branches) or _NEVER)
 
     def plain_end(self, text: str) -> int:
         """Where the end of ``text`` begins that may still become a marker; -1 where there is one already."""
@@ -217,15 +215,18 @@ def _beside(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """A pattern behind ``char`` where the characters before and after it may be those of a marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
-    sides = [rf"(?<={_one_of(before)}{_any_case(char)})"] if before else []
-    sides += [_then(after)] if after else []
-    return rf"(?<={_any_case(char)})(?:{'|'.join(sides)})()"
+    sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []
+    return "|".join(sides + ([_then(after)] if after else []))
 
 
 def _one_of(characters: Iterable[str]) -> str:
     """A pattern for one of ``characters``, in any letter case."""
-    spellings = {spelling for char in characters for spelling in (char, char.upper()) if len(spelling) == 1}
-    return f"[{re.escape(''.join(sorted(spellings)))}]"
+    return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _spellings(char)))}]"
+
+
+def _spellings(char: str) -> Iterable[str]:
+    """``char`` in lower and upper case."""
+    return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
 def _any_beginning(literals: Iterable[str]) -> str:

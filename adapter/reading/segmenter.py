@@ -75,6 +75,7 @@ class Segmenter:
         self._calls_bare = len(formats) > 1 or formats[0].bare is not None
         self._verdicts = Verdicts(formats[0], tools, normalise, policy, id_seed=id_seed)
         self._tables = tables_for(tuple(formats), tuple(tools), tuple(others))
+        self._plain_end = self._tables.text_markers.plain_end
         self._context = Context(tools, told=self._tables.told)
 
         self._source = Source()
@@ -89,7 +90,7 @@ class Segmenter:
         source, plain = self._source, self._plain
         if plain is not None and len(piece) <= MAX_PIECE:
             source.feed(piece)
-            end = self._tables.text_markers.plain_end(source.text)
+            end = self._plain_end(source.text)
             if end < 0:
                 return self._go_on(piece)
             source.position = end
