@@ -7,7 +7,6 @@ streams and exit code, and costs milliseconds. What start-up itself does is test
 from __future__ import annotations
 
 import fcntl
-import io
 import multiprocessing
 import os
 import runpy
@@ -128,10 +127,10 @@ def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[
         os.close(opened)
     if at_terminal:
         fcntl.ioctl(2, termios.TIOCSCTTY, 0)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process runs
-    for output in (sys.stdout, sys.stderr):
-        assert isinstance(output, io.TextIOWrapper)
-        output.reconfigure(line_buffering=output.isatty())
+    # For as long as the process runs; what the server had knows other files, and whether one can seek in them.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
