@@ -66,7 +66,7 @@ def test_conforms(family, is_told):
     each({one.id: one for one in FIXTURES if one.family == family}, partial(conforms, is_told=is_told))
 
 
-def conforms(fixture: Fixture, *, is_told: bool) -> None:
+def conforms(fixture, is_told):
     expected = expected_outcome(fixture, is_told=is_told)
     for pieces in (split(fixture.raw_output) for split in WAYS.values()):
         events = read_pieces(
