@@ -26,6 +26,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("untimed")
 
 
+pytest.register_assert_rewrite("tests.reading.checks")  # what it asserts is shown with its values
 pytest_plugins = ["pytester", "adapter.testing.plugin"]
 
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}

@@ -10,11 +10,13 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
 from adapter.formats import guess
 from adapter.tools.definition import ToolSet
+from tests.each import each
 from tests.reading.checks import random_pieces, read_pieces
 
 canitoolcall = pytest.importorskip("canitoolcall", reason="the conformance suite is a development dependency")
@@ -58,9 +60,13 @@ def expected_outcome(fixture: Fixture, *, is_told: bool) -> str:
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["told", "detected"])
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.id)
-def test_conforms(fixture, is_told):
+@pytest.mark.parametrize("family", sorted({fixture.family for fixture in FIXTURES}))
+def test_conforms(family, is_told):
     """The right content, reasoning and calls, whichever way the text comes; no better and no worse than expected."""
+    each({one.id: one for one in FIXTURES if one.family == family}, partial(conforms, is_told=is_told))
+
+
+def conforms(fixture, is_told):
     expected = expected_outcome(fixture, is_told=is_told)
     for pieces in (split(fixture.raw_output) for split in WAYS.values()):
         events = read_pieces(

@@ -50,8 +50,9 @@ _ASCII = str.maketrans("╭╮╰╯─│", "++++-|")
 
 
 def print_front_page(*, end: str = "\n") -> None:
-    """As wide as the terminal; with colours where there is one that wants them (https://no-color.org)."""
-    wants = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    """As wide as the terminal; with colours where there is one that wants them (https://no-color.org), and that needs
+    no call of the system's before, as Windows' own does."""
+    wants = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and os.name != "nt"
     has_colours = not os.environ.get("NO_COLOR") and (wants or bool(os.environ.get("FORCE_COLOR")))
     page = front_page(_program(), shutil.get_terminal_size().columns, has_colours=has_colours)
     print(page if (sys.stdout.encoding or "").lower().startswith("utf") else page.translate(_ASCII), end=end)

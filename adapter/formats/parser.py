@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from adapter.formats import FORMATS, get_format
@@ -109,7 +108,7 @@ def _no_text(given: object) -> str:
     return f"expected the model's text as str, got {type(given).__name__} {repr(given)[:60]}; {advice}"
 
 
-def _opens_reasoning(generation_prompt: str | None, formats: Sequence[Format]) -> bool:
+def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
     """Whether the output begins inside reasoning: by the prompt where it is known, else by the told format's habit."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning

@@ -60,7 +60,8 @@ class Tables(NamedTuple):
     opening_markers: Markers
 
 
-def reasoning_of(formats: Sequence[Format]) -> dict[str, str]:
+@lru_cache(maxsize=128)
+def reasoning_of(formats: tuple[Format, ...]) -> Mapping[str, str]:
     """The closing marker of reasoning by its opening one, for these formats."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own

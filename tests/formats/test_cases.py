@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from adapter.formats import FORMATS
+from tests.each import each
 from tests.reading.checks import claims, read
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "cases"
@@ -47,17 +48,29 @@ def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
-@pytest.mark.parametrize("path", CASES, ids=name_of)
-def test_case_gives_its_events(path):
+def cases_of(format: str) -> dict[str, Path]:
+    return {name_of(path): path for path in CASES if path.parent.name == format}
+
+
+@pytest.mark.parametrize("format", ["auto", *FORMATS])
+def test_cases_give_their_events(format):
     """A text gives exactly the events its file names, however it arrives, when its format is told."""
+    each(cases_of(format), gives_its_events)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_cases_are_detected(format):
+    """The same events come out when the format is not told."""
+    each({name: path for name, path in cases_of(format).items() if "auto" not in load(path)}, is_detected)
+
+
+def gives_its_events(path: Path) -> None:
     case = load(path)
     assert case["source"]
     read(case["text"], case["events"], format=told(path), tools=TOOLS, **_circumstances(case))
 
 
-@pytest.mark.parametrize("path", [path for path in CASES if told(path) and "auto" not in load(path)], ids=name_of)
-def test_case_is_detected(path):
-    """The same events come out when the format is not told."""
+def is_detected(path: Path) -> None:
     case = load(path)
     events = read(case["text"], format=None, tools=TOOLS, **_circumstances(case))
     assert [_anywhere(claim) for claim in claims(events, case["events"])] == [
@@ -70,6 +83,7 @@ def test_there_are_cases_for_every_format():
     """Each format is held by cases of its own, and each file name can be read as a claim."""
     for name in ("auto", *FORMATS):
         assert sum(path.parent.name == name for path in CASES) >= 8, name
+    assert {path.parent.name for path in CASES} == {"auto", *FORMATS}
     assert all(path.stem == path.stem.lower() and "_" not in path.stem for path in CASES)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from adapter.operations import WriteText
 from adapter.operations.approval import Approval, Policy
 from adapter.operations.run_later import RUN_LATER, reason_for
+from tests.each import each
 
 SECURITY = Path(__file__).parents[2] / "SECURITY.md"
 
@@ -26,10 +28,14 @@ def test_the_page_shows_the_table():
     assert f"| files | why |\n|---|---|\n{rows()}\n" in SECURITY.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("pattern", [pattern for patterns in RUN_LATER.values() for pattern in patterns])
 @pytest.mark.parametrize("above", ["", "deep/in/"])
-def test_each_is_asked_about(pattern, above):
+def test_each_is_asked_about(above):
     """In auto-edit, in any case, with the reason; files beside it are not."""
+    patterns = [pattern for some in RUN_LATER.values() for pattern in some]
+    each({pattern: pattern for pattern in patterns}, partial(is_asked_about, above=above))
+
+
+def is_asked_about(pattern: str, above: str) -> None:
     path = above + pattern.replace("*", "x") + ("file" if pattern.endswith("/") else "")
     for spelt in (path, path.upper()):
         approval = Approval("write", WriteText(spelt, ""), "write", "write", paths=(spelt,))

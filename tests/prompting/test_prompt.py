@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ from adapter.prompting.prompt import new_session, system_prompt
 from adapter.tools.definition import Tool
 from adapter.tools.schema import type_name
 from adapter.values.errors import UsageError
+from tests.each import each
 
 TOOLS = get_dialect("blade").tools
 DIALECTS = dialect_names()
@@ -30,9 +32,12 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("style", ["compact", "args", "full", "trained", "small"])
-@pytest.mark.parametrize("format", FORMATS)
-def test_every_tool_and_parameter_is_named(format, style):
+def test_every_tool_and_parameter_is_named(style):
     """Nothing that can be called is left undescribed, in any style and format."""
+    each({name: name for name in FORMATS}, partial(names_everything, style=style))
+
+
+def names_everything(format: str, style: str) -> None:
     prompt = system_prompt("blade", format, style)
     for tool in TOOLS.values():
         assert tool.name in prompt
@@ -41,9 +46,12 @@ def test_every_tool_and_parameter_is_named(format, style):
 
 
 @pytest.mark.parametrize("style", ["compact", "args", "full", "trained"])
-@pytest.mark.parametrize("format", FORMATS)
-def test_the_worked_example_is_read_back_as_the_call_it_shows(format, style):
+def test_the_worked_example_is_read_back_as_the_call_it_shows(style):
     """C225, C226: the example is written by the encoder: cut out of the prompt, the parser takes it."""
+    each({name: name for name in FORMATS}, partial(shows_an_example, style=style))
+
+
+def shows_an_example(format: str, style: str) -> None:
     prompt = system_prompt("blade", format, style)
     example = FORMATS[format].encode_calls([("read_file", {"path": "src/main.rs"})])
     assert example in prompt

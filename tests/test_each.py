@@ -1,0 +1,30 @@
+"""A test of many cases fails for each of them, and says which."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.each import each
+
+
+def test_all_are_tried_and_each_failure_is_named():
+    """Whatever it is; those that hold are not."""
+    tried = []
+
+    def check(number):
+        tried.append(number)
+        if number == 2:
+            pytest.fail("two")
+        assert number != 3
+
+    with pytest.raises(BaseExceptionGroup, match="2 of 4: the second, the third") as caught:
+        each({"the first": 1, "the second": 2, "the third": 3, "the fourth": 4}, check)
+    assert tried == [1, 2, 3, 4]
+    assert [error.__notes__ for error in caught.value.exceptions] == [["in the second"], ["in the third"]]
+
+
+def test_where_none_fails_nothing_is_raised():
+    """And an interrupt is not held back."""
+    each({"a": 1}, lambda number: number)
+    with pytest.raises(KeyboardInterrupt):
+        each({"a": 1}, lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
