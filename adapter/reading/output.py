@@ -79,6 +79,8 @@ class Output:
         self.events.append(Markup(raw))
 
     def end_space(self, *, as_text: bool) -> None:
+        if not self.space:
+            return
         space = "".join(self.space)
         self.space.clear()
         if space:
