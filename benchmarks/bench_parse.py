@@ -102,6 +102,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "tilde fences before a bracket": lambda size: "~~~\n" * (size // 4) + "\n{",
     "fences with calls": lambda size: '```json\n{"name": "write_file"}\n' * (size // 30),
     "spaces": lambda size: " " * size,
+    "spaces after words": lambda size: "a b" + " " * size,
     "lines": lambda size: "a\n" * (size // 2),
     "spaces and lines": lambda size: "a " + "\n" * size,
     "think": lambda size: "<think>" * (size // 7),
