@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 import time
 import tracemalloc
@@ -98,8 +99,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "less-than signs": lambda size: "<" * size,
     "backticks": lambda size: "`" * size,
     "fences": lambda size: "```\n" * (size // 4),
+    "tilde fences before a bracket": lambda size: "~~~\n" * (size // 4) + "\n{",
     "fences with calls": lambda size: '```json\n{"name": "write_file"}\n' * (size // 30),
     "spaces": lambda size: " " * size,
+    "spaces after words": lambda size: "a b" + " " * size,
     "lines": lambda size: "a\n" * (size // 2),
     "spaces and lines": lambda size: "a " + "\n" * size,
     "think": lambda size: "<think>" * (size // 7),
@@ -233,8 +236,9 @@ def bounds() -> dict[str, Callable[[str], object]]:
     """What searching takes alone, for the markers that are ours to find, and nothing read of what they open.
 
     The limit of the table looks for one marker, exactly as Hermes writes it; told a format, the others'
-    are looked for as well, in any letter case. A reader in Python that does so stays above the last row, which
-    has one pattern for all of them, whatever else it does.
+    are looked for as well, in any letter case. A reader in Python that does so stays above the row that
+    has one pattern for all of them, whatever else it does; and no pattern can be faster than the last row, which
+    only looks at each character for one that each marker has.
     """
     names = tuple(written_texts.TOOLS)
     told = tables_for((FORMATS["hermes"],), names, FORMATS.all).text_markers
@@ -242,7 +246,16 @@ def bounds() -> dict[str, Callable[[str], object]]:
     return {
         **{f"str.find of each of {len(each.literals)} markers": partial(_find_each, each) for each in (told, every)},
         **{f"one search for all {len(each.literals)}": partial(_search_all, each) for each in (told, every)},
+        "`re` for a character of each": _stopping_at(told).search,
     }
+
+
+def _stopping_at(markers: Markers) -> re.Pattern[str]:
+    """Never matches, and looks further where the character stands that is rarest in prose of each marker."""
+    rare = {
+        next((char for char in text if char in "`[]{<>:" or not char.isascii()), text[0]) for text in markers.literals
+    }
+    return re.compile(f"[{re.escape(''.join(rare))}](?!)")
 
 
 def _find_each(markers: Markers, text: str) -> None:

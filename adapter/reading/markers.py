@@ -15,8 +15,6 @@ from itertools import pairwise, starmap
 from typing import TypeAlias
 
 _NEVER = "(?!)"
-_BEGINNING = 4
-"""Characters by which a marker is looked up."""
 _AFTER_ANCHOR = 3
 """Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
 markers of every family takes longer to compile than most answers to read."""
@@ -32,7 +30,7 @@ class Markers:
 
     Each marker has an *anchor*: a character at a fixed place in it that is rare in prose, where it has one.
     One regular expression looks for anchors with what may be a marker around them; the longest marker there is
-    looked up by how it begins. All is made when first needed: of the sets that a parser has, an answer needs few.
+    looked up in a sorted list. All is made when first needed: of the sets that a parser has, an answer needs few.
     """
 
     def __init__(self, *literals: str) -> None:
@@ -59,7 +57,19 @@ class Markers:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        return sorted(self.literals)
+        """With an empty one before them, which is no marker."""
+        return ["", *sorted(self.literals)]
+
+    @cached_property
+    def _shorter(self) -> dict[str, str]:
+        """The longest other marker that each begins with; the empty one where there is none."""
+        shorter, beginnings = dict[str, str](), [""]
+        for literal in self._sorted[1:]:
+            while not literal.startswith(beginnings[-1]):
+                beginnings.pop()
+            shorter[literal] = beginnings[-1]
+            beginnings.append(literal)
+        return shorter
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
@@ -70,7 +80,7 @@ class Markers:
     @cached_property
     def overlap(self) -> bool:
         """Whether one may begin another; with this False `Source.may_go_on` need not look."""
-        return any(second.startswith(first) for first, second in pairwise(self._sorted))
+        return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
     def nests(self) -> bool:
@@ -96,18 +106,6 @@ class Markers:
     def _branches(self) -> list[str]:
         """A pattern for each anchor, with what may be a marker around it."""
         return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
-
-    @cached_property
-    def _short(self) -> tuple[str, ...]:
-        return tuple(literal for literal in self.literals if len(literal) < _BEGINNING)
-
-    @cached_property
-    def _by_beginning(self) -> dict[str, tuple[str, ...]]:
-        """The literals that a text may begin with, by its first characters; the longest first."""
-        found: dict[str, list[str]] = {}
-        for literal in self.literals[: len(self.literals) - len(self._short)]:
-            found.setdefault(literal[:_BEGINNING], []).append(literal)
-        return {begin: (*some, *filter(begin.startswith, self._short)) for begin, some in found.items()}
 
     @cached_property
     def _sign(self) -> re.Pattern[str]:
@@ -147,12 +145,14 @@ class Markers:
 
     def match(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The longest marker that begins at ``start`` and ends by ``end``."""
-        ahead = text[start : start + self.longest].lower()
-        for literal in self._by_beginning.get(ahead[:_BEGINNING], self._short):
-            if ahead.startswith(literal):
-                stop = start + len(literal)
-                if stop <= end and text[start:stop].lower() == literal and _KELVIN not in text[start:stop]:
-                    return start, stop
+        ahead = text[start : start + self.longest]
+        is_ascii, ahead = ahead.isascii(), ahead.lower()
+        literal = self._sorted[bisect_right(self._sorted, ahead) - 1]
+        while literal:
+            stop = start + len(literal)
+            if ahead.startswith(literal) and stop <= end and (is_ascii or _is_spelled(literal, text[start:stop])):
+                return start, stop
+            literal = self._shorter[literal]
         return None
 
     def may_begin(self, text: str) -> bool:
@@ -185,6 +185,11 @@ class Candidates(Markers):
     def _branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
         return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
+
+
+def _is_spelled(literal: str, text: str) -> bool:
+    """Whether ``text``, which may hold any sign, is ``literal`` in some letter case of its own letters."""
+    return text.lower() == literal and _KELVIN not in text
 
 
 def _anchor_of(literal: str) -> int:

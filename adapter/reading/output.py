@@ -46,14 +46,17 @@ class Output:
         if not piece:
             return []
         self.line.add(piece)
+        body = piece.rstrip(SPACE) if piece[-1] in SPACE else piece
+        if not body:
+            self.space.append(piece)
+            return []
+        text = body
         if self.space:
-            piece = "".join((*self.space, piece))
+            text = "".join((*self.space, body))
             self.space.clear()
-        if piece[-1] in SPACE:
-            text = piece.rstrip(SPACE)
-            self.space.append(piece[len(text) :])
-            return [kind(text, text)] if text else []
-        return [kind(piece, piece)]
+        if len(body) < len(piece):
+            self.space.append(piece[len(body) :])
+        return [kind(text, text)]
 
     def add_text(self, text: str) -> None:
         """Hand text on, except for the white space at its end, which may belong to a template."""
@@ -78,6 +81,8 @@ class Output:
         self.events.append(Markup(raw))
 
     def end_space(self, *, as_text: bool) -> None:
+        if not self.space:
+            return
         space = "".join(self.space)
         self.space.clear()
         if space:

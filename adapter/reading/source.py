@@ -23,7 +23,7 @@ Reader: TypeAlias = Generator[None, None, T]
 SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
 """White space between tokens, with the invisible characters that some models emit."""
 
-_spaces = lazy_pattern(f"[{SPACE}]*")
+_spaces = lazy_pattern(f"[{SPACE}]+")
 
 
 class Sink:
@@ -153,7 +153,7 @@ def skip_space(source: Source, span: list[str]) -> Reader[str]:
     """Take white space into ``span``. Returns the character after it, not taken; "" at the end."""
     while True:
         found = _spaces.match(source.text, source.position)
-        if found is not None and found.end() > source.position:
+        if found is not None:
             span.append(found.group())
             source.position = found.end()
         if source.position < len(source.text):

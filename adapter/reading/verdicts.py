@@ -111,10 +111,10 @@ def call_id(seed: str, number: int, raw: str) -> str:
     digest = int.from_bytes(
         hashlib.blake2b(f"{seed}\0{number}\0{raw}".encode("utf-8", "replace"), digest_size=18).digest()
     )
-    digits = []
-    for _ in range(12):
-        digits.append(_TWO_DIGITS[digest % _PAIRS])
-        digest //= _PAIRS
+    digits: list[str] = []
+    for _ in range(6):
+        digest, two_pairs = divmod(digest, _PAIRS * _PAIRS)
+        digits += _TWO_DIGITS[two_pairs % _PAIRS], _TWO_DIGITS[two_pairs // _PAIRS]
     return "call_" + "".join(digits)
 
 

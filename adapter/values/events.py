@@ -6,7 +6,8 @@ Joining the ``raw`` of all events gives the text back, whatever the text was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
@@ -15,18 +16,23 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Json]
 
 
+def _setters(cls: type) -> list[Callable[[object, object], None]]:
+    """What sets each field of a new value of ``cls``, in half the time that a frozen dataclass's own way takes:
+    a stream has such a value for every token."""
+    return [getattr(cls, entry.name).__set__ for entry in fields(cls)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Delta:
     text: str
     raw: str
 
     def __init__(self, text: str, raw: str) -> None:
-        """As the dataclass would, in half the time: a stream has one for every token."""
         _set_text(self, text)
         _set_raw(self, raw)
 
 
-_set_text, _set_raw = _Delta.text.__set__, _Delta.raw.__set__  # type: ignore[attr-defined]
+_set_text, _set_raw = _setters(_Delta)
 
 
 class TextDelta(_Delta):
@@ -84,9 +90,17 @@ class ToolCallProgress:
     name: str | None = None
     size: int = 0
 
+    def __init__(self, text: str, name: str | None = None, size: int = 0) -> None:
+        _set_piece(self, text)
+        _set_name(self, name)
+        _set_size(self, size)
+
     @property
     def raw(self) -> str:
         return ""
+
+
+_set_piece, _set_name, _set_size = _setters(ToolCallProgress)
 
 
 @dataclass(frozen=True, slots=True)
