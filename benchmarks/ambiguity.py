@@ -8,7 +8,7 @@ then, and so is either edit; they are counted by themselves, as neither right no
 from __future__ import annotations
 
 from adapter.edits.folding import line_key
-from adapter.edits.readings import readings
+from adapter.edits.readings import Reading, readings
 from adapter.text.diffs import changes
 from benchmarks.corruptions import UNSEEN, Case
 
@@ -60,8 +60,8 @@ def fits_anew(case: Case) -> bool:
     character, and its new one does not; as one that puts in a second blank line where it shows a first."""
     if len(case.patches) != 1:
         return False
-    texts = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
-    return any(one.old in case.text and one.new not in case.text for one in readings(*texts))
+    old, new = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
+    return any(one.old in case.text and one.new not in case.text for one in readings(Reading(old, new)))
 
 
 def _is_of_blanks_by_model(case: Case, got: str) -> bool:

@@ -94,10 +94,20 @@ class _Shown:
         is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
         is_only = not others and letters("".join(self.keys[rows.start : rows.stop])) >= MIN_LETTERS
         is_between = min(best.above, best.below) >= MIN_SIDE_BITS
+        is_beside = all(self._beside(rows, *place) >= self._beside(rows, *other) for _, other in found[1:])
         is_as_shown = self.evidence.bits(best.rows) >= MIN_AS_SHOWN * best.bits
         is_sure = (is_only or is_between) and is_as_shown and self.evidence.bits(rows) + best.bits >= MIN_BITS
         anchor = _Anchor(rows, *place)
-        return anchor if is_alone and is_sure and self._is_consistent(anchor, best) else None
+        return anchor if is_alone and is_beside and is_sure and self._is_consistent(anchor, best) else None
+
+    def _beside(self, rows: range, first: int, last: int) -> frozenset[int]:
+        """Which of the rows right above and below are the next lines that are not blank."""
+        keys = self.search.keys
+        above, below = self._above(rows.start), self._below(rows.stop)
+        up = next((line for line in range(first - 1, -1, -1) if keys[line]), None)
+        down = next((line for line in range(last + 1, len(keys)) if keys[line]), None)
+        pairs = [(row, line) for row, line in ((above, up), (below, down)) if row is not None and line is not None]
+        return frozenset(row for row, line in pairs if self.keys[row] == keys[line])
 
     def stands_already(self, hunk: Change, new: Sequence[str]) -> bool:
         """Whether the document has what a change leads to, somewhere: then it was made there, and this is a twin."""

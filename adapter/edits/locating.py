@@ -92,14 +92,16 @@ class _Locator:
             )
         if plain is not None:
             self.new = plain[0]
-        found = readings(self.old, self.new, plain[1:] if plain else (), is_hunk)
+        written = Reading(self.old, self.new, plain[1:] if plain else (), is_whole_lines=is_hunk)
+        for stage in STAGES:  # a text that stands there as it is written needs no other reading
+            if places := list(stage(self.search, written)):
+                return self._chosen(places, written)
+        found = readings(written)
         others = sorted(found[1:], key=self._strangeness)
-        for stages, some in ((STAGES, found[:1]), *(((stage,), others) for stage in STAGES)):
-            for reading in some:
-                for stage in stages:
-                    places = list(stage(self.search, reading))
-                    if places:
-                        return self._chosen(places, reading)
+        for stage in STAGES:
+            for reading in others:
+                if places := list(stage(self.search, reading)):
+                    return self._chosen(places, reading)
         sharing = [reading for reading in found if shares_lines(lines_of(reading.old), lines_of(reading.new))]
         if applied := next(filter(None, map(self._applied, sharing)), ""):
             return applied

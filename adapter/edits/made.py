@@ -205,12 +205,15 @@ def _respaced(search: Search, best: Candidate, old: Sequence[str], new: Sequence
     before, after = ([row for row, line in enumerate(lines) if line_key(line)] for lines in (old, new))
     lines = search.document.lines
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
-    if [line_key(old[row]) for row in before] != [line_key(new[row]) for row in after] or not at.keys() >= set(before):
+    if [line_key(old[row]) for row in before] != [line_key(new[row]) for row in after]:
         return None
-    is_indented = all(indent_of(new[row]) == indent_of(lines[at[was]]) for was, row in zip(before, after, strict=True))
-    gaps = zip(*(map(_distances, (before, after, [at[was] for was in before]))), strict=True)
-    is_so = is_indented and all(becomes == reads for was, becomes, reads in gaps if was != becomes)
-    return best.first_line if is_so else None
+    pairs = list(zip(before, after, strict=True))
+    found = [(was, row, at[was]) for was, row in pairs if was in at]
+    is_found = all(was in at or indent_of(old[was]) == indent_of(new[row]) for was, row in pairs)
+    is_indented = all(indent_of(new[row]) == indent_of(lines[line]) for _, row, line in found)
+    gaps = zip(*(_distances(rows) for rows in zip(*found, strict=True)), strict=True) if found else ()
+    is_spaced = all(becomes == reads for was, becomes, reads in gaps if was != becomes)
+    return best.first_line if found and is_found and is_indented and is_spaced else None
 
 
 def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:

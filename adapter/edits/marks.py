@@ -76,12 +76,13 @@ def plain_new(old: str, new: str, view: str) -> tuple[str, str] | None:
     ``view``: the document; where lines of it begin with ``+``, such lines are meant. Raises Unmarkable.
     """
     before, after = old.split("\n"), new.split("\n")
-    if not is_marked(before) and any(line[:1] in ("+", "-") for line in after):
+    if any(line[:1] in ("+", "-") for line in after) and not is_marked(before):
         written = _without_marks(before, after, view)
         if written is not None:
             return "\n".join(written), DIFF_NOTE
-    if not unnumbered(old):
-        for bare in unnumbered(new).values():
+    bare_ways = unnumbered(new)
+    if bare_ways and not unnumbered(old):
+        for bare in bare_ways.values():
             kept = set(before) - {""}
             lines = bare.split("\n")
             if kept.intersection(lines) and not kept.intersection(after):
@@ -174,6 +175,8 @@ def unnumbered(text: str) -> dict[bool, str]:
     """``12| x``, ``12: x`` or the output of ``cat -n`` on every line, counting up: the lines alone. A blank
     behind the mark may be part of the mark or of the line: by whether it is left off, the likelier way first."""
     lines = text.split("\n")
+    if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):
+        return {}
     matches = [(_NUMBERED.fullmatch(line) if line.strip() else None) for line in lines]
     found = [match for match in matches if match is not None]
     count = sum(1 for line in lines if line.strip())

@@ -36,9 +36,8 @@ MAX_READINGS = 24
 """Of one patch; each is a search of the document."""
 
 
-def readings(old: str, new: str, notes: tuple[str, ...] = (), is_whole_lines: bool = False) -> list[Reading]:
+def readings(written: Reading) -> list[Reading]:
     """The texts as written, then with each habit that they show taken off, then with all of them."""
-    written = Reading(old, new, notes, is_whole_lines=is_whole_lines)
     single = [taken for take in _HABITS for taken in take(written)]
     found = [written, *single]
     if single and any(next(take(single[-1]), None) for take in _HABITS):

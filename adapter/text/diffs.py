@@ -38,7 +38,8 @@ def unified_diff(before: str, after: str, path: str = "", stretches: Sequence[Ch
     differ, in order, when that is known; nothing outside is compared."""
     if before == after:
         return ""
-    old, new = _diff_lines(before), _diff_lines(after)
+    old = _diff_lines(before)
+    new = _diff_lines(after) if stretches is None else _changed_lines(old, after, stretches)
     header = [f"--- a/{path}\n", f"+++ b/{path}\n"] if path else ["--- before\n", "+++ after\n"]
     changed = changes(old, new) if stretches is None else _within(old, new, stretches)
     hunks = (_hunk(old, new, group) for group in _groups(changed))
@@ -113,6 +114,21 @@ def _diff_lines(text: str) -> list[str]:
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last + _UNCLOSED] if last else lines
+
+
+def _changed_lines(old: Sequence[str], after: str, stretches: Sequence[Change]) -> list[str]:
+    """The lines of ``after``; outside of the stretches those of ``old``, which need not be split once more."""
+    lines: list[str] = []
+    position = offset = 0
+    for start, end, new_start, new_end in stretches:
+        kept = old[position:start]
+        offset += sum(map(len, kept)) + len(kept)
+        stop = offset
+        for _ in range(new_start, new_end):
+            stop = after.find("\n", stop) + 1 or len(after)
+        lines += (*kept, *_diff_lines(after[offset:stop]))
+        position, offset = end, stop
+    return [*lines, *old[position:]]
 
 
 def _groups(changed: Iterable[Change]) -> Iterator[list[Change]]:

@@ -184,3 +184,103 @@ def test_all_ways_to_compare_agree_on_lines_that_say_where_they_are():
     assert {found[5] for found in stands} == {7}
     twins = [compare(["}", "x", "}"], ["}"]) for compare in WAYS]
     assert len({tuple(found) for found in twins}) > 1
+
+
+def test_quotes_that_only_the_new_text_escapes_are_plain():
+    """Where the old text has none and the file no escaped one; with an old text that is exact they are meant."""
+    text = 'first: "one"\n  second: –\nthird: "three"\n'
+    old, new = "  second: -\n", '  second: -\n  added: \\"two\\"\n'
+    assert patched(text, old, new) == text.replace("third", '  added: "two"\nthird')
+    escaped = text + 'say "a \\"word\\""\n'
+    assert patched(escaped, old, new) == escaped.replace("third", '  added: \\"two\\"\nthird')
+    exact = text.replace("–", "-")
+    assert patched(exact, old, new) == exact.replace(old, new)
+
+
+def test_entities_that_only_the_new_text_has_are_undone():
+    """Where neither the old text nor the file has anything that HTML would escape."""
+    text = "first = one\nsecond  =  two\n"
+    assert patched(text, "second = two", "second = &#x27;2&#x27;") == text.replace("two", "'2'")
+    assert patched(text + "a &amp; b\n", "second = two", "second = &#x27;2&#x27;").count("&#x27;") == 2
+    assert patched(text, "second  =  two", "second = &#x27;2&#x27;").count("&#x27;") == 2
+
+
+def test_a_line_of_the_old_text_is_a_line_in_the_new_one():
+    r"""Though it stands between quotes there: of an escaped text, ``\n`` beside it is a line break."""
+    text = 'export OPTS="\n  --one\n  --two\n  --three\n  --four"\nend\n'
+    old, new = (lines.replace("\n", "\\n") for lines in (text, text.replace("  --two\n  --three\n", "")))
+    assert patched(text, old, new) == text.replace("  --two\n  --three\n", "")
+
+
+def test_breaks_in_strings_of_json_are_escaped_twice():
+    r"""So that each ``\n`` beside them is a line break."""
+    text = 'help("Set it."),\nrest(1)\n'
+    old, new = 'help(\\"Set it.\\"),\\nrest(1)', 'help(\\"Set it.\\\\\\n  More.\\"),\\nrest(1)'
+    assert patched(text, old, new) == 'help("Set it.\\\n  More."),\nrest(1)\n'
+
+
+def test_a_text_that_only_lost_or_gained_something_keeps_the_characters_of_the_file():
+    """Also one of few letters, and a line that was commented out."""
+    text = "    ”\\”)]}\\\\n<data>\\””,\n    call(”one–”);\n"
+    old = text.translate({0x201D: '"', 0x2013: "-"})
+    assert patched(text, old, old.replace("<data>", "")) == text.replace("<data>", "")
+    assert patched(text, old, old.replace("call", "// call")) == text.replace("call", "// call")
+
+
+def test_a_new_line_like_a_kept_one_is_written_as_the_model_wrote_it():
+    """The no-break space of the kept one is not copied."""
+    text = "if a:\n    return\u00a0value\nend\n"
+    old, new = "    return value\nend\n", "    return value\nelse:\n    return value\nend\n"
+    assert patched(text, old, new) == text.replace("end", "else:\n    return value\nend")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        (
+            "x\n\tone();\n\t  two();\n\t  tri();\n",
+            "    one();\n",
+            "    one();\n      more();\n",
+            "\tone();\n\t  more();\n",
+        ),
+        (
+            "f {\n\tone()\n}\n",
+            "    f {\n    \tone()\n",
+            "    f {\n      if a {\n    \tone()\n",
+            "f {\n  if a {\n\tone()\n",
+        ),
+        (
+            "m\n        a: 1,\n    }\n}\n",
+            "        a: 1,\n  }\n",
+            "        a: {\n            b,\n  }\n",
+            "a: {\n            b,\n    }\n",
+        ),
+    ],
+    ids=["half levels of a file with tabs", "as much put before each line", "a bracket at another depth"],
+)
+def test_new_lines_are_indented_by_the_scale_of_the_lines_that_are_shown(text, old, new, expected):
+    """A line of another scale beside one that stands as it is written is another line."""
+    assert expected in patched(text, old, new)
+
+
+def test_a_name_with_another_first_letter_is_another_name():
+    """However alike the rest is."""
+    text = "def passesNullSerialization():\n    value_of_it = 1\n    return value_of_it\n"
+    old = text.replace("Serialization", "Desrialization")
+    assert "reads differently" in refusal(text, old, old.replace("Desrialization", "Deserialization"))
+
+
+def test_a_line_that_stands_elsewhere_as_it_is_written_is_no_slip():
+    """The place where it stands is another one that may be meant."""
+    place = '@command()\n@argument({})\ndef touch(filename):\n    """Print FILENAME.{}\n    echo(filename)\n\nrun::\n'
+    more = '\n\n    FILENAME is the name of the file.\n    """'
+    text = place.format("'filename', help='The file.'", '"""') + "    other\n" + place.format("'filename'", more)
+    old = place.format("'filename'", '"""')
+    refusal(text, old, old.replace("(filename):", "(filename):\n    added()"))
+
+
+def test_a_lone_line_with_other_marks_is_another_line():
+    """No other line says that it is this one."""
+    text = "a\n\" - highlight [string default 'Comment']: Highlight group\nb\n"
+    old = "- `highlight` [string default 'Comment']: Highlight group\n"
+    assert "reads differently" in refusal(text, old, "")
