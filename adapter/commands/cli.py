@@ -9,10 +9,12 @@ spelled out; ``--json`` has every character, escaped.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 from adapter.commands.output import print_visible
@@ -74,9 +76,10 @@ def _open_what_is_closed() -> None:
 def _write_any_character() -> None:
     """Whatever the locale says, but for what a terminal cannot show, which is spelled out."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            is_told = stream.isatty() and stream.encoding.lower() not in ("ascii", "us-ascii")
-            stream.reconfigure(encoding=stream.encoding if is_told else "utf-8", errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
+            is_told = stream.isatty() and encoding != "ascii"
+            with suppress(OSError):  # of a terminal opened in an odd way: then it stays as it was
+                stream.reconfigure(encoding=encoding if is_told else "utf-8", errors="backslashreplace")
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -99,6 +99,8 @@ def get_format(name: str | Format) -> Format:
     """The format called ``name`` (or an alias, in any case); a format itself. Raises UsageError naming the nearest."""
     if isinstance(name, Format):
         return name
+    if not isinstance(name, str):
+        raise UsageError(f"a format is given by its name, got {name!r}; docs/formats.md has all")
     if name in _derived:
         return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")

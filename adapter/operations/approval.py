@@ -134,6 +134,8 @@ class Rule:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
+        if self.verdict not in get_args(Verdict):
+            raise UsageError(f"unknown verdict {self.verdict!r} of a rule; expected allow, ask or deny")
         if self.pattern is not None and (not self.pattern.strip() or self.pattern.strip()[0] in "!#"):
             raise UsageError(f"the rule {self} matches nothing; expected a command, or a path pattern")
 
@@ -275,6 +277,8 @@ def rules_for(names: Mapping[str, str], rules: Iterable[Rule]) -> tuple[Rule, ..
     """
     named = []
     for rule in rules:
+        if not isinstance(rule, Rule):
+            raise UsageError(f"{rule!r} is no Rule; make one by Rule.parse('deny', 'run_command(rm)')")
         if rule.tool != "*" and rule.tool not in names:
             raise UsageError(
                 f"the rule {str(rule)!r} names no tool; there are: {', '.join(dict.fromkeys(names.values()))}"

@@ -1,6 +1,7 @@
 """SIGTERM lets answers end: who asks meanwhile is sent elsewhere, and the server stops when the last has gone.
 
-A second SIGTERM, or Ctrl-C, stops it at once. What would go on as long as the server does looks at `Drain.has_begun`.
+A second SIGTERM, or Ctrl-C, stops it at once: what a model works on is cancelled, and its client is told. What would
+go on as long as the server does looks at `Drain.has_begun`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Drain:
     def __init__(self, app: ASGIApp, limit_s: float, told: Callable[[], object] = lambda: None) -> None:
         self._app, self._limit_s, self._told = app, limit_s, told
         self.has_begun = False
-        self._at_work = 0
+        self._at_work: dict[asyncio.Task[object], str] = {}
+        """By task, the method of its request."""
         self._is_empty = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
 
@@ -44,6 +46,7 @@ class Drain:
         interrupted = signal.getsignal(signal.SIGINT)
 
         def stop() -> None:
+            self._break_off()
             if callable(before):
                 before(signal.SIGTERM, None)
 
@@ -52,6 +55,7 @@ class Drain:
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             self.has_begun = True
+            loop.call_soon_threadsafe(self._break_off)
             if callable(interrupted):
                 interrupted(number, frame)
 
@@ -65,6 +69,11 @@ class Drain:
         self.has_begun = True
         self._told()
         self._stopping = asyncio.create_task(self._wait(stop))
+
+    def _break_off(self) -> None:
+        for task, method in self._at_work.items():
+            if method == "POST":
+                task.cancel()
 
     async def _wait(self, stop: Callable[[], None]) -> None:
         if self._at_work:
@@ -81,10 +90,12 @@ class Drain:
             error = shape_of(scope["path"])(error, 503)
             await send_json(send, 503, error, {"retry-after": str(RETRY_AFTER_S), "connection": "close"})
         else:
-            self._at_work += 1
+            task = asyncio.current_task()
+            assert task is not None
+            self._at_work[task] = scope["method"]
             try:
                 await self._app(scope, receive, send)
             finally:
-                self._at_work -= 1
+                del self._at_work[task]
                 if not self._at_work:
                     self._is_empty.set()

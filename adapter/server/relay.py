@@ -39,6 +39,9 @@ def as_it_is(value: JsonObject, _status: int = 200) -> JsonObject:
     return value
 
 
+STOPPED = "this server was stopped in the middle of its answer: ask again, another one may be there"
+
+
 class Answering:
     """An ASGI answer that waits for its place at the model server, and stops that as soon as the client has gone."""
 
@@ -49,6 +52,8 @@ class Answering:
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await while_there(receive, self.run(send))
+        except asyncio.CancelledError:  # this server stops
+            await self.fail(send, 503, error_object(STOPPED, "overloaded_error"))
         finally:
             self.leave()
 

@@ -118,6 +118,10 @@ class Tool:
         """
         if isinstance(definition, Tool):
             return definition
+        if not isinstance(definition, Mapping):
+            raise UsageError(
+                f"a tool definition is an object or a Tool, got {repr(definition)[:80]}; adapter.tool(f) makes one"
+            )
         inner = definition.get("function", definition)
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
             raise UsageError(

@@ -36,7 +36,12 @@ def update_file(path: Path, commands: Commands | None = None) -> None:
 
 
 def replay(transcript: Transcript, name: str = "transcript", commands: Commands | None = None) -> Replay:
-    """Run ``transcript`` again and compare."""
+    """Run ``transcript`` again and compare. Raises UsageError for what is none, and where ``commands`` need a sandbox
+    and there is none."""
+    if not isinstance(transcript, Transcript):
+        raise UsageError(
+            f"replay takes a Transcript, got {transcript!r}; Transcript.from_text(text) makes one of a file's"
+        )
     again = run_again(transcript, commands)
     counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
     difference = first_difference(transcript, again)

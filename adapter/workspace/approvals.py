@@ -39,8 +39,10 @@ from adapter.workspace.processes.clock import Clock
 from adapter.workspace.processes.sandbox import Confinement
 
 
-def policy_of(mode: str, rules: Iterable[Rule], tools: ToolSet, unasked: frozenset[Effect]) -> Policy:
-    """The mode and the rules of a session. Raises UsageError for a mode or a tool that does not exist."""
+def policy_of(approve: str | Approver, rules: Iterable[Rule], tools: ToolSet, unasked: frozenset[Effect]) -> Policy:
+    """The mode (``ask`` where somebody decides) and the rules of a session. Raises UsageError for a mode or a tool that
+    does not exist."""
+    mode = "ask" if callable(approve) else approve
     _check_mode(mode)
     named = rules_for({name: tool.name for tool in tools.values() for name in (tool.name, *tool.aliases)}, rules)
     for rule in named:
@@ -208,6 +210,6 @@ def _forbidden(why: str, what: str) -> str:
 def _check_mode(mode: str) -> None:
     if mode in MODES:
         return
-    near = process.extractOne(mode, list(MODES), scorer=fuzz.ratio, score_cutoff=50)
+    near = process.extractOne(str(mode), list(MODES), scorer=fuzz.ratio, score_cutoff=50)
     suggestion = f" (did you mean {near[0]!r}?)" if near else ""
     raise UsageError(f"unknown approve mode {mode!r}; expected {', '.join(MODES)} or a callable{suggestion}")

@@ -79,7 +79,7 @@ class Workspace:
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
         whole = joined(self.dialect.tools, [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools])
-        self._policy = policy_of(approve if isinstance(approve, str) else "ask", rules, whole, self.dialect.unasked)
+        self._policy = policy_of(approve, rules, whole, self.dialect.unasked)
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
         self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(sandbox)

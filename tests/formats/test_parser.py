@@ -107,6 +107,12 @@ def test_a_draft_in_reasoning_makes_no_progress():
     assert any(isinstance(event, RejectedCall) for event in events)
 
 
+def test_a_format_is_a_name():
+    """Not a number, nor None where a prompt needs one."""
+    with pytest.raises(UsageError, match="a format is given by its name, got 5"):
+        Parser(5)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("name", "near"), [("hermess", "hermes"), ("bogus", ""), ("", ""), ("qwen3_codr", "qwen3_coder"), ("gpt", "gpt")]
 )

@@ -421,3 +421,13 @@ def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
     with Workspace(root, HOSTED, rules=rules("deny *(secrets/)"), host=host) as ws:
         assert ws.run("memory", {"command": "write", "path": "secrets/a", "content": "x"}).ok
         assert ws.run("memory", {"command": "view", "path": "secrets/a"}).ok
+
+
+def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
+    """Not when it is first asked, or never."""
+    with pytest.raises(UsageError, match="unknown verdict 'dney' of a rule; expected allow, ask or deny"):
+        Rule("dney", "read_file")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="'deny read_file' is no Rule"):
+        Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, .* or a callable"):
+        Workspace(root, approve=5)  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import signal
@@ -68,7 +67,7 @@ def test_sigterm_lets_streams_end():
 
 @pytest.mark.parametrize("how", ["the limit", "a second signal"])
 def test_a_drain_ends(how):
-    """With --drain's seconds, or at once when SIGTERM comes again: the stream then stays without its end."""
+    """With --drain's seconds, or at once when SIGTERM comes again: the stream then ends with an error."""
     with stoppable("--drain", "0.3" if how == "the limit" else "60") as (model, url, process):
         response = Client(url, "a", tools=TOOLS).response()
         assert model.next() == "a"
@@ -78,8 +77,31 @@ def test_a_drain_ends(how):
             os.kill(process.pid, signal.SIGTERM)
         process.join(20)
         assert not process.is_alive()
-        with pytest.raises(http.client.IncompleteRead):
-            response.read()
+        said = response.read().decode()
+        assert "this server was stopped in the middle of its answer" in said
+        assert "[DONE]" not in said
+
+
+def test_ctrl_c_breaks_off_without_a_traceback():
+    """Whoever reads a stream hears why it ends; whoever started the server is told nothing of its insides."""
+    model = Slow()
+    with (
+        LiveUpstream(model.answer) as upstream,
+        started("serve", "--upstream", upstream.url, "--port", "0") as run,
+        ThreadPoolExecutor() as threads,
+    ):
+        url = run.first_line().split()[1].rstrip(",")
+        client = Client(url, "a", tools=TOOLS)
+        assert model.next() == "a"
+        lines = threads.submit(lambda: client.response().read().decode())
+        os.kill(run.process.pid, signal.SIGINT)
+        run.process.join(20)
+        assert run.process.exitcode == 130
+        model.may_end["a"].set()
+        assert "this server was stopped in the middle of its answer" in lines.result(20)
+        said = run.stderr.read_text(encoding="utf-8")
+        assert "Traceback" not in said
+        assert "graceful" not in said
 
 
 def test_workers_are_one_server(tmp_path):

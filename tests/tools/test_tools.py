@@ -94,6 +94,16 @@ def test_a_definition_needs_a_name(definition):
         Tool.from_definition(definition)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(print, r"got <built-in function print>; adapter\.tool\(f\) makes one"), ("f", "got 'f';")],
+)
+def test_what_is_no_definition_is_refused(given, said):
+    """A function, a name: with the next step."""
+    with pytest.raises(UsageError, match=said):
+        ToolSet([given])
+
+
 @pytest.mark.parametrize("parameters", [["path"], "path", 5, True])
 def test_parameters_are_a_schema(parameters):
     """Anything else is named, with the tool."""

@@ -40,6 +40,12 @@ def test_shipped_transcripts_replay_equal(path):
     assert replay_file(path).difference == ""
 
 
+def test_what_is_no_transcript_is_refused():
+    """A path, mostly."""
+    with pytest.raises(UsageError, match=r"got 'talk.jsonl'; Transcript\.from_text"):
+        replay("talk.jsonl")  # type: ignore[arg-type]
+
+
 def test_conversations_of_several_turns_are_among_them():
     """One with every kind of turn (several calls, one that fails and is mended, an answer), and one of a real model."""
     by_hand, by_model = (

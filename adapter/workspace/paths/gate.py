@@ -57,6 +57,8 @@ class Root:
                 "a workspace needs directory descriptors (openat), which this system does not have; "
                 "run on Linux, macOS or inside WSL"
             )
+        if not os.fspath(path):
+            raise UsageError("the workspace is an empty name; give a directory, '.' for the one you are in")
         given = os.path.abspath(os.fspath(path))  # noqa: PTH100 - links stay as they were given
         self.path = os.path.realpath(given)
         """For people and messages; never opened by name after this."""

@@ -109,10 +109,12 @@ class Command:
 
     ``sinks``: what takes the output, called in the thread that waits; one for
     stdout and stderr as they come, or one for each. Raises OSError when no
-    process can be started at all; `wait` raises ToolError when the program cannot be.
+    process can be started at all, ToolError for a NUL; `wait` raises ToolError when the program cannot be.
     """
 
     def __init__(self, job: Job, directory: int, *sinks: Sink) -> None:
+        if any("\0" in word for word in job.argv):
+            raise ToolError("the command contains a NUL character, which no program can be given; nothing was run")
         self.ending: Ending | None = None
         self._failed: tuple[int, str] | None = None
         self._token = secrets.token_hex(16)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapter.operations import RunCommand
+from adapter.values.errors import ToolError
 from adapter.workspace.processes.command import scrubbed
 from adapter.workspace.processes.output import HeadAndTail, clean
 from adapter.workspace.processes.shell import run_command
@@ -33,6 +34,12 @@ def test_output_and_exit_code_come_back(root):
     assert run.output == "one\ntwo\nthree\n"
     assert run.exit_code == 7
     assert not run.timed_out
+
+
+def test_a_command_with_a_nul_is_refused(root):
+    """No program can be given one; it was said to have failed without a word."""
+    with pytest.raises(ToolError, match="contains a NUL character"):
+        run_command(root, RunCommand("echo a\0b"))
 
 
 def test_cwd_is_honoured_and_gated(root, directory):
