@@ -52,13 +52,17 @@ def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def escaped_new(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """The new text without escapes that only it has, and a note: if all of its quotes, or all that HTML
-    escapes, are escaped, while the old text has none of these and the document none that are escaped.
-    With an old text that stands there by every character the new one is meant so, too."""
+    """The new text without escapes that only it has, and a note.
+
+    All of its quotes, or all that HTML escapes, are escaped, while the old text has none of these, and the document,
+    which is no markup, none that are escaped. With an old text that stands there by every character the new one is
+    meant so, too.
+    """
     if '"' not in old and _QUOTE in new and _QUOTE not in view and '"' in view and '"' not in new.replace(_QUOTE, ""):
         return None if old in view else (new.replace(_QUOTE, '"'), QUOTES_NOTE)
     plain = html.unescape(new)
-    if plain != new and not any(mark in old for mark in _MARKUP) and html.escape(plain) == new and "&" not in view:
+    is_code = "&" not in view and "</" not in view
+    if plain != new and not any(mark in old for mark in _MARKUP) and html.escape(plain) == new and is_code:
         return None if old in view else (plain, ENTITIES_NOTE)
     return None
 

@@ -203,6 +203,8 @@ def test_entities_that_only_the_new_text_has_are_undone():
     assert patched(text, "second = two", "second = &#x27;2&#x27;") == text.replace("two", "'2'")
     assert patched(text + "a &amp; b\n", "second = two", "second = &#x27;2&#x27;").count("&#x27;") == 2
     assert patched(text, "second  =  two", "second = &#x27;2&#x27;").count("&#x27;") == 2
+    page = "<p>\nless  than ten apples\n</p>\n"
+    assert patched(page, "less than ten apples", "apples &lt; 10") == "<p>\napples &lt; 10\n</p>\n"
 
 
 def test_a_line_of_the_old_text_is_a_line_in_the_new_one():
