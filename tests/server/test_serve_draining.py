@@ -94,6 +94,7 @@ def test_ctrl_c_breaks_off_without_a_traceback():
         client = Client(url, "a", tools=TOOLS)
         assert model.next() == "a"
         lines = threads.submit(lambda: client.response().read().decode())
+        assert run.process.pid is not None
         os.kill(run.process.pid, signal.SIGINT)
         run.process.join(20)
         assert run.process.exitcode == 130

@@ -260,7 +260,7 @@ def test_functions_that_cannot_be_described_are_refused():
     def starred(*names: str):
         """X."""
 
-    def unknown(a: Nowhere):  # noqa: F821
+    def unknown(a: Nowhere):  # type: ignore[name-defined]  # noqa: F821
         """X."""
 
     def unspoken(a: Callable[[int], int]):
@@ -274,13 +274,13 @@ def test_functions_that_cannot_be_described_are_refused():
         (int, "its types cannot be read"),
     ]:
         with pytest.raises(UsageError, match=said):
-            tool(function)
+            tool(function)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="no named function"):
         tool(lambda: 1)
     with pytest.raises(UsageError, match="nothing runs it"):
         tool(OPENAI)
     with pytest.raises(UsageError, match="unknown effect 'reed'; expected read, state"):
-        tool(get_weather, effect="reed")
+        tool(get_weather, effect="reed")  # type: ignore[call-overload]
 
 
 def test_parameters_may_have_any_name(call):
