@@ -203,8 +203,7 @@ def merged_text(written: str, actual: str, new: str) -> str:
     merged = list(new_pieces)
     for run in runs:
         for at, to in zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True):
-            is_sure = stayed == len(new_pieces) or _kind(old_pieces[at]) != "mark"
-            if is_sure or _roles(old_pieces, at) & _roles(new_pieces, to):
+            if _kind(old_pieces[at]) != "mark" or _roles(old_pieces, at) & _roles(new_pieces, to):
                 merged[to] = own_pieces[at]
     return "".join(merged)
 
