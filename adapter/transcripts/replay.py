@@ -40,7 +40,7 @@ def replay(transcript: Transcript, name: str = "transcript", commands: Commands 
     and there is none."""
     if not isinstance(transcript, Transcript):
         raise UsageError(
-            f"replay takes a Transcript, got {transcript!r}; Transcript.from_text(text) makes one of a file's"
+            f"replay takes a Transcript, got {repr(transcript)[:80]}; Transcript.from_text(text) makes one of a file's"
         )
     again = run_again(transcript, commands)
     counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
