@@ -15,7 +15,7 @@ from adapter.agent.answer import Answer, Chat, Observed
 from adapter.agent.prompts import check_prompt, derived_for, own_chat, style_for
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import ReplyParser, with_reply
-from adapter.conversation.guardrails.catalogue import BY_STEPS, chosen
+from adapter.conversation.guardrails.catalogue import BY_STEPS, checked_retries, chosen
 from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.steps import Given, steps_of
 from adapter.conversation.guardrails.steps import checked as check_steps
@@ -87,7 +87,7 @@ class Settled(Generic[ChatT]):
             raise UsageError(f"max_tools cannot be had: {why}; give a number from 1 on, and no system")
         self._max_tools = max_tools
         self._few: Shortlist | None = None
-        self._watched, self._retries, self._steps = chosen(guardrails), retries, steps_of(steps)
+        self._watched, self._retries, self._steps = chosen(guardrails), checked_retries(retries), steps_of(steps)
         self._guide = guide
         self._parts: Parts | None = None
         self._guided: Request | None = None

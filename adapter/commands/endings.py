@@ -13,6 +13,7 @@ HINTS: dict[Reason, str] = {
     "turns": "raise --max-turns, or make the task smaller",
     "repetition": "try a larger model, or a smaller task",
     "unreadable": "try --constraint required, another --format, or a larger model",
+    "cut_off": "ask for less, or let the server write more (its context, or its limit of tokens)",
     "broken_off": "see its log, and ask again",
     "stuck": "name the steps, or try a larger model",
     "unsuccessful": "name the file and quote the text exactly, or try a larger model",

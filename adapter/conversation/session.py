@@ -45,6 +45,7 @@ Reason: TypeAlias = Literal[
     "finished",
     "unsuccessful",
     "interrupted",
+    "cut_off",
     "broken_off",
     "failed",
 ]
@@ -60,10 +61,13 @@ REASONS: dict[str, str] = {
     "finished": "the call was made; this model gets one per request",
     "unsuccessful": "the call could not be done; this model gets one per request",
     "interrupted": "stopped by the user",
+    "cut_off": "the answer was cut off: it reached the limit of its tokens",
     "broken_off": "the model server broke off in the middle of the answer",
     "failed": "the model server failed",
 }
 
+_UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
+"""By why the server says that it ended, what an answer in words is that has no end."""
 
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
@@ -183,7 +187,7 @@ class Session:
 
     def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query. ``finish_reason``: why
-        it ended, as the server says; ``incomplete`` where the connection broke."""
+        it ended, as the server says; ``length`` at the limit of tokens, ``incomplete`` where the connection broke."""
         turn = self._bounded(self._rails.own(self._past, turn))
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
@@ -200,9 +204,9 @@ class Session:
         self._complaints = turn.invalid
         if is_unreadable:
             return Done("unreadable", self._content)
-        if not turn.calls and not turn.invalid and finish_reason == "incomplete":
-            return Done("broken_off", turn.content)
         if not turn.calls and not turn.invalid:
+            if finish_reason in _UNFINISHED:
+                return Done(_UNFINISHED[finish_reason], turn.content)
             return Done("stuck" if isinstance(verdict, Stop) else "answered", turn.content)
         self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
         self._refused = self._refusals()

@@ -9,6 +9,7 @@ from typing import Protocol
 from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.shapes import Choices
+from adapter.conversation.guardrails.catalogue import checked_retries
 from adapter.dialects import Dialect
 from adapter.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.prompting.choosing import Parts, check_guide
@@ -153,8 +154,7 @@ def checked(options: Options) -> Options:
     check_guide(options.guide)
     if options.max_tools is not None and (not isinstance(options.max_tools, int) or options.max_tools < 1):
         raise UsageError(f"max_tools cannot be {options.max_tools!r}; give a number from 1 on")
-    if not isinstance(options.asking.retries, int) or options.asking.retries < 0:
-        raise UsageError(f"retries cannot be {options.asking.retries!r}; give a number from 0 on")
+    checked_retries(options.asking.retries)
     if options.prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):

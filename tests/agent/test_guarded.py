@@ -113,3 +113,8 @@ def test_steps_of_tools_that_are_none_are_refused_at_once(tmp_path):
         run(tmp_path, Script(), steps={"required": ["lookup"]})
     with pytest.raises(UsageError, match="unknown guardrail 'nonsense'"):
         run(tmp_path, Script(), guardrails="nonsense")
+
+
+def test_retries_below_zero_are_refused_at_once(tmp_path):
+    with pytest.raises(UsageError, match="retries cannot be -1; give a number from 0 on"):
+        run(tmp_path, Script(), retries=-1)

@@ -272,8 +272,10 @@ def test_a_chat_of_ones_own(root):
     assert asyncio.run(AsyncAgent(root, Script()).send("Hello?")).content == "Hello."
 
 
-@pytest.mark.parametrize(("finish_reason", "reason"), [("incomplete", "broken_off"), (None, "answered")])
-def test_an_answer_that_broke_off_is_told_from_one_without_a_reason(root, finish_reason, reason):
+@pytest.mark.parametrize(
+    ("finish_reason", "reason"), [("incomplete", "broken_off"), ("length", "cut_off"), (None, "answered")]
+)
+def test_an_answer_without_its_end_is_told_from_one_without_a_reason(root, finish_reason, reason):
     """A chat of one's own need not say why an answer ended."""
 
     class Script:

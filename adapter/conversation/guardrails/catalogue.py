@@ -80,3 +80,10 @@ def checked(names: Collection[str]) -> frozenset[str]:
         if name not in GUARDRAILS:
             raise UsageError(f"unknown guardrail {name!r}; expected on, off, all, or some of {', '.join(GUARDRAILS)}")
     return frozenset(names)
+
+
+def checked_retries(retries: int) -> int:
+    """``retries``, if an answer can be asked again so often. Raises UsageError otherwise."""
+    if not isinstance(retries, int) or retries < 0:
+        raise UsageError(f"retries cannot be {retries!r}; give a number from 0 on")
+    return retries

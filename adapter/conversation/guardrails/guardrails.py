@@ -33,7 +33,7 @@ from adapter.conversation.guardrails.answers import (
     refuses_all,
     speaks_for_others,
 )
-from adapter.conversation.guardrails.catalogue import DEFAULT, GUARDRAILS, checked
+from adapter.conversation.guardrails.catalogue import DEFAULT, GUARDRAILS, checked, checked_retries
 from adapter.conversation.guardrails.past import Made, Past, past_of
 from adapter.conversation.guardrails.repetition import REPETITIONS, cycle_before, is_made_already, times_made
 from adapter.conversation.guardrails.steps import Given, Steps, steps_of
@@ -92,7 +92,8 @@ class Fault:
 class Guardrails:
     """See the module. ``on``: names of `GUARDRAILS`. ``encode``: how examples of calls are written. One for each loop.
 
-    ``retries``: answers in a row that are asked again. Raises UsageError for an unknown guardrail, and for no steps.
+    ``retries``: answers in a row that are asked again. Raises UsageError for an unknown
+    guardrail, for no steps, and for retries below 0.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Guardrails:
     ) -> None:
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = checked(on), steps_of(steps)
-        self.retries, self.encode = retries, encode
+        self.retries, self.encode = checked_retries(retries), encode
         self._tries: Counter[str] = Counter()
 
     @property

@@ -26,6 +26,7 @@ from adapter.operations import (
     TodoList,
 )
 from adapter.operations.capabilities import Capability, is_installed
+from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolResult
 
 Session = TypeVar("Session", contravariant=True)
@@ -147,6 +148,14 @@ class Host:
     state: str | None = None
     skill_folders: tuple[str, ...] = ()
     media: frozenset[MediaKind] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a word where a capability belongs, but "embedded" where there is one."""
+        for name in ("questions", "editor", "agents", "search", "docs", "web"):
+            words = ("embedded",) if name in ("editor", "search", "docs") else ()
+            if isinstance(given := getattr(self, name), str) and given not in words:
+                expected = "".join(f'"{word}", ' for word in words) + "None, or an object that can do it"
+                raise UsageError(f"{name} cannot be {given!r}; give {expected}")
 
     def capabilities(self) -> frozenset[Capability]:
         """What tools may count on; skills come to it when the workspace or a folder has any."""

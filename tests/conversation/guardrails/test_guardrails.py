@@ -415,3 +415,9 @@ def test_guardrails_are_chosen_by_name():
     assert chosen("off,refusal") == {"refusal"}
     with pytest.raises(UsageError, match="unknown guardrail 'refusals'; expected on, off, all"):
         chosen("refusals")
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, "2"])
+def test_retries_are_a_count(retries):
+    with pytest.raises(UsageError, match=r"retries cannot be .*; give a number from 0 on"):
+        Guardrails(TOOLS, retries=retries)

@@ -417,3 +417,16 @@ def test_exit_ends(session):
     """X30: the result says so to the loop."""
     assert session().run("exit", {}).ends
     assert not session().run("todos", {"todos": []}).ends
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"search": "nope"}, "search cannot be 'nope'; give \"embedded\", None, or an object that can do it"),
+        ({"web": "embedded"}, "web cannot be 'embedded'; give None, or an object that can do it"),
+    ],
+)
+def test_a_word_that_means_no_capability_is_refused(wrong, says):
+    with pytest.raises(UsageError) as told:
+        Host(**wrong)
+    assert str(told.value) == says
