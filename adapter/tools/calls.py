@@ -50,18 +50,25 @@ _WINDOWS_PATH = lazy_pattern(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
 _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 _WORDS_FOR_NULL = ("null", "none", "undefined", "")
 
+_OTHERWISE = {"append": (), "dryrun": (), "preview": (), "mode": ("w", "wt", "write", "overwrite", "create", "replace")}
+_PART_OF_FILE = ("startline", "endline", "insertline", "line", "position", "offset")
+"""Arguments without which a change would not be the one that was meant, spelt without separators: of all tools that
+change something, with the values that ask for nothing else; and of those that write a file whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """A call that names a tool of this session and whose arguments fit it.
 
-    ``validated`` is None for a tool that has no validation of its own (a client's).
+    ``validated`` is None for a tool that has no validation of its own (a client's). ``notes``: what was taken otherwise
+    than it was written; ``left_out``: what was not taken at all, which the model has to know.
     """
 
     tool: Tool
     arguments: JsonObject
     validated: Arguments | None
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def normalise(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
@@ -89,13 +96,14 @@ def resolve(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> I
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
     _, named, fixes = normalise(name, _as_arguments(arguments, tool), tools)
-    notes = [f"read as a call of {tool.name}" for fix in fixes if fix == "tool-name"]
+    notes = tuple(f"read as a call of {tool.name}" for fix in fixes if fix == "tool-name")
     _refuse_conflicts(named, tool)
     kept = _without_nulls(named, tool)
     unknown = [key for key in kept if key not in (*tool.properties, *tool.unlisted) and not _is_open(tool)]
-    notes += [f"{tool.name} has no argument {key!r}: it was left out" for key in unknown]
+    _refuse_another_change(tool, {key: kept[key] for key in unknown}, tools)
+    left_out = tuple(f"{tool.name} has no argument {key!r}: it was left out" for key in unknown)
     final = {key: value for key, value in kept.items() if key not in unknown}
-    return Invocation(tool, final, _validated(tool, final, unknown), tuple(notes))
+    return Invocation(tool, final, _validated(tool, final, unknown), notes, left_out)
 
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
@@ -234,6 +242,22 @@ def _refuse_conflicts(arguments: JsonObject, tool: Tool) -> None:
             raise ToolError(
                 f"{tool.name}: {parameter!r} and {key!r} mean the same but differ "
                 f"({_short(arguments[parameter])} and {_short(value)}). Give only {parameter!r}."
+            )
+
+
+def _refuse_another_change(tool: Tool, unknown: JsonObject, tools: ToolSet) -> None:
+    """Of a tool that changes something: `write_file(append=true)` is no overwriting of the file."""
+    if tool.effect not in ("write", "delete"):
+        return
+    for key, value in unknown.items():
+        spelt = key.replace("_", "").replace("-", "").lower()
+        is_meant = value in (None, False, "", "false") or value in _OTHERWISE.get(spelt, ())
+        if not is_meant and (spelt in _OTHERWISE or ("content" in tool.properties and spelt in _PART_OF_FILE)):
+            having = [other.name for other in tools.values() if other.effect == tool.effect and key in other.properties]
+            instead = f"use a tool that has it ({', '.join(having)})" if having else "use another tool"
+            raise ToolError(
+                f"{tool.name} has no argument {key!r}: nothing was done, as it would be another change. "
+                f"Leave {key!r} out if that one is meant, or {instead}"
             )
 
 

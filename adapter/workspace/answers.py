@@ -32,7 +32,7 @@ CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
 def answered(invocation: Invocation, call: Arguments, outcome: Outcome, told: str = "") -> ToolResult:
     """What the model and the host are told of a call that was done. ``told``: what stands below its text."""
     text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
-    notes = (*call.notes(), *outcome.notes)
+    notes = (*invocation.left_out, *call.notes(), *outcome.notes)
     return ToolResult(
         name=invocation.tool.name,
         ok=True,

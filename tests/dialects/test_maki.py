@@ -976,7 +976,7 @@ def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):
     """X33, X34: optional values alone; what is left out is noted."""
     make_files(directory, "f", text="a\n")
     result = call("read", path="f", offset="null", limit=None, encoding="utf-8")
-    assert result.content == "1: a"
+    assert result.content == "1: a\n(note: read has no argument 'encoding': it was left out)"
     assert result.notes == ("read has no argument 'encoding': it was left out",)
 
 

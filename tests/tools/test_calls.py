@@ -55,6 +55,11 @@ READ = Tool(
     validate=validate_read,
 )
 CLIENT = Tool.from_definition(TOOLS[3])  # search
+WRITE = Tool(
+    "write_file",
+    parameters={"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}},
+    effect="write",
+)
 SET = ToolSet([READ, CLIENT, Tool("get_time"), Tool("now", parameters={"type": "object"})])
 
 
@@ -152,7 +157,23 @@ def test_unknown_arguments_are_left_out_with_a_note():
     """X34: a call is not refused for an argument too many, but the model is told."""
     invocation = resolve("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
     assert invocation.arguments == {"path": "a.py"}
-    assert invocation.notes == ("read_file has no argument 'encoding': it was left out",)
+    assert invocation.left_out == ("read_file has no argument 'encoding': it was left out",)
+
+
+@pytest.mark.parametrize(
+    "extra", [{"append": True}, {"mode": "a"}, {"dry_run": "true"}, {"startLine": 3}, {"end-line": "9"}]
+)
+def test_what_would_be_another_change_is_not_made(extra):
+    """A file is not overwritten by what was to be appended."""
+    with pytest.raises(ToolError, match=r"write_file has no argument '.*': nothing was done"):
+        resolve("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+
+
+@pytest.mark.parametrize("extra", [{"append": False}, {"mode": "w"}, {"encoding": "utf-8"}, {"why": "to append"}])
+def test_what_asks_for_nothing_else_is_left_out(extra):
+    invocation = resolve("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+    assert invocation.arguments == {"path": "a.py", "content": "x"}
+    assert len(invocation.left_out) == 1
 
 
 @pytest.mark.parametrize("value", [None, "null", "None", "", "undefined"])
