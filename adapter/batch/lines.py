@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from adapter.batch.counts import Counts
 from adapter.batch.rows import RowReader, failed, kept_name
+from adapter.tools.schema import type_name
 from adapter.values.events import Json, JsonObject
 
 BLOCK_BYTES = 4_000_000
@@ -32,7 +33,7 @@ def read_block(reader: RowReader, block: bytes) -> tuple[bytes, Counts]:
 def _read_line(reader: RowReader, line: bytes, counts: Counts) -> bytes:
     try:
         row: Json = json.loads(line.decode().removeprefix("\ufeff"))
-        wrong = None if isinstance(row, dict) else f"the line is {type(row).__name__}, no JSON object"
+        wrong = None if isinstance(row, dict) else f"the line holds JSON of type {type_name(row)}, not an object"
     except (ValueError, RecursionError) as error:
         wrong = f"the line is no JSON: {error}"
     if wrong is not None:
