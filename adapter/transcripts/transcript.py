@@ -241,8 +241,8 @@ class Transcript:
                 parsed.append(_LINE.validate_json(line))
             except ValidationError as error:
                 reason = error.errors(include_url=False)[0]
-                place = ".".join(map(str, reason["loc"]))
-                raise UsageError(f"{name}, line {number}: not a transcript line ({place}: {reason['msg']})") from error
+                why = ": ".join(filter(None, (".".join(map(str, reason["loc"])), reason["msg"])))
+                raise UsageError(f"{name}, line {number}: not a transcript line ({why})") from error
         if not parsed or not isinstance(parsed[0], Header):
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
         if parsed[0].version > VERSION:
