@@ -43,6 +43,6 @@ FORMAT = Format(
     ends=("<|observation|>", "<|user|>", "<|begin_of_box|>", "<|end_of_box|>"),
     stops=("<|observation|>", "<|user|>", "<|endoftext|>"),
     special_tokens=(OPEN, CLOSE, *PAIR_TOKENS, "<think>", "</think>"),
-    models=(r"glm-?_?4[.-]?[56]", r"glm-?_?4-?moe"),
+    models=(r"glm-?_?4[.-]?[56]", r"glm-?_?4-?moe", r"hyperclova-?x.*think.*32b"),
     template_marks=("<arg_key>{arg-key-1}</arg_key>\n", "<arg_key>{arg-key-1}</arg_key>\\n"),
 )

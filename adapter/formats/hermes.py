@@ -55,6 +55,8 @@ FORMAT = Format(
         r"^(?!.*deepseek.*r1).*qwen-?(?:2|3(?!\.[5-9]))(?!.*coder)",
         r"^(?!.*deepseek.*r1).*qwen-?2\.5",
         r"qwq",
+        r"bielik",
+        r"exaone-?4",
         r"smollm",
         r"mimo-?7b",
         r"trinity",

@@ -50,7 +50,7 @@ _SHAPES = {
     ),
     "[": (r"calling tool:",),
     ">": (
-        r">>[ \t]*[\w.:/-]+\n\{",
+        r">>[ \t]*[\w.:/-]+\n\{", r" tool/function_call\n",
         r">(?-i:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE)<<",
     ),
     "`": (r"(?<=```)tool_(?:code|output)",),

@@ -62,7 +62,7 @@ class Section(NamedTuple):
 
     One of ``ends`` ends it where the text ends or one of ``before`` follows;
     ``starts`` are headers that begin the next section even without such an end, ``glued_starts`` those that do
-    where no space stands before them: after a space they are quoted.
+    where no space stands before them: after a space they are quoted. ``closes`` end it whatever follows.
     """
 
     is_reasoning: bool
@@ -70,6 +70,7 @@ class Section(NamedTuple):
     before: tuple[str, ...]
     starts: tuple[str, ...] = ()
     glued_starts: tuple[str, ...] = ()
+    closes: tuple[str, ...] = ()
 
 
 class Reading(NamedTuple):

@@ -14,7 +14,7 @@ from adapter.values.events import Markup
 
 def read_section(section: Section, source: Source, output: Output) -> Reader[None]:
     """Take text as what its header says it is, up to the section's end."""
-    markers = markers_for(*section.ends, *section.starts, *section.glued_starts)
+    markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
     if section.is_reasoning:
         yield from skip_space(source, output.space)
@@ -32,7 +32,9 @@ def read_section(section: Section, source: Source, output: Output) -> Reader[Non
         elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(output.space)):
             source.unread(marker)
             break
-        elif marker.lower() not in section.glued_starts and (yield from _ends(section, source)):
+        elif marker.lower() in section.closes or (
+            marker.lower() not in section.glued_starts and (yield from _ends(section, source))
+        ):
             output.end_space(as_text=not section.is_reasoning)
             output.add_markup(marker)
             break

@@ -82,7 +82,7 @@ def test_cases_are_whole():
     """Each case has a name of its own and a thread, and says nothing that is not read."""
     assert all(set(case) <= KEYS for case in CASES)
     assert len({id_of(case) for case in CASES}) == len(CASES) >= 532
-    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", case["thread"]) for case in CASES)
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+(#|/discussions/)\d+", case["thread"]) for case in CASES)
 
 
 def turn_of(case: dict[str, Any], format: str | None) -> Turn:
