@@ -46,8 +46,11 @@ INLINE_FORMATS = ("mimo",)
 """Formats in Qwen's tags that have values on the line of their tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
-_TAGS = Markers(*_FUNCTION_TAGS, "<parameter=", "<parameter ", "</parameter>")
-_AFTER_VALUE = Markers("<parameter=", "<parameter ", "</function>", "</tool_call>")
+_PARAMETER_TAGS = {"<parameter=": None, "<parameter ": "attribute-syntax", "<parameter<": "misspelt-inner-tag"}
+"""What opens a parameter, and what was mended where it is not as the format has it."""
+
+_TAGS = Markers(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
+_AFTER_VALUE = Markers(*_PARAMETER_TAGS, "</function>", "</tool_call>")
 _PARAMETER_CLOSE = Markers("</parameter>")
 _CALL_BOUNDARY = Markers("<tool_call>", "</tool_call>", "<function=", "<function ")
 _CLOSE = Markers("</tool_call>")
@@ -57,6 +60,9 @@ _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _FENCE = Markers("```json", "```")
 _OPEN_NAME = lazy_pattern(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = lazy_pattern(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
+_DOUBLED_BRACKET = lazy_pattern(r">\r?\n")
+"""What follows the tag ``<parameter=KEY>>``; a value that begins with a bracket stands on a line of its own."""
+
 _MAY_BE_OPEN_NAME = lazy_pattern(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
@@ -190,10 +196,10 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
             return reading
         marker = yield from take_marker(source, _TAGS)
         match marker.lower():
-            case "<parameter=" | "<parameter ":
+            case tag if tag in _PARAMETER_TAGS:
                 span.append(marker)
-                if marker.endswith(" "):
-                    function.fixes["attribute-syntax"] = None
+                if fix := _PARAMETER_TAGS[tag]:
+                    function.fixes[fix] = None
                 error = yield from _read_parameter(source, span, function)
                 if error is not None:
                     return error
@@ -217,6 +223,15 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
                     continue
                 yield from _skip_junk(source, span)
                 function.fixes["text-in-tag"] = None
+                if (yield from _stands_here(source, _PARAMETER_CLOSE)):
+                    function.problem = f"a parameter of {name!r} has no opening tag: expected <parameter=NAME>"
+
+
+def _stands_here(source: Source, markers: Markers) -> Reader[bool]:
+    """Whether one of ``markers`` comes next. Takes nothing."""
+    marker = yield from take_marker(source, markers)
+    source.unread(marker)
+    return bool(marker)
 
 
 def _read_parameter(source: Source, span: list[str], function: _Function) -> Reader[Reading | None]:
@@ -245,6 +260,9 @@ def _read_parameter(source: Source, span: list[str], function: _Function) -> Rea
     else:
         function.fixes["missing-inner-tag"] = None
         text = without_broken_close(text, key, ("</parameter>",))
+    if _DOUBLED_BRACKET.match(text) and not function.is_inline:
+        function.fixes["misspelt-inner-tag"] = None
+        text = text[1:]
     function.add(key, text, is_closed=is_closed)
     return None
 
@@ -299,7 +317,7 @@ def _closes(source: Source, marker: str, value: list[str], function: _Function) 
     """Whether this tag, already taken, ends the value: only where the grammar can go on after it."""
     ahead: list[str] = []
     kind = marker.lower()
-    if kind in ("<parameter=", "<parameter "):
+    if kind in _PARAMETER_TAGS:
         key = yield from _take_name(source, ahead)
         source.unread("".join(ahead))
         return _at_line_start(value) and key is not None and function.may_begin(key)
