@@ -51,7 +51,7 @@ def limits_of(path: Path) -> Iterator[Limit]:
     module = path.relative_to(ROOT).as_posix()
     yield from _in_body(module, "", tree.body, "")
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and any(MAKES_FIELDS.search(ast.unparse(each)) for each in node.decorator_list):
+        if isinstance(node, ast.ClassDef) and MAKES_FIELDS.search(" ".join(map(ast.unparse, node.decorator_list))):
             about = (ast.get_docstring(node) or "").split("\n\n")[0]
             yield from _in_body(module, f"{node.name}.", node.body, " ".join(about.split()))
 
