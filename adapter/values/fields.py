@@ -1,10 +1,9 @@
 """Classes that are made by naming their fields, at a tenth of what making a dataclass costs.
 
 ``@frozen`` is ``@dataclass(frozen=True, slots=True)`` and ``@mutable`` is ``@dataclass(slots=True)``, also for type
-checkers and for `dataclasses.fields`, `replace` and `asdict`, without what nothing here needs of it (``__post_init__``,
-most of `dataclasses.field`). To make some dozens of dataclasses takes longer than to read a text with them: each has
-up to eight functions that are compiled when its module is loaded, by a library that loads twenty more modules. Here
-one is compiled, the ``__init__``.
+checkers and for `dataclasses.fields`, `replace` and `asdict`, without most of what `dataclasses.field` can say. To make
+some dozens of dataclasses takes longer than to read a text with them: each has up to eight functions that are compiled
+when its module is loaded, by a library that loads twenty more modules. Here one is compiled, the ``__init__``.
 """
 
 from __future__ import annotations
@@ -80,6 +79,7 @@ def _init(cls: Any, hints: dict[str, Any], defaults: dict[str, Any]) -> Callable
         if name in cls.__match_args__:
             arguments.append(f"{name}=_default_{name}" if name in defaults else name)
         lines.append(f"_set_{name}(self, {value})")
+    lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
     names |= {f"_default_{name}": default for name, default in defaults.items()}
     exec(f"def __init__({', '.join(arguments)}):\n  " + "\n  ".join(lines), names)
     init: Callable[..., None] = names["__init__"]

@@ -116,7 +116,9 @@ class KeyValueBody:
         self._empty_value = f"{tags.value_open[:-1]}/>"
         self._no_value = Markers(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
-        self._key_before_close = lazy_pattern(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
+        self._key_before_close = lazy_pattern(
+            rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE
+        )
 
     def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading | None]:
         """The call; None, with nothing taken, when no name in this format's way stands there."""
