@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from adapter.formats import FORMATS
+from adapter.formats.others import OTHERS
 from adapter.formats.parser import Parser, parse
 from adapter.reading.markers import Markers
 from adapter.reading.tables import tables_for
@@ -241,7 +242,7 @@ def bounds() -> dict[str, Callable[[str], object]]:
     only looks at each character for one that each marker has.
     """
     names = tuple(written_texts.TOOLS)
-    told = tables_for((FORMATS["hermes"],), names, FORMATS.all).text_markers
+    told = tables_for((FORMATS["hermes"],), names, OTHERS).text_markers
     every = tables_for(FORMATS.all, names).text_markers
     return {
         **{f"str.find of each of {len(each.literals)} markers": partial(_find_each, each) for each in (told, every)},

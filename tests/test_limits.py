@@ -22,6 +22,7 @@ NAME = re.compile(
 )
 NO_LIMIT = re.compile(r"MIN_\w+|CONTEXT_LINES|TELLING_\w+|SURE_\w+|NEAR_LINES|(?:\w+Output|Done|Tree|Array)\..*")
 """Constants whose names only look like limits: thresholds of a judgement, and what a result counts."""
+MAKES_FIELDS = re.compile(r"dataclass|frozen|mutable")
 ARITHMETIC = (ast.Constant, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Name, ast.expr_context)
 HEAD = """# Limits
 
@@ -50,7 +51,7 @@ def limits_of(path: Path) -> Iterator[Limit]:
     module = path.relative_to(ROOT).as_posix()
     yield from _in_body(module, "", tree.body, "")
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(each) for each in node.decorator_list):
+        if isinstance(node, ast.ClassDef) and MAKES_FIELDS.search(" ".join(map(ast.unparse, node.decorator_list))):
             about = (ast.get_docstring(node) or "").split("\n\n")[0]
             yield from _in_body(module, f"{node.name}.", node.body, " ".join(about.split()))
 

@@ -14,9 +14,9 @@ It is what tools use: characters, classes, groups, ``|``, repetitions, and the a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 MOST_TIMES = 1999
@@ -26,12 +26,12 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Code points, first and last, in order and apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chars:
     ranges: Ranges
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Times:
     """``most``: None without a bound."""
 
@@ -40,17 +40,17 @@ class Times:
     most: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Series:
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Either:
     choices: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anchor:
     sign: str
 

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -42,6 +41,7 @@ from adapter.constraints.mentions import LONGEST_RUN, directories, ends_with, me
 from adapter.constraints.shapes import Choices
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json
+from adapter.values.fields import field, frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_CHOICES = 200
@@ -64,7 +64,7 @@ _PROSE = {"", ".txt", ".md", ".rst", ".log", ".csv"}
 """Suffixes of files whose content a request may quote; that of a program is more than what it prints."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """What has been said so far.
 

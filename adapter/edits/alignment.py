@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
@@ -18,6 +17,7 @@ from adapter.edits.rows import WRAPPED, Match, Rows, TooCostlyError, rows_of
 from adapter.edits.search import Search
 from adapter.edits.similarity import MAX_COMPARED, Comparison
 from adapter.edits.steps import Step, with_gaps
+from adapter.values.fields import frozen
 
 MAX_WINDOWS = 10
 """Places that are looked at closely: the best, and enough rivals to see that it is alone."""
@@ -37,7 +37,7 @@ REACH = 250
 """Lines that a ``...`` may stand for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A stretch of the document that may be meant. ``score`` is 1 when every line is
     there; ``compared`` says how each old line that was found fits."""

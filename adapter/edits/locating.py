@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from adapter.edits.acceptance import HINT_REACH, accepted, described
 from adapter.edits.alignment import Candidate, align
@@ -28,6 +27,7 @@ from adapter.edits.splice import Unclear
 from adapter.edits.stages import STAGES, Place, are_whole_lines, line_place, lines_of, literal, whole_lines
 from adapter.operations import EmptyOldText, Hunk, Patch, PatchNames
 from adapter.text.counted import counted
+from adapter.values.fields import frozen, replace
 
 MAX_ALIGNED = 6
 """Readings of one patch that are aligned roughly."""
@@ -36,7 +36,7 @@ VERBATIM_REACH = 8
 """Lines by which a place may be longer than its text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A place and the text that takes it. ``notes`` say what was tolerated or decided."""
 

@@ -7,7 +7,6 @@ hit what another one wrote; then they are spliced in at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,11 +23,12 @@ from adapter.text.diffs import unified_diff
 from adapter.text.lines import split_lines, to_lf
 from adapter.values.errors import EditError, FormatError
 from adapter.values.events import Json
+from adapter.values.fields import frozen
 
 _NOTHING_CHANGED = "Nothing was changed."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """Where a patch was applied: lines of the text it was sought in, 1-based, both included.
 
@@ -43,7 +43,7 @@ class Match:
     """What was tolerated or decided, one sentence each; empty for an exact, unique match."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatchResult:
     """The patched ``text``, one match per patch in the order given, and the unified ``diff``.
 

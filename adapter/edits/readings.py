@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapter.edits.escapes import unescaped
 from adapter.edits.marks import unmarked, without_numbers
+from adapter.values.fields import frozen, replace
 from adapter.values.lazy_pattern import lazy_pattern
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """Old and new text, both with line feeds; ``notes`` say what was taken off.
 

@@ -1,7 +1,8 @@
 """How model families write calls: one file, one format.
 
-A file of this folder with a ``FORMAT`` in it is a format, by the file's name; no other place names it. It is
-loaded when it is asked for, all of them where no format is told.
+A file of this folder with a ``FORMAT`` in it is a format, by the file's name. It is loaded when it is asked for, all
+of them where no format is told. `index` says what has to be known of those that are not loaded; it is made of the
+files, and no other place names a format.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
-from pkgutil import iter_modules
 
+from adapter.formats import index
 from adapter.reading.format import Format
 from adapter.values.errors import UsageError
 
@@ -27,7 +28,6 @@ ORDER = (
 )  # fmt: skip
 """Where several formats could read a text, or are known by a model's name, the first of these does; where the marks of
 several stand in a template, the last. Formats that are not named here come after these."""
-NOT_FORMATS = {"parser"}
 
 
 class Formats(Mapping[str, Format]):
@@ -35,8 +35,7 @@ class Formats(Mapping[str, Format]):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        found = {module.name for module in iter_modules(__path__)} - NOT_FORMATS
-        return (*(name for name in ORDER if name in found), *sorted(found.difference(ORDER)))
+        return (*(name for name in ORDER if name in index.NAMES), *(name for name in index.NAMES if name not in ORDER))
 
     @cached_property
     def all(self) -> tuple[Format, ...]:
@@ -106,7 +105,7 @@ def get_format(name: str | Format) -> Format:
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")
     if spelling in FORMATS:
         return FORMATS[spelling]
-    found = _by_alias().get(spelling) or _by_alias().get(name.strip().lower())
+    found = index.ALIASES.get(spelling) or index.ALIASES.get(name.strip().lower())
     if found is None and name.startswith(DERIVED):
         raise UsageError(
             f"{name!r} was derived from a chat template in another process; name the template again (--template, "
@@ -115,18 +114,13 @@ def get_format(name: str | Format) -> Format:
     if found is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(spelling, _by_alias(), n=NEAREST, cutoff=0)
+        near = get_close_matches(spelling, (*FORMATS, *index.ALIASES), n=NEAREST, cutoff=0)
         hint = f" (did you mean {near[0]!r}?)" if get_close_matches(spelling, near) else ""
         raise UsageError(
             f"unknown format {name!r}; of {len(FORMATS)} the nearest are {', '.join(near)}{hint}. "
             "docs/formats.md has all"
         )
-    return found
-
-
-@cache
-def _by_alias() -> dict[str, Format]:
-    return {alias: entry for entry in FORMATS.values() for alias in (entry.name, *entry.aliases)}
+    return FORMATS[found]
 
 
 def guess(model: str | None = None, template: str | None = None) -> str | None:

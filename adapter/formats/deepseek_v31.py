@@ -8,11 +8,11 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from adapter.formats import deepseek_v3
 from adapter.reading.bodies.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SEPARATOR
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

@@ -7,10 +7,10 @@ after ``<|python_tag|>``. Results go back under the role ``ipython``.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from adapter.formats import llama3_json
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

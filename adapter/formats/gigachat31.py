@@ -6,11 +6,11 @@ Format: that of ai-sage/GigaChat3.1-10B-A1.8B as users report it; see `gigachat3
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from adapter.formats import gigachat3
 from adapter.formats.gigachat3 import SHORT
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

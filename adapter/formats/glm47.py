@@ -7,12 +7,11 @@ Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from adapter.formats import glm45
 from adapter.reading.bodies.key_value_body import GLM, encode_arguments
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

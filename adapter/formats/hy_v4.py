@@ -9,12 +9,11 @@ all on one line.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from adapter.formats import hy_v3
 from adapter.formats.hy_v3 import OPEN, RESULT, TAGS
 from adapter.reading.bodies.key_value_body import encode_arguments
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -12,12 +12,11 @@ write, by the issues of their users: the pairs of GLM 4.5 in tags of their own; 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from adapter.formats import longcat
 from adapter.formats.longcat import CLOSE, OPEN, TAGS
 from adapter.reading.bodies.key_value_body import encode_arguments
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

@@ -12,12 +12,11 @@ MiMo-7B writes `hermes`::
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from adapter.formats import qwen3_coder
 from adapter.formats.qwen3_coder import encode_function
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

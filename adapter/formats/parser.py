@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from adapter.formats import FORMATS, get_format
+from adapter.formats.others import OTHERS
 from adapter.reading.format import Format
 from adapter.reading.policy import SAFE, Policy, get_policy
 from adapter.reading.segmenter import Segmenter
@@ -58,7 +59,7 @@ class Parser:
             in_reasoning=_opens_reasoning(generation_prompt, formats),
             assumes_reasoning=generation_prompt is None,
             stream_arguments=stream_arguments,
-            others=() if format is None or not policy.foreign else FORMATS.all,
+            others=None if format is None or not policy.foreign else OTHERS,
         )
         self._is_closed = False
 

@@ -10,12 +10,11 @@ Format: the detector that sgl-project/sglang has for the family
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from adapter.formats import glm45
 from adapter.reading.bodies.key_value_body import GLM, encode_arguments
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

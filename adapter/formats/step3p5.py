@@ -5,10 +5,9 @@ Format: chat_template.jinja of stepfun-ai/Step-3.5-Flash and Step-3.7-Flash.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from adapter.formats import qwen3_coder
 from adapter.values.events import JsonObject
+from adapter.values.fields import replace
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

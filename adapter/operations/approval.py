@@ -7,7 +7,6 @@ that asks; a rule that allows; what the mode says about the call's effect.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -15,6 +14,7 @@ from adapter.operations import CallFunction, Effect, Operation
 from adapter.operations.command_words import covers, is_unknowable, may_be, possible_commands, simple_command
 from adapter.operations.run_later import GIT_DATA, reason_for
 from adapter.values.errors import UsageError
+from adapter.values.fields import field, frozen, mutable
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -38,7 +38,7 @@ NO_SANDBOX = "sandbox: NONE"
 """How a line about the sandbox begins where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """What one file of text holds, and would hold; "" where there is none yet."""
 
@@ -47,7 +47,7 @@ class Draft:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approval:
     """A question. What is shown is what will be done.
 
@@ -99,7 +99,7 @@ class Approval:
         return (self.tool, self.effect, *(self.paths or (self.subject or self.summary,)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """An answer. ``remember``: for the same tool on the same object until the session ends.
     ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``Approval.draft.after``;
@@ -119,7 +119,7 @@ def decided(answer: bool | Decision) -> Decision:
     return answer if isinstance(answer, Decision) else Decision(answer)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A standing decision about a tool: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
 
@@ -196,7 +196,7 @@ def _as_folder(pattern: str) -> str:
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
 
-@dataclass(slots=True)
+@mutable
 class Policy:
     """The mode, the rules and what was granted in this session.
 

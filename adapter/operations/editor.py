@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from adapter.values.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetEditorState:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenInEditor:
     path: str
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GoToLine:
     """Move the cursor in the active file."""
 
@@ -24,22 +24,22 @@ class GoToLine:
     column: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetSelection:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplaceSelection:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InsertAtCursor:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EditorState:
     """What is open and where the cursor is. ``active_tab_index`` is 0-based, -1 when nothing is open."""
 
@@ -53,7 +53,7 @@ class EditorState:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectedText:
     path: str
     text: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from adapter.values.fields import frozen
 
 MediaKind: TypeAlias = Literal["image", "pdf", "audio", "video"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadText:
     """Read a text file, whole or the lines ``start_line`` to ``end_line`` (inclusive)
     widened by ``context_lines`` on both sides.
@@ -31,7 +32,7 @@ class ReadText:
     media: frozenset[MediaKind] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteText:
     """Create or overwrite a file; missing parent directories are made."""
 
@@ -39,7 +40,7 @@ class WriteText:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patch:
     """One replacement. The lines are hints that decide between equal places;
     ``replace_all`` takes every place instead of the only one. ``exact``: only the
@@ -53,7 +54,7 @@ class Patch:
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hunk(Patch):
     """A patch in a notation of lines, such as a diff: both texts are whole lines.
 
@@ -71,12 +72,12 @@ class Hunk(Patch):
     """What the same text can also be read as; the one that stands in the file was meant."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewrite(Patch):
     """The file as a whole, in ``new_text``; a line such as ``# ... existing code ...`` stands for lines that stay."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatchNames:
     """What the calling tool names the parts of a patch, for messages; None for what it does not have."""
 
@@ -97,7 +98,7 @@ EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 ``start_line`` (without one, at the top)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatchText:
     """Apply all patches to one file or none of them."""
 
@@ -111,7 +112,7 @@ class PatchText:
 FileAction: TypeAlias = Literal["update", "add", "delete"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileEdit:
     """What is to happen to one file: patches for an update, which may move it, too; the ``content`` of a new one."""
 
@@ -122,7 +123,7 @@ class FileEdit:
     moved_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatchFiles:
     """Edit, add, delete and move several files, all or none.
 
@@ -135,37 +136,37 @@ class PatchFiles:
     names: PatchNames = PatchNames()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     path: str
     recursive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     source: str
     destination: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Copy:
     source: str
     destination: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MakeDirectory:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stat:
     path: str
     count_lines: bool = False
     """Of a file, also how many line feeds it has."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileText:
     """Lines ``start_line`` to ``end_line`` of a file that has ``total_lines``.
 
@@ -183,7 +184,7 @@ class FileText:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Media:
     """A file that is no text, as it is; ``mime`` such as ``image/png``."""
 
@@ -194,7 +195,7 @@ class Media:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     path: str
     size: int
@@ -204,7 +205,7 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changed:
     """A place as it is after a change, 1-based; ``context`` is its line and the ones around it."""
 
@@ -213,7 +214,7 @@ class Changed:
     context: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patched:
     path: str
     count: int
@@ -224,7 +225,7 @@ class Patched:
     """In the order of the file; none where patches were applied in sequence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilesPatched:
     """``done`` names each edit: ``updated a.py``, ``added b.py``, ``deleted c.py``, ``moved d.py to e.py``."""
 
@@ -233,7 +234,7 @@ class FilesPatched:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """A change that has nothing more to say than which paths it touched."""
 
@@ -244,7 +245,7 @@ class Done:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileInfo:
     path: str
     size: int

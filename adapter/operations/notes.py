@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
+
+from adapter.values.fields import frozen
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelled"]
 TodoPriority: TypeAlias = Literal["high", "medium", "low"]
@@ -11,7 +12,7 @@ Delivery: TypeAlias = Literal["result", "message"]
 """How a skill reaches the model: as the tool's result, or as a new user message."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Todo:
     """``active_form`` is what to show while it is in progress ("Running the tests")."""
 
@@ -21,7 +22,7 @@ class Todo:
     active_form: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetTodos:
     """Put these in place of the whole list."""
 
@@ -29,7 +30,7 @@ class SetTodos:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TodoList:
     todos: tuple[Todo, ...] = ()
     title: str = ""
@@ -39,32 +40,32 @@ class TodoList:
         return sum(todo.status == status for todo in self.todos)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ViewMemory:
     """One note, or with None the list of all."""
 
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteMemory:
     path: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteMemory:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryNote:
     path: str
     text: str
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryList:
     """Names and sizes in bytes, sorted by name."""
 
@@ -72,7 +73,7 @@ class MemoryList:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryChanged:
     """``size`` in bytes; None when the note was deleted."""
 
@@ -81,13 +82,13 @@ class MemoryChanged:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadSkill:
     name: str
     delivery: Delivery = "result"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skill:
     """Instructions from a ``SKILL.md``. ``folder`` holds the files it may speak of."""
 
@@ -98,7 +99,7 @@ class Skill:
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillLoaded:
     skill: Skill
     delivery: Delivery

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from adapter.values.fields import frozen
 
 Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
@@ -17,14 +18,14 @@ methods, constants and fields, or all of them."""
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outline:
     """The skeleton of one source file: imports, types, signatures, with their lines."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindSymbols:
     """Files, types, functions and other symbols whose *name* fits ``pattern``.
 
@@ -48,7 +49,7 @@ class FindSymbols:
     limit: int = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """A name that an item gives; ``line`` and ``column`` are 1-based, columns count characters."""
 
@@ -57,7 +58,7 @@ class Name:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One declaration: lines ``start_line`` to ``end_line``, comments directly above it included."""
 
@@ -70,7 +71,7 @@ class Item:
     members: tuple[Item, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileOutline:
     path: str
     language: str
@@ -86,7 +87,7 @@ class FileOutline:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolMatch:
     """A name that fits. ``line`` and ``column`` are 1-based; a file's own name stands at 1, 1."""
 
@@ -100,7 +101,7 @@ class SymbolMatch:
     """What is named: ``file``, ``class Parser``, ``method of class Parser`` ..."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolMatches:
     """The best ``matches`` first, at most the limit; ``total`` and ``files`` (path, matches) count all of them."""
 

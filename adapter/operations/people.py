@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from adapter.values.fields import field, frozen
 
 MAX_QUESTIONS = 4
 """ProxyAI's document: one to four questions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     label: str
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One question. Without options any text is an answer; ``allow_other``: also with them."""
 
@@ -31,7 +32,7 @@ class Question:
         return self.header or self.text[:12].rstrip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskUser:
     """Ask the user. ``answers`` holds what is answered already, by key: that is not asked."""
 
@@ -40,7 +41,7 @@ class AskUser:
     max_questions: int = MAX_QUESTIONS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers:
     """By question, in order: the labels chosen, or the user's own words."""
 
@@ -49,11 +50,11 @@ class Answers:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finish:
     """End the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finished:
     notes: tuple[str, ...] = ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from adapter.values.fields import frozen
 
 Shell: TypeAlias = Literal["sh", "bash"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunCommand:
     """Run a shell command line in ``cwd``, for ``timeout_s`` seconds in all and ``idle_timeout_s`` without output.
 
@@ -22,7 +23,7 @@ class RunCommand:
     shell: Shell = "sh"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandOutput:
     """``exit_code`` is 128 + signal for a command that was killed, None for one that was stopped, as by its timeout."""
 
@@ -33,7 +34,7 @@ class CommandOutput:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartCommand:
     """Run a shell command line in the background until it ends, is killed, or the workspace is closed."""
 
@@ -41,14 +42,14 @@ class StartCommand:
     cwd: str = "."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandStarted:
     id: str
     command: str
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadCommandOutput:
     """What a background command has printed since it was last read.
 
@@ -64,7 +65,7 @@ CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_fo
 """completed: it ended by itself; terminated: it was killed; denied: for dialects that let a user refuse the look."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewOutput:
     id: str
     stdout: str
@@ -75,14 +76,14 @@ class NewOutput:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KillCommand:
     """End a background command and all that it has started."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandKilled:
     """``success``: it was running and is gone."""
 
@@ -92,7 +93,7 @@ class CommandKilled:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathValue:
     """A path as the model wrote it, for the path gate to resolve."""
 
@@ -103,7 +104,7 @@ Word: TypeAlias = tuple[str | PathValue, ...]
 """One argument of a program, in the pieces that it is put together from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunProgram:
     """Run a program in the workspace root, with these arguments and no shell in between.
 
@@ -119,7 +120,7 @@ class RunProgram:
     idle_timeout_s: float | None = 120.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramOutput:
     """``exit_code`` as in `CommandOutput`; ``skipped_lines`` and ``patterns`` tell how a long output was sliced."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from adapter.values.fields import frozen
 
 TreeOrder: TypeAlias = Literal["path", "directories_first"]
 FileOrder: TypeAlias = Literal["path", "newest"]
 """``newest``: by the time of the last change, the latest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tree:
     """A directory and what is below it, ``depth`` levels deep, at most ``limit`` entries."""
 
@@ -28,7 +29,7 @@ class Tree:
     """Say how large each entry is and when it was changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindByName:
     """Files and directories whose name contains ``text``."""
 
@@ -38,7 +39,7 @@ class FindByName:
     limit: int = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glob:
     """Files, with ``directories`` those too, whose path below ``path`` matches a glob (``**`` crosses directories)."""
 
@@ -51,7 +52,7 @@ class Glob:
     directories: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grep:
     """Lines that match a regular expression, in files that ``.gitignore`` does not name, with ``ignored`` in all.
 
@@ -70,7 +71,7 @@ class Grep:
     ignored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One line of a listing; ``path`` is relative to the listed directory, with ``/``.
 
@@ -84,7 +85,7 @@ class Entry:
     modified: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     path: str
     entries: tuple[Entry, ...]
@@ -93,7 +94,7 @@ class Listing:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paths:
     """Paths relative to the workspace root, with ``/``; ``truncated`` when a limit cut them."""
 
@@ -102,7 +103,7 @@ class Paths:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrepHit:
     path: str
     line: int
@@ -111,7 +112,7 @@ class GrepHit:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrepHits:
     hits: tuple[GrepHit, ...]
     total: int

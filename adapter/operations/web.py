@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from adapter.values.fields import frozen
 
 PageFormat: TypeAlias = Literal["markdown", "text", "html"]
 DocsMode: TypeAlias = Literal["code", "info"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchPage:
     url: str
     format: PageFormat = "markdown"
@@ -17,7 +18,7 @@ class FetchPage:
     """In all, redirects included."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """``url`` is where the text came from, after redirects; ``status`` the HTTP status."""
 
@@ -28,7 +29,7 @@ class Page:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchWeb:
     """Domains hold for their subdomains, too; a blocked one is never given."""
 
@@ -38,26 +39,26 @@ class SearchWeb:
     blocked_domains: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchHit:
     title: str
     url: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchHits:
     query: str
     hits: tuple[SearchHit, ...]
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindLibrary:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Library:
     """``id`` is what `ReadLibraryDocs` takes: ``/org/project`` or ``/org/project/version``."""
 
@@ -67,14 +68,14 @@ class Library:
     version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Libraries:
     name: str
     libraries: tuple[Library, ...]
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadLibraryDocs:
     """``page`` counts from 1."""
 
@@ -84,7 +85,7 @@ class ReadLibraryDocs:
     page: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LibraryDocs:
     library_id: str
     text: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from adapter.operations import Section
+from adapter.values.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """What one type of syntax node means.
 
@@ -54,7 +54,7 @@ def rule(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Language:
     """``rules`` by node type; ``wrappers`` are nodes whose text belongs to the declaration
     they hold (``export``, decorators); ``through`` are looked into as if they were not there.
@@ -84,7 +84,7 @@ class Language:
     """Macros and directives that the grammar cannot know and stumbles over: the group found is read as blanks, or as a
     type when its name is ``type``."""
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
-    aliases: tuple[str, ...] = field(default=())
+    aliases: tuple[str, ...] = ()
     """Other names of the language, as file type filters have them."""
 
     def rules_for(self, node_type: str) -> Sequence[Rule]:

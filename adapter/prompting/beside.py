@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapter.constraints.mentions import quoted
@@ -17,6 +16,7 @@ from adapter.prompting import numbers
 from adapter.prompting.languages import AND
 from adapter.prompting.ranking import STOP, spelled, stem
 from adapter.values.events import Json
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 FARTHEST = 4.0
@@ -38,7 +38,7 @@ _NAMES = frozenset(map(stem, ("name", "label", "title")))
 CALLED = lazy_pattern(r"\b(?:called|named|titled)\s")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Mention:
     """Words ``first`` to ``last`` name a parameter; ``doubt``: the less certainly, the more."""
 
@@ -47,7 +47,7 @@ class _Mention:
     doubt: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Occurrence:
     value: Value
     first: int
@@ -111,7 +111,7 @@ class _Request:
         return sum(0.5 if self.is_little(at) else 1.5 for at in between)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """``values``: what begins, or ends, at one place beside the parameter, as far as it may go. ``at``: the place."""
 

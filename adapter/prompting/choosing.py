@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.mentions import spelled_paths
@@ -26,6 +25,7 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, frozen, replace
 from adapter.values.lazy_pattern import lazy_pattern
 
 ENOUGH = 2.0
@@ -45,7 +45,7 @@ def check_guide(mode: str) -> None:
         raise UsageError(f"unknown guide {mode!r}; expected {', '.join(GUIDE_MODES)}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """Which help is given.
 
@@ -59,7 +59,10 @@ class Parts:
     counts: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+ALL = Parts()
+
+
+@frozen
 class Chosen:
     """What to ask for: a call of ``tools``, none of which means an answer in words."""
 
@@ -69,7 +72,7 @@ class Chosen:
     """Where several calls are to be made: the tools of each, with what their parameters may take."""
 
 
-def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = Parts()) -> Chosen:
+def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = ALL) -> Chosen:
     """For a request in words. ``must_call``: whatever its words say."""
     request = _without_quotes_around(request)
     ranking = Ranking(tools, _sayings(tools))

@@ -13,13 +13,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 
 from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.values.events import JsonObject
+from adapter.values.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Example:
     """A request and the call that answers it."""
 

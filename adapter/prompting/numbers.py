@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -13,6 +12,7 @@ from typing import TypeAlias
 from adapter.prompting.languages import AND, NUMBERS, PERCENT, ZEROS
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 Number: TypeAlias = int | float
@@ -33,7 +33,7 @@ MOST_FIGURES = 20
 """Of a number; a longer one is something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """``value``: as it is written, 5 of "5 %". ``start`` and ``end``: where, without what stands behind it."""
 

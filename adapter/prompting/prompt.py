@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -23,6 +22,7 @@ from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
 from adapter.tools.schema import branch_of, type_name, types_of
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import frozen, replace
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
 """compact: one line a tool; args: one line a tool, its arguments as JSON with their types; full: every parameter
@@ -139,7 +139,7 @@ class Described:
         return _sample(self._tool) if self._tool.example is None else self._tool.example
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DescribedParameter:
     name: str
     type: str

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
 
 from adapter.reading.format import BodyReader, Context, Opener, Reading
 from adapter.reading.source import Reader, Source
 
 MAX_GIVEN_BACK = 100_000
 """Characters that foreign readers may take and give back in one answer: without a bound cost grew with the square."""
+
+
+class ReadLater:
+    """A body's reader that ``find`` gives, which may load a module, when a text needs it."""
+
+    def __init__(self, find: Callable[[], BodyReader]) -> None:
+        self._find = find
+
+    @cached_property
+    def found(self) -> BodyReader:
+        return self._find()
+
+    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        return self.found(source, span, context)
+
+
+class Others(Protocol):
+    """The formats whose calls, but nothing else of them, are read beside those of the told one."""
+
+    @property
+    def strays(self) -> frozenset[str]: ...
+    @property
+    def stripped(self) -> Sequence[BodyReader]: ...
+    @property
+    def bare(self) -> Sequence[BodyReader]: ...
+    def openers(self, names: Sequence[str]) -> Mapping[str, Opener]:
+        """By their markers in lower case. ``names``: those of the session's tools."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+def found(read: BodyReader) -> BodyReader:
+    """``read`` itself, to be compared."""
+    return read.found if isinstance(read, ReadLater) else read
 
 
 def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]) -> dict[str, Opener]:
@@ -18,7 +55,7 @@ def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]
         mine = own.get(marker)
         if mine is None:
             openers[marker] = other._replace(read=foreign(other.read))
-        elif mine.read is not other.read:
+        elif mine.read is not found(other.read):
             openers[marker] = mine._replace(read=_own_or_foreign(mine.read, foreign(other.read)))
     return openers
 

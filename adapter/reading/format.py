@@ -7,13 +7,13 @@ between them, an encoder, and the facts by which it is recognised.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from adapter.reading.source import SPACE, Reader, Source
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Decoded
 from adapter.values.events import JsonObject
+from adapter.values.fields import field, frozen, mutable
 
 CUT_OFF = (
     "the call was cut off before its end, so nothing was run. "
@@ -33,7 +33,7 @@ class JsonCall(NamedTuple):
     arguments_key: str
 
 
-@dataclass(slots=True)
+@mutable
 class Context:
     """What a reader may know besides the text, and ``json_call``, what it tells of it before its end."""
 
@@ -118,7 +118,7 @@ class Opener(NamedTuple):
     keeps_space: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class Format:
     """How one model family writes a call.
 
@@ -164,4 +164,7 @@ class Format:
     special_tokens: tuple[str, ...] = ()
     control_tokens: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    template_marks: tuple[str, ...] = field(default=())
+    template_marks: tuple[str, ...] = ()
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__

@@ -7,7 +7,6 @@ comes, and an answer without markers not at all.
 from __future__ import annotations
 
 import re
-from copy import copy
 from functools import lru_cache
 
 from adapter.reading.source import SPACE
@@ -85,6 +84,8 @@ class Line:
 
     def quoted_after(self, text: str) -> str:
         """`quoted_by`, if ``text`` came next."""
+        from copy import copy
+
         ahead = copy(self)
         ahead._pieces = [*self._pieces, text]
         return ahead.quoted_by

@@ -14,10 +14,15 @@ from functools import cached_property, lru_cache
 from itertools import pairwise, starmap
 from typing import TypeAlias
 
+from adapter.values.lazy_pattern import lazy_pattern
+
 _NEVER = "(?!)"
 _AFTER_ANCHOR = 3
 """Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
 markers of every family takes longer to compile than most answers to read."""
+ROUGH = 4_000
+"""Characters that a set looks through for its anchors alone, before it compiles the pattern for what may stand around
+them: for the markers of every family that takes longer than to read a short answer."""
 _KELVIN = "\u212a"
 """The one sign beside ASCII's letters that is one of them in lower case."""
 
@@ -29,8 +34,9 @@ class Markers:
     """A set of literal markers to look for, in any letter case.
 
     Each marker has an *anchor*: a character at a fixed place in it that is rare in prose, where it has one.
-    One regular expression looks for anchors with what may be a marker around them; the longest marker there is
-    looked up in a sorted list. All is made when first needed: of the sets that a parser has, an answer needs few.
+    A regular expression looks for anchors, after the first texts with what may be a marker around them; the longest
+    marker there is looked up in a sorted list. All is made when first needed: of the sets that a parser has, an answer
+    needs few.
     """
 
     def __init__(self, *literals: str) -> None:
@@ -38,6 +44,7 @@ class Markers:
         self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
         self._whole: Markers | None = None
+        self._searched = 0
 
     def part(self, *literals: str) -> Markers:
         """Some of these markers, which are looked for as all of them are, without a pattern of their own."""
@@ -97,10 +104,19 @@ class Markers:
     def _start(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
+    def _anchors(self, length: int) -> re.Pattern[str]:
+        """Finds the places of anchors in a text of so many characters, all at which a marker stands among them."""
+        if self._whole is not None:
+            return self._whole._anchors(length)
+        self._searched += length
+        return self._any_anchor if self._searched <= ROUGH else self._at_anchor
+
+    @cached_property
+    def _any_anchor(self) -> re.Pattern[str]:
+        return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
+
     @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
-        if self._whole is not None:
-            return self._whole._at_anchor
         return re.compile("|".join(self._branches()) or _NEVER)
 
     def _branches(self) -> list[str]:
@@ -134,13 +150,19 @@ class Markers:
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """The first marker that begins at ``start`` or later and ends by ``end``."""
-        search, at = self._at_anchor.search, start
+        search, at = self._anchors(min(end, len(text)) - start).search, start
         while (anchor := search(text, at, end)) is not None:
             place = anchor.start()
-            for offset in self._offsets[text[place]] if anchor.lastindex else (0,):
-                if place - offset >= start and (found := self.match(text, place - offset, end)):
-                    return found
+            if (found := self._around(text, place, start, end)) is not None:
+                return found
             at = place + 1
+        return None
+
+    def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
+        """The first marker that has its anchor at ``place``."""
+        for offset in self._offsets[text[place]]:
+            if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
+                return found
         return None
 
     def match(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
@@ -180,11 +202,23 @@ class Candidates(Markers):
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
         self._weak = weak
+        self._idle = {literal: lazy_pattern(idle) for literal, idle in weak.items()}
         self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
 
     def _branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
         return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
+
+    def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
+        """As of other sets; a weak one only where there is no other."""
+        weak = None
+        for offset in self._offsets[text[place]]:
+            if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
+                idle = self._idle.get(text[found[0] : found[1]].lower())
+                if idle is None:
+                    return found
+                weak = weak or (None if idle.match(text, found[1], end) else found)
+        return weak
 
 
 def _is_spelled(literal: str, text: str) -> bool:
@@ -211,7 +245,7 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     branches = []
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
-        branches += [f"(?<={_any_case(text)})()" for text in sorted(behind)] if offset else []
+        branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
     branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
@@ -246,7 +280,7 @@ def _unless(literal: str, idle: str) -> str:
     """A pattern for the anchor of ``literal`` where that does not have ``idle`` behind it."""
     offset = _anchor_of(literal)
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
-    return f"{char}{f'(?<={before}{char})()' if offset else ''}(?={after}(?!{idle}))"
+    return f"{char}{f'(?<={before}{char})' if offset else ''}(?={after}(?!{idle}))"
 
 
 def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:

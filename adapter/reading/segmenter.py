@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from adapter.reading.foreign import Others
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.line import FENCE, FENCE_KIND, Line
 from adapter.reading.markers import markers_for
@@ -50,7 +51,7 @@ class Segmenter:
     ``assumes_reasoning``: that the text begins in reasoning is the format's habit, which the prompt did not confirm.
     ``drafts_count``: whether calls that end unclosed reasoning are meant.
     ``stream_arguments``: whether a call's arguments are handed on while they are being written.
-    ``others``: formats whose calls are read, too, where they have markers of their own.
+    ``others``: those whose calls are read, too, where they have markers of their own.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Segmenter:
         assumes_reasoning: bool = False,
         drafts_count: bool = True,
         stream_arguments: bool = False,
-        others: Sequence[Format] = (),
+        others: Others | None = None,
     ) -> None:
         self._policy, self._drafts_count = policy, drafts_count
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
@@ -74,7 +75,7 @@ class Segmenter:
         )
         self._calls_bare = len(formats) > 1 or formats[0].bare is not None
         self._verdicts = Verdicts(formats[0], tools, normalise, policy, id_seed=id_seed)
-        self._tables = tables_for(tuple(formats), tuple(tools), tuple(others))
+        self._tables = tables_for(tuple(formats), tuple(tools), others)
         self._plain_end = self._tables.text_markers.plain_end
         self._context = Context(tools, told=self._tables.told)
 

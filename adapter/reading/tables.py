@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from adapter.reading.foreign import foreign, openers_with_foreign
+from adapter.reading.foreign import Others, foreign, found, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.reading.line import FENCE, FENCE_KIND
 from adapter.reading.markers import Candidates, Markers, first_two, markers_for
@@ -68,10 +68,10 @@ def reasoning_of(formats: tuple[Format, ...]) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=128)
-def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tuple[Format, ...] = ()) -> Tables:
+def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: Others | None = None) -> Tables:
     """``names``: those of the session's tools, which some formats use as markers.
 
-    ``others``: formats whose calls, but nothing else of them, are read where none of ``formats`` has its own.
+    ``others``: those whose calls, but nothing else of them, are read where none of ``formats`` has its own.
     """
     if not names:
         return _tables(formats, others)
@@ -85,8 +85,8 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: tupl
     )
 
 
-def _all_openers(formats: tuple[Format, ...], others: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, Opener]:
-    return openers_with_foreign(_openers(formats, names), _openers(others, names))
+def _all_openers(formats: tuple[Format, ...], others: Others | None, names: tuple[str, ...]) -> dict[str, Opener]:
+    return openers_with_foreign(_openers(formats, names), others.openers(names) if others else {})
 
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, Opener]:
@@ -98,10 +98,10 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, O
 
 
 @lru_cache(maxsize=128)
-def _tables(formats: tuple[Format, ...], others: tuple[Format, ...]) -> Tables:
+def _tables(formats: tuple[Format, ...], others: Others | None) -> Tables:
     openers = _all_openers(formats, others, ())
     strays = _lowered(marker for entry in formats for marker in entry.strays)
-    foreign_strays = _lowered(marker for entry in others for marker in entry.strays) - strays
+    foreign_strays = (others.strays if others else frozenset()) - strays
     channels = _lowered(marker for entry in formats for marker in entry.channels)
     ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.ends)))
     next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.next_turns)))
@@ -159,9 +159,9 @@ def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
     return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
 
 
-def _stripped(formats: Sequence[Format], others: Sequence[Format]) -> list[BodyReader]:
+def _stripped(formats: Sequence[Format], others: Others | None) -> list[BodyReader]:
     own = list(dict.fromkeys(entry.stripped for entry in formats if entry.stripped is not None))
-    return own + [_undecided(entry.stripped) for entry in others if entry.stripped and entry.stripped not in own]
+    return own + [_undecided(read) for read in _not_among(own, others.stripped if others else ())]
 
 
 def _undecided(read: BodyReader) -> BodyReader:
@@ -175,10 +175,15 @@ def _undecided(read: BodyReader) -> BodyReader:
     return read_undecided
 
 
-def _foreign_bare(formats: Sequence[Format], others: Sequence[Format]) -> list[BodyReader]:
+def _foreign_bare(formats: Sequence[Format], others: Others | None) -> list[BodyReader]:
     """How the ``others`` call without markers; bare JSON is read in any case."""
-    own = {entry.bare for entry in formats}
-    return [foreign(read) for read in _own_bare(others) if read not in own]
+    own = [entry.bare for entry in formats if entry.bare is not None]
+    return [foreign(read) for read in _not_among(own, others.bare if others else ())]
+
+
+def _not_among(own: Sequence[BodyReader], others: Sequence[BodyReader]) -> list[BodyReader]:
+    """The ``others`` that are none of ``own``; with none of these, no module of the others is loaded to find out."""
+    return [read for read in others if not own or found(read) not in own]
 
 
 _bare_json = UntaggedJson("arguments", after_marker=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 from adapter.reading.format import Format, Reading
@@ -13,6 +12,11 @@ from adapter.values.events import Event, InvalidToolCall, Markup, ToolCall
 from adapter.values.fixes import FIXES
 from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import is_encodable, replace_surrogates
+
+try:  # as `random` does: hashlib loads OpenSSL, which takes as long as to read ten texts
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 _TOOL_NAME = lazy_pattern(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
 _placeholder = lazy_pattern(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
@@ -108,9 +112,7 @@ def call_id(seed: str, number: int, raw: str) -> str:
     """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
-    digest = int.from_bytes(
-        hashlib.blake2b(f"{seed}\0{number}\0{raw}".encode("utf-8", "replace"), digest_size=18).digest()
-    )
+    digest = int.from_bytes(blake2b(f"{seed}\0{number}\0{raw}".encode("utf-8", "replace"), digest_size=18).digest())
     digits: list[str] = []
     for _ in range(6):
         digest, two_pairs = divmod(digest, _PAIRS * _PAIRS)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from adapter.tools.schema import fits, fitted, types_of
 from adapter.tools.shapes import as_object
 from adapter.values.errors import FormatError, ToolError
 from adapter.values.events import Json, JsonObject, ToolCall
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _PART_OF_FILE = ("startline", "endline", "insertline", "line", "position", "offs
 change something, with the values that ask for nothing else; and of those that write a file whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invocation:
     """A call that names a tool of this session and whose arguments fit it.
 

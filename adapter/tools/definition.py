@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -16,6 +15,7 @@ from adapter.text.truncate import MAX_LINES
 from adapter.tools.references import resolved
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:  # a parser needs tools, but none of what they do
@@ -41,7 +41,7 @@ Failure: TypeAlias = Callable[[JsonObject, ToolError], Json]
 """From the arguments that were given, some of which may be missing, and the error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """A tool as a model sees it.
 
@@ -85,7 +85,7 @@ class Tool:
             raise UsageError(f"{self.name} is no function: run it in a Workspace")
         return self.function(*args, **kwargs)
 
-    _resolved: list[JsonObject] = field(default_factory=list, init=False, repr=False, compare=False)
+    _resolved: list[JsonObject] = field(default_factory=list, init=False)
     """``parameters`` with nothing left to follow, once somebody has asked."""
 
     @property

@@ -7,9 +7,9 @@ Only references into the schema itself are followed; others name nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import mutable
 
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -104,11 +104,11 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
     return _Resolution(schema, merges=False).resolve(schema, ())
 
 
-@dataclass(slots=True)
+@mutable
 class _Resolution:
     root: Mapping[str, Json]
     merges: bool = True
-    _count: int = field(default=0)
+    _count: int = 0
 
     def resolve(self, schema: Json, path: tuple[str, ...]) -> JsonObject:
         """``path``: a step a level, those by reference by what they refer to."""

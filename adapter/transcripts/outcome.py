@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from adapter.values.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replay:
     """How running one transcript again came out. ``difference`` is empty when all was equal."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapter.conversation.shown import Message
@@ -48,6 +47,7 @@ from adapter.transcripts.transcript import (
 from adapter.upstream.transport import Chunk, Usage
 from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
+from adapter.values.fields import frozen, replace
 from adapter.values.turn import HasCalls
 from adapter.workspace import Workspace
 from adapter.workspace.answers import failed
@@ -60,7 +60,7 @@ from adapter.workspace.workspace import READ_ONLY
 PROGRAMS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commands:
     """Run the recorded programs again, each when ``mode`` and ``rules``, the user's and not the transcript's, allow it
     or ``ask`` does; in a sandbox, or not at all."""

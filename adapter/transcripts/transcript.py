@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -33,6 +32,7 @@ from adapter.operations.approval import Decision
 from adapter.text.secrets import Secrets
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
+from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 from adapter.wire.usage import Usage
 
@@ -223,7 +223,7 @@ Line: TypeAlias = (
 _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(discriminator="kind")])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transcript:
     """A recorded conversation."""
 

@@ -6,9 +6,9 @@ Joining the ``raw`` of all events gives the text back, whatever the text was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
+
+from adapter.values.fields import frozen
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list of Json or dict of str to Json."""
@@ -16,23 +16,10 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Json]
 
 
-def _setters(cls: type) -> list[Callable[[object, object], None]]:
-    """What sets each field of a new value of ``cls``, in half the time that a frozen dataclass's own way takes:
-    a stream has such a value for every token."""
-    return [getattr(cls, entry.name).__set__ for entry in fields(cls)]
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Delta:
     text: str
     raw: str
-
-    def __init__(self, text: str, raw: str) -> None:
-        _set_text(self, text)
-        _set_raw(self, raw)
-
-
-_set_text, _set_raw = _setters(_Delta)
 
 
 class TextDelta(_Delta):
@@ -47,7 +34,7 @@ class ReasoningDelta(_Delta):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Markup:
     """Text that is neither answer, reasoning nor call: markers, the white space
     that templates put around them, end-of-turn tokens, invented tool results."""
@@ -55,7 +42,7 @@ class Markup:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContentWasReasoning:
     """All text so far was reasoning: its opening marker stood in the prompt, and here is the closing one.
 
@@ -65,7 +52,7 @@ class ContentWasReasoning:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReasoningWasContent:
     """All text so far was the answer: it was taken for reasoning by the format's habit, and nothing ever closed that.
 
@@ -77,7 +64,7 @@ class ReasoningWasContent:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCallProgress:
     """A call is being written. For displays only: it is never executable.
 
@@ -90,20 +77,12 @@ class ToolCallProgress:
     name: str | None = None
     size: int = 0
 
-    def __init__(self, text: str, name: str | None = None, size: int = 0) -> None:
-        _set_piece(self, text)
-        _set_name(self, name)
-        _set_size(self, size)
-
     @property
     def raw(self) -> str:
         return ""
 
 
-_set_piece, _set_name, _set_size = _setters(ToolCallProgress)
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCallDelta:
     """A piece of a call's arguments, for a parser that streams them: JSON text, to be joined by ``id``.
 
@@ -120,7 +99,7 @@ class ToolCallDelta:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RejectedCall:
     """Characters ``start`` to ``end`` of the model's text look like a call and were not taken as one.
 
@@ -136,7 +115,7 @@ class RejectedCall:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """A call that is closed and decoded. Nobody has checked it against a tool yet.
 
@@ -151,7 +130,7 @@ class ToolCall:
     fixes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InvalidToolCall:
     """Something meant as a call that cannot be one. ``error`` is written for the model."""
 
@@ -174,7 +153,7 @@ Event: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolResult:
     """What a tool answered to one call.
 
@@ -191,7 +170,7 @@ class ToolResult:
     """The documented result fields as JSON, where the tool has any."""
     diff: str = ""
     """Unified diff of what a writing tool changed."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     """What was tolerated or corrected on the way, one sentence each."""
     user_message: str = ""
     """What is to follow the results as a new user message: a skill's instructions."""

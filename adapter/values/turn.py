@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Literal, Protocol, TypeAlias
 
@@ -21,11 +20,12 @@ from adapter.values.events import (
     ToolCallDelta,
     ToolCallProgress,
 )
+from adapter.values.fields import frozen
 
 Kind: TypeAlias = Literal["content", "reasoning", "markup", "call", "invalid"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """Characters ``start`` to ``end`` of the model's text, and what they were taken for.
 
@@ -42,7 +42,7 @@ class Span:
     rejected: tuple[RejectedCall, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """One whole answer of a model, read. ``rejected`` is in the order of the text."""
 

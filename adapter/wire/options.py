@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from adapter.constraints.grounding import Ground
@@ -19,6 +18,7 @@ from adapter.reading.policy import get_policy
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, frozen, replace
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
 from adapter.wire.recorded import Exchange, Listen
@@ -51,7 +51,7 @@ class Enforce(Protocol):
     ) -> JsonObject: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name;
     `FROM_TEMPLATE` is for `checked`.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
@@ -22,6 +21,7 @@ from adapter.prompting.traits import Traits, fits_nine
 from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, frozen, mutable, replace
 from adapter.values.kept import Kept
 from adapter.wire.definitions import MAX_KEPT
 from adapter.wire.errors import RequestError
@@ -31,7 +31,7 @@ from adapter.wire.messages import calls_of, content_of, short, split_texts, with
 _NEUTRAL: Kept[list[Json]] = Kept(MAX_KEPT)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """``messages``: for the template. ``written``: what the model wrote, by the words that stand for it in them and are
     to be replaced in the prompt."""
@@ -105,7 +105,7 @@ def _neutral_definition(definition: JsonObject, neutral: Callable[[str], str]) -
     return {**definition, "function": function}
 
 
-@dataclass(slots=True)
+@mutable
 class _Reader:
     traits: Traits
     format: Format

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 
 from adapter.constraints.grounding import conversational
@@ -22,6 +21,7 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import frozen, replace
 from adapter.values.kept import Kept
 from adapter.wire.asked import Asked, asked_of, format_of, shortened
 from adapter.wire.bodies import check_size
@@ -92,7 +92,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     return _translate(asked_of(functions, kinds, options), options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Held:
     """How far the model is held to calls. ``fields`` enforce one now. ``reply``: the tool that says something;
     ``may_reply``: it may be called now."""
@@ -104,7 +104,7 @@ class _Held:
     may_reply: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Told:
     """What the server is sent: ``body``, with ``messages`` in it. ``own``: how the model's own template makes a prompt;
     None where it is words."""

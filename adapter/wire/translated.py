@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.formats import DEFAULT_FORMAT, get_format
@@ -11,6 +10,7 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolCall
+from adapter.values.fields import field, frozen, replace
 from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # reading an answer again takes nothing of how a request is m
     from adapter.wire.watching import Watch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """``body`` goes to the model's server; the rest is for reading its answer."""
 

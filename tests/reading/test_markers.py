@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.formats import FORMATS
-from adapter.reading.markers import Markers
+from adapter.formats.others import OTHERS
+from adapter.formats.parser import parse
+from adapter.reading.markers import ROUGH, Markers
 from adapter.reading.tables import tables_for
 
 ALL = tables_for(tuple(FORMATS.values()), ()).text_markers.literals
@@ -65,6 +69,42 @@ def test_plain_text_ends_where_a_marker_may_have_begun(search):
     for markers in both(literals):
         expected = markers.held(text, 0) if markers.search(text, 0) is None else -1
         assert markers.plain_end(text) == expected
+
+
+TABLES = {
+    "told": tables_for((FORMATS["hermes"],), ("read_file",), OTHERS).text_markers,
+    "any": tables_for(FORMATS.all, ()).text_markers,
+    "in reasoning": tables_for((FORMATS["mistral"],), (), OTHERS).reasoning_markers,
+}
+for each in TABLES.values():
+    assert (each._whole or each)._at_anchor  # compiled once
+PIECES = st.one_of(
+    st.sampled_from(TABLES["any"].literals).flatmap(lambda one: st.sampled_from([one, one.upper(), one[:-1], one[:4]])),
+    st.sampled_from(
+        ["\n[", "\n{", "[x", '{"a": 1}', '{"name"', "```json\n{", "```py\n", "```", "word ", "<b>", "\n[TOO", "<|"]
+    ),
+)
+
+
+@given(st.sampled_from(sorted(TABLES)), st.lists(PIECES, max_size=9).map("".join))
+def test_the_first_texts_are_searched_as_all_others_are(which, text):
+    """By the anchors alone, as by the pattern that is compiled once enough text has come."""
+    found = []
+    for searched in (0, ROUGH + 1):
+        markers = copy(TABLES[which])
+        markers._whole, markers._searched = copy(markers._whole), searched
+        if markers._whole is not None:
+            markers._whole._searched = searched
+        found.append([markers.search(text, start) for start in range(len(text))])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("format", ["pythonic", "hermes", None])
+def test_a_list_whose_first_letters_are_a_markers_begins_a_line(format):
+    """``[TOO`` of ``[TOOL_CALLS]``, in any letter case, hides no call of a tool of such a name."""
+    tools = [{"name": "toolbox", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
+    turn = parse("I call it.\n[toolbox(a=1)]", tools, format)
+    assert [(call.name, call.arguments) for call in turn.calls] == [("toolbox", {"a": 1})]
 
 
 def _begins(literal: str, text: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from adapter.values.errors import UsageError
+from adapter.values.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guardrail:
     """``stops``: where asking again did not help a loop should end; without it the answer then counts as it is."""
 

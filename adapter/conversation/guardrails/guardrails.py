@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapter.conversation.guardrails import wording
@@ -42,6 +41,7 @@ from adapter.formats.hermes import encode_calls
 from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
 from adapter.values.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
+from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 
 BEGINNING = 400
@@ -53,12 +53,12 @@ RETRIES = 2
 """Answers that are asked again in a row, whatever the faults."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accept:
     """Act on the answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskAgain:
     """Ask for a better answer. ``held_to``: where a server can hold it to calls, those of these tools; none: free."""
 
@@ -67,7 +67,7 @@ class AskAgain:
     held_to: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """The loop leads nowhere. ``reason`` is a sentence for the user."""
 
@@ -79,7 +79,7 @@ Verdict: TypeAlias = Accept | AskAgain | Stop
 ACCEPT = Accept()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """What a guardrail found. ``held_to``: as of `AskAgain`, the second time where ``is_free_first``."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 _FAILED = lazy_pattern(
@@ -17,7 +17,7 @@ _FAILED = lazy_pattern(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Made:
     """A call that was made. ``result``: what came back; ``ok``: it did what was asked for. ``changes``: it may have
     changed what others give."""
@@ -34,7 +34,7 @@ class Made:
         return key_of(self.name, self.arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Past:
     """``request``: what the user said last. ``made``: all calls, from ``since`` on those after these words."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from adapter.prompting.control_tokens import CHAT_TOKENS
 from adapter.prompting.traits import MARK
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 Call: TypeAlias = tuple[str, JsonObject]
@@ -62,7 +62,7 @@ NO_ARGUMENTS: list[Call] = [(NAME, {})]
 TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """How a template takes a call: its arguments as an object or as JSON, the content of a silent answer as null or
     empty, ids of which kind, whether results must follow, and whether it is told of the tools."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.reading.bodies import gemma_call, python_writing
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 Body: TypeAlias = Literal[
@@ -27,7 +27,7 @@ messages with the recipient in their headers."""
 NUMBER, ID = "{number}", "{id}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairText:
     """What stands around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
@@ -47,7 +47,7 @@ class PairText:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Description:
     """``section`` around all calls, ``between`` two; one call is ``head`` name ``middle`` arguments ``tail``.
 

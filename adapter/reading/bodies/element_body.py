@@ -14,7 +14,6 @@ In place of parameters there may be one JSON object.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
 from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_broken_close, without_line_end
@@ -29,6 +28,7 @@ from adapter.tools.shapes import Decoded
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, mutable
 from adapter.values.lazy_pattern import lazy_pattern
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
@@ -42,7 +42,7 @@ _ABOUT = frozenset({"id", "index", "type", "string"})
 _BEGINS_ATTRIBUTES = lazy_pattern(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
-@dataclass(slots=True)
+@mutable
 class _Call:
     """The call read so far."""
 

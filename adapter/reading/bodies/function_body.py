@@ -17,7 +17,6 @@ closes at once; a missing tag is made up for when what follows proves it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
 from adapter.reading.bodies.bare_value import ends_twice, why_twice, without_broken_close
@@ -37,6 +36,7 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
 from adapter.values.events import JsonObject
+from adapter.values.fields import field, mutable
 from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
@@ -66,7 +66,7 @@ _DOUBLED_BRACKET = lazy_pattern(r">\r?\n")
 _MAY_BE_OPEN_NAME = lazy_pattern(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
-@dataclass(slots=True)
+@mutable
 class _Function:
     """The call read so far."""
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import add_text
 from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_broken_close, without_line_end
@@ -27,6 +26,7 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, frozen, mutable
 from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
@@ -36,7 +36,7 @@ _end_of_thought = Markers("</think>")
 _NAME = lazy_pattern(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairTags:
     """How one family spells the tags of a call and its pairs.
 
@@ -65,7 +65,7 @@ GLM = PairTags(separator="<tool_sep>", section_close="</tool_calls>")
 """The tags of GLM and of all who took them over; Hunyuan 3 has the separator and the section."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Call:
     """The call read so far."""
 
@@ -116,7 +116,9 @@ class KeyValueBody:
         self._empty_value = f"{tags.value_open[:-1]}/>"
         self._no_value = Markers(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
-        self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
+        self._key_before_close = lazy_pattern(
+            rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE
+        )
 
     def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading | None]:
         """The call; None, with nothing taken, when no name in this format's way stands there."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
@@ -27,6 +26,7 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.schema import branch_of, from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
+from adapter.values.fields import field, mutable
 from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import MAX_DEPTH, decode_strict
 
@@ -43,7 +43,7 @@ _KEY = lazy_pattern(r"[^\W\d][\w.-]*")
 _RESERVED = ("invoke", "tool_call", "parameter")
 
 
-@dataclass(slots=True)
+@mutable
 class _Element:
     """An element read so far: text, or elements of their own."""
 

@@ -9,7 +9,6 @@ implementation that comes with the package and needs nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from adapter.operations import (
@@ -28,6 +27,7 @@ from adapter.operations import (
 from adapter.operations.capabilities import Capability, is_installed
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolResult
+from adapter.values.fields import frozen
 
 Session = TypeVar("Session", contravariant=True)
 """The workspace whose call started a sub-agent, as its runner knows it."""
@@ -43,7 +43,7 @@ class Questions(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A piece of a file, 1-based: from before ``start_column`` to before ``end_column``."""
 
@@ -101,7 +101,7 @@ class DocsProvider(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WebAccess:
     """What fetching may do. ``allow_loopback`` lifts the ban on this machine's own addresses, and on
     other ports than those of the web; it is for tests and for servers that the user runs."""
@@ -113,7 +113,7 @@ class WebAccess:
     max_redirects: int = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InnerCall:
     """A call inside a batch or code, and what it gave."""
 
@@ -126,7 +126,7 @@ HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport 
 """What a display may want to show."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """The capabilities of one session. As it stands it works without a person and without a configuration.
 

@@ -23,12 +23,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from adapter.text.secrets import SECRET_NAME
 from adapter.values.errors import ToolError
+from adapter.values.fields import field, frozen
 from adapter.workspace.paths.faults import explain
 from adapter.workspace.processes import supervisor
 
@@ -78,7 +78,7 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     return passed | _QUIET
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """How a command came to its end."""
 
@@ -90,7 +90,7 @@ class Ending:
     """Why it ended when not by itself: we stopped it, it had too many processes, or it killed its supervisor."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """What is to be run, and what it gives up first; see `adapter.workspace.processes.supervisor`.
 
