@@ -41,8 +41,9 @@ PRELOADED = [
     "tests.command_line",
     "uvicorn",
 ]
-_context: ForkServerContext = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(PRELOADED)
+FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
+"""Makes processes as copies of one that has imported that and nothing else."""
+FORKED.set_forkserver_preload(PRELOADED)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def forked(
     ``at_terminal``: the last of ``streams`` is a terminal, which sends the process its signals.
     """
     arguments = ([str(word) for word in words], str(cwd), dict(environment), list(streams), at_terminal)
-    process = _context.Process(target=_run, args=arguments)
+    process = FORKED.Process(target=_run, args=arguments)
     process.start()
     return process
 
