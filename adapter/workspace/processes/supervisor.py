@@ -88,7 +88,7 @@ class suppress:
 
 
 def line_of(job: Mapping[str, Any]) -> bytes:
-    return marshal.dumps(job).hex().encode() + b"\n"
+    return marshal.dumps(dict(job)).hex().encode() + b"\n"
 
 
 def main() -> None:
