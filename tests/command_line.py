@@ -23,6 +23,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from adapter.commands.app import COMMANDS
+from adapter.dialects import dialect_names
+from adapter.formats import FORMATS
 
 PRELOADED = [
     "__main__",
@@ -31,16 +33,20 @@ PRELOADED = [
         f"adapter.commands.{module}"
         for module in {"app", "cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
-    "adapter.dialects",
+    *(f"adapter.dialects.{name}" for name in dialect_names()),
+    *(f"adapter.formats.{name}" for name in FORMATS),
     "adapter.mcp.server",
     "adapter.server.app",
     "adapter.transcripts.replay",
     "adapter.workspace.workspace",
-    "openai",
+    "openai.resources.chat.completions",
     "rich.console",
     "tests.command_line",
     "uvicorn",
+    # what these import when a model is asked, its answer shown or a call checked
+    *("adapter.commands.chatting", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]
+"""A name that is not there is passed over."""
 FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
 """Makes processes as copies of one that has imported that and nothing else."""
 FORKED.set_forkserver_preload(PRELOADED)
