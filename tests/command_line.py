@@ -23,6 +23,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from adapter.commands.app import COMMANDS
+from adapter.dialects import dialect_names
+from adapter.formats import FORMATS
 
 PRELOADED = [
     "__main__",
@@ -31,18 +33,23 @@ PRELOADED = [
         f"adapter.commands.{module}"
         for module in {"app", "cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
-    "adapter.dialects",
+    *(f"adapter.dialects.{name}" for name in dialect_names()),
+    *(f"adapter.formats.{name}" for name in FORMATS),
     "adapter.mcp.server",
     "adapter.server.app",
     "adapter.transcripts.replay",
     "adapter.workspace.workspace",
-    "openai",
+    "openai.resources.chat.completions",
     "rich.console",
     "tests.command_line",
     "uvicorn",
+    # what these import when a model is asked, its answer shown or a call checked
+    *("adapter.commands.chatting", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]
-_context: ForkServerContext = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(PRELOADED)
+"""A name that is not there is passed over."""
+FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
+"""Makes processes as copies of one that has imported that and nothing else."""
+FORKED.set_forkserver_preload(PRELOADED)
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ def forked(
     ``at_terminal``: the last of ``streams`` is a terminal, which sends the process its signals.
     """
     arguments = ([str(word) for word in words], str(cwd), dict(environment), list(streams), at_terminal)
-    process = _context.Process(target=_run, args=arguments)
+    process = FORKED.Process(target=_run, args=arguments)
     process.start()
     return process
 

@@ -1,12 +1,15 @@
 """An MCP server without the SDK, which begins in a tenth of the time, for tests of what a server may be like.
 
+As a program (``python -m tests.mcp_plain``) it has some tools of `tests.mcp_example`, to be called by its client.
 Source: the specification of 2025-06-18, "Lifecycle" and "Tools", over standard input and output, or HTTP.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
@@ -14,6 +17,8 @@ from typing import Any
 
 Listed = Callable[[str | None], dict[str, Any]]
 """The result of ``tools/list`` for a cursor."""
+Answer = Callable[[dict[str, Any]], str]
+"""The text of the result of ``tools/call`` for its parameters."""
 READS = {"readOnlyHint": True, "openWorldHint": False}
 
 
@@ -21,7 +26,35 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "inputSchema": {"type": "object"}, **more}
 
 
-def answered(request: dict[str, Any], listed: Listed, answer: Callable[[], str]) -> dict[str, Any] | None:
+ADDS = {
+    "type": "object",
+    "properties": {"first": {"type": "integer"}, "second": {"type": "integer"}},
+    "required": ["first"],
+}
+TOOLS = [
+    tool("add", annotations=READS, description="Add two numbers.", inputSchema=ADDS),
+    tool("sleep", annotations=READS, inputSchema={"type": "object", "properties": {"seconds": {"type": "number"}}}),
+    *(tool(name, annotations=READS) for name in ("read_file", "secrets", "die")),
+]
+
+
+def example(params: dict[str, Any]) -> str:
+    """What a tool of `TOOLS` gives."""
+    given = params.get("arguments") or {}
+    match params["name"]:
+        case "add":
+            return str(given["first"] + given.get("second", 1))
+        case "secrets":
+            return "\n".join(sorted(os.environ))
+        case "sleep":
+            time.sleep(given["seconds"])
+        case "die":
+            print("out of cheese", file=sys.stderr, flush=True)
+            os._exit(3)
+    return ""
+
+
+def answered(request: dict[str, Any], listed: Listed, answer: Answer) -> dict[str, Any] | None:
     """The message that answers ``request``; None for a notification."""
     if "id" not in request:
         return None
@@ -32,14 +65,14 @@ def answered(request: dict[str, Any], listed: Listed, answer: Callable[[], str])
             "serverInfo": {"name": "plain", "version": "1"},
         },
         "tools/list": lambda: listed((request.get("params") or {}).get("cursor")),
-        "tools/call": lambda: {"content": [{"type": "text", "text": answer()}]},
+        "tools/call": lambda: {"content": [{"type": "text", "text": answer(request["params"])}]},
     }
     made = results.get(request["method"])
     outcome = {"result": made()} if made else {"error": {"code": -32601, "message": "Method not found"}}
     return {"jsonrpc": "2.0", "id": request["id"], **outcome}
 
 
-def serve(listed: Listed, answer: Callable[[], str]) -> None:
+def serve(listed: Listed, answer: Answer) -> None:
     """Lists tools, and answers each call with a text, until its input ends."""
     for line in sys.stdin:
         message = answered(json.loads(line), listed, answer)
@@ -52,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     listed: Listed
-    answer: Callable[[], str]
+    answer: Answer
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -72,3 +105,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+if __name__ == "__main__":
+    serve(lambda _cursor: {"tools": TOOLS}, example)

@@ -335,7 +335,7 @@ def _accompanied(command: Sequence[str]) -> Sequence[str]:
         return command
     from adapter.workspace.processes import supervisor
 
-    return (sys.executable, "-I", "-S", "-X", "utf8", supervisor.__file__, "--accompany", *command)
+    return (*supervisor.COMMAND, "--accompany", *command)
 
 
 def _limited(command: Sequence[str]) -> Sequence[str]:

@@ -42,15 +42,17 @@ from adapter.mcp.server import server_of
 ROOT = Path(__file__).parents[2]
 BLADE = get_dialect("blade").tools
 EXAMPLE = (sys.executable, "-m", "tests.mcp_example")
+PLAIN = (sys.executable, "-m", "tests.mcp_plain")
 
 
-def example(name: str = "example") -> McpServer:
-    return McpServer(name, EXAMPLE, cwd=str(ROOT), trusted=True)
+def example() -> McpServer:
+    return McpServer("example", PLAIN, cwd=str(ROOT), trusted=True)
 
 
 @pytest.fixture(scope="module")
 def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpTools]:
-    with McpTools([example()], BLADE, state=str(tmp_path_factory.mktemp("state"))) as connected:
+    server = McpServer("example", EXAMPLE, cwd=str(ROOT), trusted=True)
+    with McpTools([server], BLADE, state=str(tmp_path_factory.mktemp("state"))) as connected:
         yield connected
 
 
@@ -143,7 +145,7 @@ CHANGING = """
 import sys
 from tests.mcp_plain import READS, serve, tool
 look = tool("look", annotations=READS, description=open(sys.argv[1]).read())
-serve(lambda cursor: {"tools": [look, tool("other", annotations=READS)]}, lambda: "looked")
+serve(lambda cursor: {"tools": [look, tool("other", annotations=READS)]}, lambda call: "looked")
 """
 
 
@@ -199,7 +201,7 @@ def listed(cursor):
         case _:
             return {"tools": [tool("answer")]}
 
-serve(listed, lambda: "y" * number)
+serve(listed, lambda call: "y" * number)
 """
 
 
@@ -266,7 +268,7 @@ def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, 
 
 def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    server = McpServer("example", EXAMPLE, environment={"OWN": "1"}, cwd=str(ROOT), trusted=True)
+    server = McpServer("example", PLAIN, environment={"OWN": "1"}, cwd=str(ROOT), trusted=True)
     with McpTools([server], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
         given = workspace.run("secrets", {}).content.split("\n")
     assert "OWN" in given
@@ -343,7 +345,7 @@ os.wait()
 while len(open(told).read().split()) < 3:
     time.sleep(0.01)
 from tests.mcp_plain import READS, serve, tool
-serve(lambda cursor: {"tools": [tool("sleep", annotations=READS)]}, lambda: time.sleep(60))
+serve(lambda cursor: {"tools": [tool("sleep", annotations=READS)]}, lambda call: time.sleep(60))
 time.sleep(600 if stubborn else 0)
 """
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon cannot be found")
@@ -442,7 +444,7 @@ def test_what_a_server_answers_over_http_is_bounded(monkeypatch, tmp_path, size)
 
     class Answering(mcp_plain.Handler):
         listed = staticmethod(lambda _cursor: {"tools": [mcp_plain.tool("answer", annotations=mcp_plain.READS)]})
-        answer = staticmethod(lambda: next(texts))
+        answer = staticmethod(lambda _call: next(texts))
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as http:
         threading.Thread(target=http.serve_forever, args=(0.02,)).start()
@@ -499,7 +501,7 @@ def test_a_text_only_model_calls_a_servers_tool(scripted, tmp_path):
         as_stream(delta("It is 42."), delta(finish_reason="stop")),
     )
     command = ["run", "What is 2 + 40?", "--workspace", str(tmp_path), "--base-url", scripted.url, "--mcp-trusted"]
-    done = adapter(*command, shlex.join(EXAMPLE), cwd=ROOT)
+    done = adapter(*command, shlex.join(PLAIN), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "It is 42." in done.stdout + done.stderr
     first, second = scripted.bodies()
@@ -552,8 +554,8 @@ def test_a_dialects_tools_are_listed(tmp_path):
     async def listed(client: Client) -> Any:
         return (await client.list_tools()).tools
 
-    tools = {tool.name: tool for tool in with_client(listed, tmp_path)}
-    with Workspace(tmp_path) as workspace:
+    tools = {tool.name: tool for tool in with_client(listed, tmp_path, "--dialect", "blade")}
+    with Workspace(tmp_path, "blade") as workspace:
         assert set(tools) >= {"read_file", "write_file", "run_command"}
         assert set(tools) <= set(workspace.tools)
         assert tools["read_file"].input_schema == workspace.tools["read_file"].parameters
@@ -581,11 +583,18 @@ def test_the_policy_holds(tmp_path, approve, rules, is_written):
     check_policy(tmp_path, is_written, beside_client(read_and_write, tmp_path, approve, *rules))
 
 
-@pytest.mark.parametrize("deny", [(), ("--deny", "write_file(*.txt)")], ids=["allowed", "denied"])
-def test_the_policy_is_what_the_command_says(tmp_path, deny):
+def test_the_policy_is_what_the_command_says(tmp_path):
     """The mode and the rules of its options."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
-    check_policy(tmp_path, not deny, with_client(read_and_write, tmp_path, "--allow", "write_file", *deny))
+
+    async def work(client: Client) -> Any:
+        denied = await client.call_tool("write_file", {"path": "b.md", "content": "beta\n"})
+        return denied, await read_and_write(client)
+
+    denied, results = with_client(work, tmp_path, "--allow", "write_file", "--deny", "write_file(*.md)")
+    check_policy(tmp_path, True, results)
+    assert denied.is_error
+    assert not (tmp_path / "b.md").exists()
 
 
 def check_policy(tmp_path: Path, is_written: bool, results: Any) -> None:
@@ -603,7 +612,7 @@ def test_an_unknown_tool_and_wrong_arguments_are_results(tmp_path):
     async def work(client: Client) -> Any:
         return await client.call_tool("read_fil", {}), await client.call_tool("read_file", {})
 
-    unknown, wrong = with_client(work, tmp_path, "--dialect", "blade")
+    unknown, wrong = beside_client(work, tmp_path, "ask")
     assert unknown.is_error
     assert "did you mean 'read_file'" in unknown.content[0].text
     assert wrong.is_error

@@ -1,7 +1,7 @@
 """Reads a text in every way it can arrive and checks what must hold each time.
 
 One helper, used by every test that reads text: the same events must come from
-the whole text, from its characters, from any two pieces and from random pieces.
+the whole text, from its characters, from any few pieces and from random pieces.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ Claim: TypeAlias = Sequence[str]
 MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 """Where a split may separate what belongs together."""
 
-MAX_SPLITS = 24 * EFFORT
-"""Two-way splits tried on one text, besides its characters; a text this short is split at every place."""
+MAX_CUTS = 24 * EFFORT
+"""Places where one text is cut, besides its characters; a text this short is cut at every place."""
+
+CUTS_AT_ONCE = 3
+"""Of them in one reading, as far from each other as can be: what stands between two is still a long piece."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
 """Fixes of JSON that reads as something else until the damage comes."""
@@ -131,16 +134,21 @@ def check_spans(turn: Turn, text: str) -> None:
 
 
 def ways_to_split(text: str) -> Iterable[list[str]]:
-    """Characters, two pieces, random pieces; for a long text a seeded sample, mostly around markers."""
+    """Characters, long pieces, random pieces; a long text is cut in a seeded sample of places, mostly around markers.
+
+    With `EFFORT` each place is cut by itself.
+    """
     yield list(text)
     places = list(range(1, len(text)))
     chance = random.Random(text)
-    if len(places) > MAX_SPLITS:
+    if len(places) > MAX_CUTS:
         near = [at for at in places if text[at - 1] in MARKER_CHARACTERS or text[at] in MARKER_CHARACTERS]
-        near = near if len(near) <= MAX_SPLITS - 8 else chance.sample(near, MAX_SPLITS - 8)
+        near = near if len(near) <= MAX_CUTS - 8 else chance.sample(near, MAX_CUTS - 8)
         places = sorted({*near, *chance.sample(places, 8)})
-    for at in places:
-        yield [text[:at], text[at:]]
+    readings = -(-len(places) // (CUTS_AT_ONCE if EFFORT == 1 else 1))
+    for first in range(readings):
+        cuts = places[first::readings]
+        yield [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     for longest in (3, 9, 40):
         yield random_pieces(text, chance, longest)
 

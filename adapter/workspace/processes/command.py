@@ -12,14 +12,13 @@ process group outlives it.
 
 from __future__ import annotations
 
-import json
+import ast
 import math
 import os
 import secrets
 import select
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -36,7 +35,6 @@ MAX_PROCESSES = 1_000
 """Of one command at a time; more is a fork bomb."""
 GRACE_S = 2.0
 """From the request to end to the end by force."""
-_SUPERVISOR = Path(supervisor.__file__)
 _READ_BYTES = 131_072
 _PIPE_BYTES = 262_144
 """A larger pipe than the usual 64 KB takes fewer turns to empty; a much larger one falls out of the cache."""
@@ -135,11 +133,11 @@ class Command:
                 "environment": {name: value for name, value in changed.items() if value is not None},
                 "processes": MAX_PROCESSES,
                 "wrapped": job.is_wrapped,
-                "filter": (job.filter or b"").hex(),
+                "filter": job.filter or b"",
                 "landlock": job.landlock,
             }
             with suppress(BrokenPipeError):  # it is gone already: `wait` will notice
-                self._control.sendall(json.dumps(said).encode() + b"\n")
+                self._control.sendall(supervisor.line_of(said))
             self._ours = ours.pop_all()
         self._open = {reader.fileno(): sink for reader, sink in zip(readers, sinks, strict=True)}
         self._poller = select.poll()
@@ -212,7 +210,7 @@ class Command:
         if not data:
             self._end_by_force()
         elif self._heard.endswith(b"\n"):
-            report = json.loads(self._heard)
+            report = ast.literal_eval(self._heard.decode())
             self._failed = (report["failed"], report["step"]) if "failed" in report else None
             self.ending = Ending(report.get("exit"), report.get("left", 0), report.get("reason", ""))
 
@@ -252,7 +250,7 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
         for descriptor in descriptors[1:]:
             fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _PIPE_BYTES)
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-X", "utf8", str(_SUPERVISOR), *map(str, descriptors)],
+        [*supervisor.COMMAND, *map(str, descriptors)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

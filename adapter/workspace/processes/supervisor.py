@@ -2,17 +2,19 @@
 
 ::
 
-    python -I -S supervisor.py CONTROL STDOUT STDERR        descriptors
+    COMMAND CONTROL STDOUT STDERR        descriptors
 
-    host -> supervisor   {"argv": [...], "environment": {...}, "processes": 1000, "wrapped": false, "filter": "",
-                          "landlock": {"handled": [...], "rules": [[path, rights], ...]} or null} and a line end; then
+    host -> supervisor   {"argv": [...], "environment": {...}, "processes": 1000, "wrapped": False, "filter": b"",
+                          "landlock": {"handled": [...], "rules": [[path, rights], ...]} or None} as a line; then
                          "t": ask the program to end; "k", or the end of the stream: end everything now
-    supervisor -> host   {"exit": 0, "left": 1, "reason": ""}, once everything has ended, or
+    supervisor -> host   {"exit": 0, "left": 1, "reason": ""} as a line, once everything has ended, or
                          {"failed": errno, "step": "landlock"}: nothing was run
 
-``filter`` is a system call filter in hexadecimal; ``wrapped`` says that argv is bubblewrap's, around the program.
+``filter`` is a system call filter; ``wrapped`` says that argv is bubblewrap's, around the program. Both ends are the
+same Python: what the host says is in its `marshal`, in hexadecimal; what it hears, which a program that took the
+supervisor over could write, is a literal.
 
-    python -I -S supervisor.py --accompany PROGRAM ARGUMENT ...
+    COMMAND --accompany PROGRAM ARGUMENT ...
 
 runs a program that speaks with the host on its standard input and output, until it has ended or the host has closed
 its end.
@@ -26,25 +28,27 @@ Against fork bombs there is RLIMIT_NPROC, which counts all of the user's threads
 and is not applied to root. So processes are counted, too; and as root the
 supervisor gets real-time priority, or a thousand busy processes would leave it
 no time to end them. Uses the standard library alone, and little of it: it
-starts once for every command.
+starts once for every command, and what `json`, `signal`, `contextlib` and
+`typing` import would take longer than all the rest.
 """
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import select
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 
 if sys.platform != "win32":  # where nothing of this is started, but looked at
     import resource
 
-TYPE_CHECKING = False  # as type checkers know it: importing typing takes longer than all the rest
+TYPE_CHECKING = False  # as type checkers know it
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterator, Mapping
     from typing import Any
+else:
+    import _signal as signal  # the same without names for its numbers
 
 MAX_FILE_BYTES = 16 * 1024**3
 """Of a file that a command writes (RLIMIT_FSIZE)."""
@@ -61,6 +65,40 @@ _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445
 _KEPT_CAPABILITIES = (0, 1, 3, 4)
 """CHOWN, DAC_OVERRIDE, FOWNER and FSETID."""
 _library: Any = None
+_FOLDER, _MODULE = os.path.split(os.path.splitext(__file__)[0])  # noqa: PTH122
+COMMAND = (
+    *(sys.executable, "-I", "-S", "-X", "utf8", "-c"),
+    f"import sys; sys.path.append({_FOLDER!r}); import {_MODULE}; {_MODULE}.main()",
+)
+"""What starts this, without the modules around it. Imported and not run as a file, which Python would compile anew
+each time."""
+
+
+class suppress:
+    """`contextlib.suppress`."""
+
+    def __init__(self, *errors: type[BaseException]) -> None:
+        self._errors = errors
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, self._errors)
+
+
+def line_of(job: Mapping[str, Any]) -> bytes:
+    return marshal.dumps(dict(job)).hex().encode() + b"\n"
+
+
+def main() -> None:
+    """What `COMMAND` does with its arguments."""
+    if sys.argv[1] == "--accompany":
+        sys.exit(accompany(sys.argv[2:]))
+    control, *outputs = map(int, sys.argv[1:])
+    report = supervise(control, (outputs[0], outputs[1]))
+    with suppress(OSError):
+        os.write(control, f"{report}\n".encode())
 
 
 def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
@@ -68,7 +106,7 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
     line, _, more = _read_job(control).partition(b"\n")
     if more:  # it is to end before it began
         return {"exit": None, "left": 0, "reason": "stopped"}
-    job = json.loads(line)
+    job = marshal.loads(bytes.fromhex(line.decode()))
     for descriptor in (control, *outputs):
         os.set_inheritable(descriptor, False)
     _become_subreaper()
@@ -165,7 +203,7 @@ def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str
                 _restrict(**job["landlock"])
             if job["filter"]:
                 step = "seccomp"
-                _filter(bytes.fromhex(job["filter"]))
+                _filter(job["filter"])
             step = ""
             os.execve(job["argv"][0], job["argv"], job["environment"])
         except OSError as error:
@@ -348,6 +386,10 @@ def _end_all(program: int, is_wrapped: bool) -> int:
     """Kill every descendant and wait until it is gone; how many there were beside the program."""
     import time
 
+    for _ in _reaped():
+        pass
+    if sys.platform == "linux" and not _has_children():
+        return 0  # what had lost its parent would be our child
     # Bubblewrap's own two are a child of ours and the child of that, which is ours once its parent has ended.
     own = {os.getpid(), program} if is_wrapped else set()
     left = {pid for pid, _, parent in _family(os.getpid()) if parent not in own} - {program}
@@ -437,11 +479,3 @@ def _read_job(descriptor: int) -> bytes:
             raise SystemExit(0)  # the host went away before it had said what to run
         data += piece
     return data
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "--accompany":
-        sys.exit(accompany(sys.argv[2:]))
-    report = supervise(int(sys.argv[1]), (int(sys.argv[2]), int(sys.argv[3])))
-    with suppress(OSError):
-        os.write(int(sys.argv[1]), json.dumps(report).encode() + b"\n")

@@ -15,6 +15,7 @@ from adapter.operations import WriteText
 from adapter.workspace.files.desk import open_desk
 from adapter.workspace.paths.faults import FULL
 from adapter.workspace.plans import plan
+from tests.apart import apart
 from tests.workspace.changes.crashing import (
     CALLS,
     ERRORS,
@@ -137,6 +138,7 @@ def kill_before_calls(folder, scenario, step=1):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
+@apart
 def test_a_kill_before_a_system_call(quick, scenario):
     """After the next start: one version, and nothing else in the tree."""
     versions = kill_before_calls(quick, scenario, step=7 if scenario == "files" else 11)
@@ -144,9 +146,10 @@ def test_a_kill_before_a_system_call(quick, scenario):
     assert versions["new"] > 0
 
 
-def test_the_records_may_be_on_another_file_system(quick, tmp_path, monkeypatch):
+@apart
+def test_the_records_may_be_on_another_file_system(quick, tmp_path):
     """Renames do not reach it: what was there before is copied."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    os.environ["XDG_STATE_HOME"] = str(tmp_path)
     for scenario in ("files", "delete"):
         kill_before_calls(quick, scenario, step=31)
         directory = fresh(quick, scenario)
@@ -157,6 +160,7 @@ def test_the_records_may_be_on_another_file_system(quick, tmp_path, monkeypatch)
         assert content_of(directory) == old
 
 
+@apart
 def test_a_kill_during_the_repair_is_repaired(quick):
     """Recovery can be cut off, too, at any call."""
     old, new = outcomes(quick, "files")
@@ -175,6 +179,7 @@ def test_a_kill_during_the_repair_is_repaired(quick):
     assert cut_off > 5
 
 
+@apart
 def test_programs_that_start_at_once_repair_once(quick):
     """Under a lock: each finds one version, and goes on to change it."""
     versions = outcomes(quick, "files")
@@ -203,6 +208,7 @@ def test_programs_that_start_at_once_repair_once(quick):
         assert now in versions
 
 
+@apart
 def test_kills_at_random_moments_with_the_rename_window_widened(quick):
     """A real process, a real SIGKILL: five files are of one version each time, and nothing is left behind."""
     results = kill_at_random_moments(quick, kills=15, seed=1)
@@ -241,6 +247,7 @@ def kill_at_random_moments(folder, kills, seed):
 
 
 @pytest.mark.parametrize("change", SINGLE)
+@apart
 def test_a_kill_tears_no_single_file(quick, change):
     """At any moment the file is the old or the new one; what is left beside it goes with the next change."""
     results = kill_one_file(quick / "one", change, kills=6)
@@ -249,6 +256,7 @@ def test_a_kill_tears_no_single_file(quick, change):
     assert results.strays <= 2
 
 
+@apart
 def test_a_write_in_place_is_torn(quick):
     """The same kills find that a file which is written in place is half there."""
     assert any(kill_one_file(quick / f"{number}", "naive", kills=10).torn for number in range(20))

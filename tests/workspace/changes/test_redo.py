@@ -12,6 +12,7 @@ from adapter.operations import Delete, Move
 from adapter.values.errors import ToolError
 from adapter.workspace import Workspace
 from adapter.workspace.files.desk import open_desk
+from tests.apart import apart
 from tests.workspace.changes.crashing import SCENARIOS, Failing, Killing, content_of, intercepted, killed, lay_out
 from tests.workspace.changes.crashing import perform as make
 
@@ -113,6 +114,7 @@ def turned(directory, what, before):
 
 @pytest.mark.parametrize("what", ["undo", "redo"])
 @pytest.mark.parametrize("fault", ["kill", "error"])
+@apart
 def test_a_fault_before_a_system_call(quick, what, fault):
     """Killed or failing: one version and nothing else in the tree, and the way back is open."""
     number, hits = 1, 0
