@@ -18,8 +18,8 @@ BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent",
 
 def is_ambiguous(case: Case, got: str | None) -> bool:
     """Whether ``got``, None for a refusal, is as right as the text that the case expects."""
-    if case.also and (got is None or got in case.also):
-        return True
+    if case.also and (got is None or _stripped(got) in map(_stripped, case.also)):
+        return True  # of a block that was moved inwards, the lines are indented more
     if case.expected is None or got == case.expected:
         return False
     if got is not None and (
@@ -94,6 +94,10 @@ def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
     if not wanted or not places or any(_touch(place, meant) for place in places):
         return False
     return got is None or any(_touch(place, _changed(case.text, got)) for place in places)
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n")]
 
 
 def _changed(text: str, other: str) -> range:

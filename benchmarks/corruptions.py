@@ -251,7 +251,7 @@ def tabs_by_model(_: Random, edit: Edit) -> Case | None:
         width = len(indent_of(line))
         return "\t" * (width // 4) + " " * (width % 4) + line[width:]
 
-    if "\t" in "".join(edit.old) or not any(line.startswith("    ") for line in edit.old):
+    if "\t" in "".join(edit.old + edit.new) or not any(line.startswith("    ") for line in edit.old):
         return None
     return _mapped(edit, "tabs by model", tabbed)
 
@@ -261,7 +261,7 @@ def tabs_in_file(_: Random, edit: Edit) -> Case | None:
         width = len(indent_of(line))
         return "\t" * (width // 4) + " " * (width % 4) + line[width:]
 
-    if "\t" in "".join(edit.lines) or not any(line.startswith("    ") for line in edit.old):
+    if "\t" in "".join((*edit.lines, *edit.added)) or not any(line.startswith("    ") for line in edit.old):
         return None
     case = case_of(edit, "tabs in file", edit.old, edit.new)
     text, expected = ("\n".join(map(tabbed, lines)) for lines in (edit.lines, edit.result))

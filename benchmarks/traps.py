@@ -105,7 +105,7 @@ def twins_hint(random: Random, edit: Edit) -> Case | None:
     """As above, with a line number that is a little off."""
     edit = _with_sibling(random, edit)
     case = random.choice([indented_more, typo_in_context, dedented])(random, edit)
-    if case is None:
+    if case is None or str(case.patches[0]["old_text"]) in case.text:
         return None
     hint = max(1, edit.first + 1 + random.randint(-3, 3))
     return replace(case, kind="twins, hint", patches=[{**case.patches[0], "start_line": hint}])
@@ -153,8 +153,9 @@ def duplicates_typo(random: Random, edit: Edit) -> Case | None:
 
 
 def replace_all_loose(random: Random, edit: Edit) -> Case | None:
-    """All places of a block, which the model indents otherwise."""
-    if not edit.removed or any(not line.strip() for line in edit.new):
+    """All places of a block, which the model indents otherwise; not where more are there, indented otherwise."""
+    is_only = _without_blanks(edit.lines).count(_without_blanks(edit.old)) == 1
+    if not edit.removed or any(not line.strip() for line in edit.new) or not is_only:
         return None
     case = indented_more(random, _twice(edit))
     expected = "\n".join([*edit.result, "separator = 1", *edit.new])
@@ -203,7 +204,7 @@ def renamed(random: Random, edit: Edit) -> Case | None:
         return None
     lines = list(edit.lines)
     lines[edit.start] = altered(random, lines[edit.start], lines)
-    if lines[edit.start] in edit.added or stands_as_block(lines, edit.old):
+    if lines[edit.start] in edit.added or stands_as_block(lines, edit.old) or _has_near_twin(edit, lines):
         return None
     return replace(case_of(replace(edit, lines=tuple(lines)), "renamed", edit.old, edit.new), expected=None)
 
