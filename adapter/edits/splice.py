@@ -24,6 +24,8 @@ MIN_PARTNER = 60.0
 """Percent alike from which a written line is taken as the new form of a removed one."""
 MIN_KEPT = 1 / 3
 """Share of the letters of a text that stayed, below which the new one is another text."""
+MIN_ALIKE = 75.0
+"""Percent alike from which it is none, whatever stayed whole."""
 MIN_KEPT_LETTERS = 4
 """Of a run of pieces in the middle of a text, from which it is one that stayed and no coincidence."""
 
@@ -70,11 +72,9 @@ class _Merge:
         self.hunks = changes(old, new)
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
-        self.indents = IndentMap(
-            ((index, old[index], document.lines[line]) for index, line in self.pairs.items()),
-            (*old, *new),
-            document.lines,
-        )
+        found = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
+        alike = [pair for pair in found if _is_of_one_shape(*pair[1:])]
+        self.indents = IndentMap(alike or found, (*old, *new), document.lines)
         self.strips = any(
             old[index] != old[index].rstrip() and document.lines[line] == document.lines[line].rstrip()
             for index, line in self.pairs.items()
@@ -161,6 +161,13 @@ class _Merge:
         return indent_of(moved) + merged_text(written, actual, text.strip()) + tail
 
 
+def _is_of_one_shape(written: str, actual: str) -> bool:
+    """Whether two lines are made of words and marks in the same order; another line may be indented otherwise."""
+    keys = line_key(written), line_key(actual)
+    left, right = ([_kind(piece) for piece in pieces(key.rstrip(",;")) if not piece.isspace()] for key in keys)
+    return keys[0] == keys[1] or left == right
+
+
 def _is_respelt(written: str, actual: str) -> bool:
     """Whether the two differ in plain blanks alone, or in typographic characters that only the model has."""
     if actual.isascii():
@@ -197,7 +204,8 @@ def merged_text(written: str, actual: str, new: str) -> str:
     runs = _kept_runs(old_pieces, new_pieces)
     kept = sum(_letters(old_pieces[run.src_start : run.src_end]) for run in runs)
     stayed = sum(run.src_end - run.src_start for run in runs)
-    is_other = kept < MIN_KEPT * _letters(old_pieces) or is_comment(written) != is_comment(new)
+    is_unlike = kept < MIN_KEPT * _letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
+    is_other = is_unlike or is_comment(written) != is_comment(new)
     if not kept or (is_other and stayed < min(len(old_pieces), len(new_pieces))):
         return new  # another text altogether, and neither is the other one with more
     merged = list(new_pieces)
