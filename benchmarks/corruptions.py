@@ -227,6 +227,8 @@ def wrong_hint(random: Random, edit: Edit) -> Case:
 
 def dedented(_: Random, edit: Edit) -> Case | None:
     common = min(len(indent_of(line)) for line in edit.old + edit.new if line.strip())
+    if len({line[:1] for line in edit.old + edit.new if indent_of(line)}) > 1:
+        return None  # a tab is no blank
     return _mapped(edit, "indent zero", lambda line: line[common:]) if common else None
 
 
@@ -270,7 +272,8 @@ def tabs_in_file(_: Random, edit: Edit) -> Case | None:
 
 def two_for_four(_: Random, edit: Edit) -> Case | None:
     widths = {len(indent_of(line)) for line in edit.old + edit.new if line.strip()}
-    if widths <= {0} or any(width % 4 for width in widths):
+    is_seen = any(indent_of(line) for line in edit.old if line.strip())
+    if not is_seen or any(width % 4 for width in widths):
         return None
     return _mapped(edit, "two for four", lambda line: line[len(indent_of(line)) // 2 :])
 

@@ -43,7 +43,7 @@ from benchmarks.real_files import real_files, version_pairs
 def drifted(random: Random, edit: Edit) -> Case | None:
     """Two or three context lines read differently now."""
     context = [line for line in edit.context if edit.lines[line].strip()]
-    if len(context) < 4:
+    if len(context) < 4 or _has_near_twin(edit, _without_block(edit)):
         return None
     lines = list(edit.lines)
     for line in random.sample(context, random.randint(2, 3)):
@@ -56,7 +56,7 @@ def drifted_lines(random: Random, edit: Edit) -> Case | None:
     inner = [line for line in edit.context if line not in (edit.first, edit.start - 1, edit.stop)]
     inner = [line for line in inner if edit.lines[line].strip() and edit.lines[line - 1].strip()]
     came = altered(random, random.choice(edit.lines[:200]), edit.lines).strip()
-    if len(inner) < 2 or len(edit.context) < 5 or not came:
+    if len(inner) < 2 or len(edit.context) < 5 or not came or _has_near_twin(edit, _without_block(edit)):
         return None
     gone, below = random.sample(inner, 2)
     lines: list[str] = []
@@ -211,11 +211,15 @@ def renamed(random: Random, edit: Edit) -> Case | None:
 
 def absent(_: Random, edit: Edit) -> Case | None:
     """The whole block is not in the file."""
-    lines = (*edit.lines[: edit.first], *edit.lines[edit.stop + edit.after :])
+    lines = _without_block(edit)
     if stands_as_block(lines, edit.old):
         return None
     case = case_of(replace(edit, lines=lines), "absent block", edit.old, edit.new)
     return None if _has_near_twin(edit, lines) else replace(case, expected=None)
+
+
+def _without_block(edit: Edit) -> tuple[str, ...]:
+    return (*edit.lines[: edit.first], *edit.lines[edit.stop + edit.after :])
 
 
 def _has_near_twin(edit: Edit, lines: Sequence[str]) -> bool:
