@@ -30,6 +30,8 @@ _QUOTED = lazy_pattern(r'"""|\'\'\'|\'"\'|"\'"')
 _APOSTROPHE = lazy_pattern(r"(?<=\w)'(?=\w)")
 _REMARK = lazy_pattern(r'\s*"(?= \w)')
 """How comments of Vim begin."""
+_PREFIX = lazy_pattern(r"(?<!\w)[a-zA-Z]{1,2}$")
+"""Of a string, as in ``f"..."``."""
 _PATTERN = lazy_pattern(r"(?<=[(\[^/])(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?/])")
 """Line breaks that a regular expression looks for, as ``[^\\n]`` and ``(\\r\\n|\\n)``."""
 _DOUBLED = lazy_pattern(r"\\\\[nrt]")
@@ -119,7 +121,7 @@ def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
     closing = _closing(parts)
     is_open = ""
     for number, at in enumerate(breaks):
-        is_open = _toggled(is_open, odd[number])
+        is_open = _toggled(is_open, odd[number]) if is_open or _opens(parts[number], odd[number][:1]) else ""
         is_soon_closed = is_open and any(is_open in later for later in odd[number + 1 : number + 1 + MAX_PARTS])
         if is_soon_closed or (is_open and is_open in closing[number + 1]):
             yield at
@@ -135,9 +137,18 @@ def _closing(parts: Sequence[str]) -> list[str]:
         bare = _ESCAPE.sub("", parts[number])
         for quote in "\"'":
             before, is_there, after = bare.partition(quote)
-            ends = before[-1:] not in (" ", *"([{=,:+") and not after[:1].isalnum()
-            found[number] += quote if (ends if is_there else quote in found[number + 1]) else ""
+            found[number] += quote if (_ends(before, after) if is_there else quote in found[number + 1]) else ""
     return found
+
+
+def _ends(before: str, after: str) -> bool:
+    return before[-1:] not in (" ", *"([{=,:+") and not after[:1].isalnum()
+
+
+def _opens(part: str, quote: str) -> bool:
+    """Whether the last ``quote`` of a part may open a string; that of ``END;';`` closes what began before."""
+    before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
+    return not before or not _ends(before, after) or _PREFIX.search(before) is not None
 
 
 def _are_pairs(text: str) -> bool:
