@@ -139,17 +139,21 @@ def _shift(old: Sequence[str], new: Sequence[str]) -> int | None:
     votes = {0, 1, -1}.intersection(_votes(added, [line for line in old if line.strip() and line not in new]))
     unit = unit_of(indent_of(line) for line in old if line.strip()) or 2
     widths = {indent_width(line) for line in added}
-    if votes == {-1} and all((width - 1) % unit == 0 for width in widths):
-        return None  # or the mark is two wide, and the lines are moved
+    on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
     if votes:
-        return votes.pop() if len(votes) == 1 else None
+        return _sure(list(votes), on_grid)
     depths = {indent_width(line) for line in old if line.strip()}
     if depths == {0} and _may_be_a_list(["+" + line for line in added]):
         return None  # "+ item" is an item of a list, too
-    on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]
-    return fitting[0] if len(fitting) == 1 else None
+    return _sure(fitting, on_grid)
+
+
+def _sure(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
+    """The only one of some shifts; none where the mark took the place of a blank, or is two wide before lines that
+    are moved."""
+    return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
 def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
