@@ -18,8 +18,8 @@ BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent",
 
 def is_ambiguous(case: Case, got: str | None) -> bool:
     """Whether ``got``, None for a refusal, is as right as the text that the case expects."""
-    if case.also and (got is None or got in case.also):
-        return True
+    if case.also and (got is None or _stripped(got) in map(_stripped, case.also)):
+        return True  # of a block that was moved inwards, the lines are indented more
     if case.expected is None or got == case.expected:
         return False
     if got is not None and (
@@ -91,9 +91,25 @@ def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
         if [key for _, key in filled[at : at + len(wanted)]] == wanted
     ]
     meant = _changed(case.text, expected)
+    exact = _exact_place(case)
+    places = places if exact is None or _touch(exact, meant) else [exact]
     if not wanted or not places or any(_touch(place, meant) for place in places):
         return False
     return got is None or any(_touch(place, _changed(case.text, got)) for place in places)
+
+
+def _exact_place(case: Case) -> range | None:
+    """The lines in which the old text stands by every character, if it stands there alone."""
+    old = str(case.patches[0]["old_text"])
+    start = case.text.find(old)
+    if start < 0 or case.text.find(old, start + 1) >= 0:
+        return None
+    first = case.text.count("\n", 0, start)
+    return range(first, first + old.count("\n") + 1)
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n")]
 
 
 def _changed(text: str, other: str) -> range:

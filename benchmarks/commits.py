@@ -19,7 +19,7 @@ from benchmarks.real_files import LANGUAGES, MAX_BYTES, MIN_BYTES
 
 SUFFIXES = (
     *(suffix for suffixes in LANGUAGES.values() for suffix in suffixes),
-    *(".js", ".mjs", ".json", ".toml", ".java", ".rb", ".cs"),
+    *(".js", ".mjs", ".json", ".toml", ".java", ".rb", ".cs", ".kt", ".lua", ".sql", ".tpl"),
 )
 MAX_COMMITS = 4_000
 MAX_LINES = 1_500

@@ -227,6 +227,8 @@ def wrong_hint(random: Random, edit: Edit) -> Case:
 
 def dedented(_: Random, edit: Edit) -> Case | None:
     common = min(len(indent_of(line)) for line in edit.old + edit.new if line.strip())
+    if len({line[:1] for line in edit.old + edit.new if indent_of(line)}) > 1:
+        return None  # a tab is no blank
     return _mapped(edit, "indent zero", lambda line: line[common:]) if common else None
 
 
@@ -251,7 +253,7 @@ def tabs_by_model(_: Random, edit: Edit) -> Case | None:
         width = len(indent_of(line))
         return "\t" * (width // 4) + " " * (width % 4) + line[width:]
 
-    if "\t" in "".join(edit.old) or not any(line.startswith("    ") for line in edit.old):
+    if "\t" in "".join(edit.old + edit.new) or not any(line.startswith("    ") for line in edit.old):
         return None
     return _mapped(edit, "tabs by model", tabbed)
 
@@ -261,7 +263,7 @@ def tabs_in_file(_: Random, edit: Edit) -> Case | None:
         width = len(indent_of(line))
         return "\t" * (width // 4) + " " * (width % 4) + line[width:]
 
-    if "\t" in "".join(edit.lines) or not any(line.startswith("    ") for line in edit.old):
+    if "\t" in "".join((*edit.lines, *edit.added)) or not any(line.startswith("    ") for line in edit.old):
         return None
     case = case_of(edit, "tabs in file", edit.old, edit.new)
     text, expected = ("\n".join(map(tabbed, lines)) for lines in (edit.lines, edit.result))
@@ -270,7 +272,8 @@ def tabs_in_file(_: Random, edit: Edit) -> Case | None:
 
 def two_for_four(_: Random, edit: Edit) -> Case | None:
     widths = {len(indent_of(line)) for line in edit.old + edit.new if line.strip()}
-    if widths <= {0} or any(width % 4 for width in widths):
+    is_seen = any(indent_of(line) for line in edit.old if line.strip())
+    if not is_seen or any(width % 4 for width in widths):
         return None
     return _mapped(edit, "two for four", lambda line: line[len(indent_of(line)) // 2 :])
 

@@ -43,7 +43,7 @@ from benchmarks.real_files import real_files, version_pairs
 def drifted(random: Random, edit: Edit) -> Case | None:
     """Two or three context lines read differently now."""
     context = [line for line in edit.context if edit.lines[line].strip()]
-    if len(context) < 4:
+    if len(context) < 4 or _has_near_twin(edit, _without_block(edit)):
         return None
     lines = list(edit.lines)
     for line in random.sample(context, random.randint(2, 3)):
@@ -56,7 +56,7 @@ def drifted_lines(random: Random, edit: Edit) -> Case | None:
     inner = [line for line in edit.context if line not in (edit.first, edit.start - 1, edit.stop)]
     inner = [line for line in inner if edit.lines[line].strip() and edit.lines[line - 1].strip()]
     came = altered(random, random.choice(edit.lines[:200]), edit.lines).strip()
-    if len(inner) < 2 or len(edit.context) < 5 or not came:
+    if len(inner) < 2 or len(edit.context) < 5 or not came or _has_near_twin(edit, _without_block(edit)):
         return None
     gone, below = random.sample(inner, 2)
     lines: list[str] = []
@@ -105,7 +105,7 @@ def twins_hint(random: Random, edit: Edit) -> Case | None:
     """As above, with a line number that is a little off."""
     edit = _with_sibling(random, edit)
     case = random.choice([indented_more, typo_in_context, dedented])(random, edit)
-    if case is None:
+    if case is None or str(case.patches[0]["old_text"]) in case.text:
         return None
     hint = max(1, edit.first + 1 + random.randint(-3, 3))
     return replace(case, kind="twins, hint", patches=[{**case.patches[0], "start_line": hint}])
@@ -153,8 +153,9 @@ def duplicates_typo(random: Random, edit: Edit) -> Case | None:
 
 
 def replace_all_loose(random: Random, edit: Edit) -> Case | None:
-    """All places of a block, which the model indents otherwise."""
-    if not edit.removed or any(not line.strip() for line in edit.new):
+    """All places of a block, which the model indents otherwise; not where more are there, indented otherwise."""
+    is_only = _without_blanks(edit.lines).count(_without_blanks(edit.old)) == 1
+    if not edit.removed or any(not line.strip() for line in edit.new) or not is_only:
         return None
     case = indented_more(random, _twice(edit))
     expected = "\n".join([*edit.result, "separator = 1", *edit.new])
@@ -203,18 +204,22 @@ def renamed(random: Random, edit: Edit) -> Case | None:
         return None
     lines = list(edit.lines)
     lines[edit.start] = altered(random, lines[edit.start], lines)
-    if lines[edit.start] in edit.added or stands_as_block(lines, edit.old):
+    if lines[edit.start] in edit.added or stands_as_block(lines, edit.old) or _has_near_twin(edit, lines):
         return None
     return replace(case_of(replace(edit, lines=tuple(lines)), "renamed", edit.old, edit.new), expected=None)
 
 
 def absent(_: Random, edit: Edit) -> Case | None:
     """The whole block is not in the file."""
-    lines = (*edit.lines[: edit.first], *edit.lines[edit.stop + edit.after :])
+    lines = _without_block(edit)
     if stands_as_block(lines, edit.old):
         return None
     case = case_of(replace(edit, lines=lines), "absent block", edit.old, edit.new)
     return None if _has_near_twin(edit, lines) else replace(case, expected=None)
+
+
+def _without_block(edit: Edit) -> tuple[str, ...]:
+    return (*edit.lines[: edit.first], *edit.lines[edit.stop + edit.after :])
 
 
 def _has_near_twin(edit: Edit, lines: Sequence[str]) -> bool:

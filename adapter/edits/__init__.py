@@ -1,7 +1,7 @@
 """Edits that land where they were meant, or not at all.
 
 The steps of one patch: `readings` with `marks` and `escapes` (what the model may
-have meant), `stages` (where that stands), `alignment` and `acceptance` (where it
+have meant), `stages` (where that stands), `alignment`, `objections` and `acceptance` (where it
 stands roughly, and whether that is sure enough), `anchors` and `evidence` (lines to
 change that are sure where the rest is not), `made` (whether it was made before), `splice` and
 `indent` (what goes there, in the document's own bytes), `refusals` (what to say

@@ -2,7 +2,7 @@
 
 Lines that stand in both, and lines that are very alike, say where to look
 (*seeds*). There the old lines are aligned with those of the document (`rows`).
-Nothing is decided here: `acceptance` judges the candidates.
+Nothing is decided here: `objections` and `acceptance` judge the candidates.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@
 
 Also with ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), with ``:start_line:12`` above the
 old text (Roo Code), and as git marks a conflict: ``<<<<<<< HEAD``, ``>>>>>>> other`` and,
-in diff3 style, ``||||||| base``, whose part is left out.
+in diff3 style, ``||||||| base``, whose part is left out. Where no line divides a block,
+``------- REPLACE`` may do so, and end it, too.
 
 The texts may hold lines that look like markers. A block ends at the first line that says REPLACE; where several
 lines may divide it, every division is a reading of it, and the file decides.
@@ -34,6 +35,7 @@ _CONFLICT = lazy_pattern(r"(?P<marks><{5,9})(?: .*)?\s*")
 _DIVIDER = lazy_pattern(r"={5,9}\s*")
 _BASE = lazy_pattern(r"\|{5,9}(?: .*)?\s*")
 _REPLACE = lazy_pattern(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*")
+_DASHED = lazy_pattern(r"-{5,9} ?REPLACE\s*")
 _OTHER_END = lazy_pattern(r">{5,9}(?: .*)?\s*")
 _ESCAPED = lazy_pattern(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
 _HINT = lazy_pattern(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
@@ -43,6 +45,7 @@ MAX_DIVISIONS = 20
 
 def is_blocks(lines: Sequence[str]) -> bool:
     """Whether ``lines`` hold a block, or the beginning of one."""
+    lines = _with_dividers(lines)
     if not any(map(_DIVIDER.fullmatch, lines)):
         return False
     return any(_SEARCH.fullmatch(line) or _CONFLICT.fullmatch(line) for line in lines)
@@ -50,6 +53,7 @@ def is_blocks(lines: Sequence[str]) -> bool:
 
 def read_blocks(lines: Sequence[str]) -> list[Asked]:
     """The edits of all blocks, by file. Raises FormatError for a block that has no end or no middle."""
+    lines = _with_dividers(lines)
     edits: dict[str | None, Asked] = {}
     path: str | None = None
     number = previous = 0
@@ -69,6 +73,15 @@ def read_blocks(lines: Sequence[str]) -> list[Asked]:
         edits.setdefault(path, Asked(path)).patches.append(_block(lines[number:end], number + 1))
         number = previous = end + 1
     return list(edits.values())
+
+
+def _with_dividers(lines: Sequence[str]) -> Sequence[str]:
+    """``lines``; those that ``------- REPLACE`` both divides and ends are spelled as others are."""
+    dashed = [number for number, line in enumerate(lines) if _DASHED.fullmatch(line)]
+    if not dashed or len(dashed) % 2 or any(map(_DIVIDER.fullmatch, lines)):
+        return lines
+    spelled = dict(zip(dashed, ["=======", ">>>>>>> REPLACE"] * (len(dashed) // 2), strict=True))
+    return [spelled.get(number, line) for number, line in enumerate(lines)]
 
 
 def _end(lines: Sequence[str], start: int, is_search: bool) -> int:

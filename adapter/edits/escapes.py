@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from adapter.values.lazy_pattern import lazy_pattern
@@ -23,13 +23,19 @@ _ALL = frozenset(_KIND.values())
 MAX_KINDS = 3
 """Kinds up to which each set of them is a reading; of more only single ones and all of them."""
 MAX_PARTS = 3
-"""Line breaks in a string behind which its end is looked for."""
+"""Line breaks in a string behind which a quote ends it that may as well begin another one."""
 
 _QUOTED = lazy_pattern(r'"""|\'\'\'|\'"\'|"\'"')
 """Quotes of several lines, and a quote that is quoted."""
 _APOSTROPHE = lazy_pattern(r"(?<=\w)'(?=\w)")
 _REMARK = lazy_pattern(r'\s*"(?= \w)')
 """How comments of Vim begin."""
+_PREFIX = lazy_pattern(r"(?<!\w)[a-zA-Z]{1,2}$")
+"""Of a string, as in ``f"..."``."""
+_PATTERN = lazy_pattern(r"(?<=[(\[^/])(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?/])")
+"""Line breaks that a regular expression looks for, as ``[^\\n]`` and ``(\\r\\n|\\n)``."""
+_DOUBLED = lazy_pattern(r"\\\\[nrt]")
+_PAIR = lazy_pattern(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')
 _QUOTE = '\\"'
 _MARKUP = "&<>\"'"
 QUOTES_NOTE = "backslashes before the quotes of the new text were left off"
@@ -42,13 +48,21 @@ def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
     sizes = range(1, len(shown) + 1) if len(shown) <= MAX_KINDS else (1, len(shown))
     is_json = _is_json(old) and _is_json(new)
     is_quoted = is_json and '"' in old + new  # breaks in strings are escaped twice then
+    is_doubtful = bool(shown) and not is_json and _is_doubled(new) and "\\\\" not in old
     for size in sizes:
         for some in combinations(shown, size):
             kinds = frozenset(some)
+            if is_doubtful and "break" in kinds:
+                continue  # two backslashes may be meant, or be those of a text that was escaped as a whole
             of_new = _ALL if is_json and size == len(shown) else kinds
             for in_strings in (True,) if is_quoted and size == len(shown) else (False, True):
                 bare = _undone(old, kinds, in_strings)
                 yield bare, _undone(new, of_new, in_strings, frozenset(bare.split("\n")))
+
+
+def _is_doubled(text: str) -> bool:
+    """Whether all line breaks in strings have two backslashes."""
+    return _DOUBLED.search(text) is not None and not _breaks_in_strings(text, frozenset(["break"]), frozenset())
 
 
 def escaped_new(old: str, new: str, view: str) -> tuple[str, str] | None:
@@ -58,8 +72,10 @@ def escaped_new(old: str, new: str, view: str) -> tuple[str, str] | None:
     which is no markup, none that are escaped. With an old text that stands there by every character the new one is
     meant so, too.
     """
-    if '"' not in old and _QUOTE in new and _QUOTE not in view and '"' in view and '"' not in new.replace(_QUOTE, ""):
-        return None if old in view else (new.replace(_QUOTE, '"'), QUOTES_NOTE)
+    is_alone = _ESCAPE.search(old) is None or not (_is_json(old) and _is_json(new))
+    if is_alone and '"' not in old and _QUOTE in new and _QUOTE not in view and '"' not in new.replace(_QUOTE, ""):
+        is_slip = old not in view and ('"' in view or _are_pairs(new))
+        return (new.replace(_QUOTE, '"'), QUOTES_NOTE) if is_slip else None
     plain = html.unescape(new)
     is_code = "&" not in view and "</" not in view
     if plain != new and not any(mark in old for mark in _MARKUP) and html.escape(plain) == new and is_code:
@@ -68,8 +84,8 @@ def escaped_new(old: str, new: str, view: str) -> tuple[str, str] | None:
 
 
 def _undone(text: str, kinds: frozenset[str], in_strings: bool, known: frozenset[str] = frozenset()) -> str:
-    """``text`` without the escapes of some kinds; a line break that would part a string only if ``in_strings``, or
-    beside one of the lines ``known``."""
+    """``text`` without the escapes of some kinds; a line break that would part a string or is in a pattern only if
+    ``in_strings``, or beside one of the lines ``known``."""
     kept = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known)
 
     def plain(match: re.Match[str]) -> str:
@@ -81,8 +97,8 @@ def _undone(text: str, kinds: frozenset[str], in_strings: bool, known: frozenset
 
 
 def _breaks_in_strings(text: str, kinds: frozenset[str], known: frozenset[str]) -> set[int]:
-    r"""Where a ``\n`` stands in a string: an odd number of quotes before it, and soon after it another."""
-    found: set[int] = set()
+    r"""Where a ``\n`` stands in a string, with an odd number of quotes before and an end after it, or in a pattern."""
+    found = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
     for line in text.split("\n"):
         breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
@@ -102,13 +118,45 @@ def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
     if sum(map(bool, map(_REMARK.match, parts))) > 1:
         parts = [_REMARK.sub("", part) for part in parts]
     odd = [_odd_quotes(part, kinds) for part in parts]
+    closing = _closing(parts)
     is_open = ""
     for number, at in enumerate(breaks):
-        is_open = _toggled(is_open, odd[number])
-        if is_open and any(is_open in later for later in odd[number + 1 : number + 1 + MAX_PARTS]):
+        is_open = _toggled(is_open, odd[number]) if is_open or _opens(parts[number], odd[number][:1]) else ""
+        is_soon_closed = is_open and any(is_open in later for later in odd[number + 1 : number + 1 + MAX_PARTS])
+        if is_soon_closed or (is_open and is_open in closing[number + 1]):
             yield at
         else:
             is_open = ""
+
+
+def _closing(parts: Sequence[str]) -> list[str]:
+    """For each part the quotes that end a string where they come next, in it or behind it: with nothing or no blank
+    before them and no word after."""
+    found = [""] * (len(parts) + 1)
+    for number in range(len(parts) - 1, -1, -1):
+        bare = _ESCAPE.sub("", parts[number])
+        for quote in "\"'":
+            before, is_there, after = bare.partition(quote)
+            found[number] += quote if (_ends(before, after) if is_there else quote in found[number + 1]) else ""
+    return found
+
+
+def _ends(before: str, after: str) -> bool:
+    return before[-1:] not in (" ", *"([{=,:+") and not after[:1].isalnum()
+
+
+def _opens(part: str, quote: str) -> bool:
+    """Whether the last ``quote`` of a part may open a string; that of ``END;';`` closes what began before."""
+    before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
+    return not before or not _ends(before, after) or _PREFIX.search(before) is not None
+
+
+def _are_pairs(text: str) -> bool:
+    """Whether all escaped quotes stand around something, and not in a string of other quotes."""
+    if _QUOTE in _PAIR.sub("", text):
+        return False
+    lines = (line[: match.start()] for line in text.split("\n") for match in _PAIR.finditer(line))
+    return all(head.count("'") % 2 == 0 == head.count("`") % 2 for head in lines)
 
 
 def _odd_quotes(part: str, kinds: frozenset[str]) -> str:

@@ -142,6 +142,9 @@ def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Patch | 
         listed = next((given[key] for key in _LISTS if isinstance(given.get(key), list | Mapping)), None)
         if listed is not None:
             yield from _items(listed, path)
+            beside = {key: value for key, value in given.items() if _MEANT.get(_spelling(key)) in _KNOWN}
+            if any(beside[key] for key in beside if _MEANT[_spelling(key)] in _TEXTS):
+                yield path, patch_from(beside)  # models that know a tool of one edit give that one so
             return
         nested = next((given[key] for key in _NESTED if isinstance(given.get(key), str)), None)
         if isinstance(nested, str):

@@ -31,7 +31,8 @@ from adapter.values.fields import frozen, replace
 
 MAX_ALIGNED = 6
 """Readings of one patch that are aligned roughly."""
-
+NEAR_HINT = 10
+"""Lines that a hint may be off and still outweigh what stands elsewhere."""
 VERBATIM_REACH = 8
 """Lines by which a place may be longer than its text."""
 
@@ -160,8 +161,8 @@ class _Locator:
         if place is None:
             hint = hint if hint is not None else self.patch.end_line
             return ambiguous(self.search, places, self.patch, self.names, hint)
-        if made := self._made(place, reading) or self._made_nearer(place, reading):
-            return made
+        if refusal := self._made(place, reading) or self._made_nearer(place, reading) or self._twin(place, reading):
+            return refusal
         first, last = place.first_line + 1, place.last_line + 1
         notes: list[str] = []
         if place.strictness != "exact":
@@ -193,6 +194,11 @@ class _Locator:
         if hint is not None:
             return abs(place.first_line + 1 - hint)
         return abs(place.last_line + 1 - (self.patch.end_line or 0))
+
+    def _is_hinted(self, place: Place, reading: Reading) -> bool:
+        """Whether a line hint names the place."""
+        hint = self._hint(reading)
+        return (hint is not None or self.patch.end_line is not None) and self._distance(place, hint) <= NEAR_HINT
 
     def _all(self, places: Sequence[Place], reading: Reading) -> list[Spot] | str:
         """Every place that does not overlap the one before it."""
@@ -263,11 +269,25 @@ class _Locator:
             f"line {place.first_line + 1}; if that is meant, too, give its line"
         )
 
+    def _twin(self, place: Place, reading: Reading) -> str:
+        """Said when the line hint names lines that only blanks tell from the old text, which stands elsewhere."""
+        hint = self._hint(reading)
+        if hint is None or self._is_hinted(place, reading):
+            return ""
+        others = (other for other in whole_lines(self.search, reading) if self._is_hinted(other, reading))
+        twin = next(others, None)
+        if twin is None:
+            return ""
+        return (
+            f"{self.names.old_text} stands at line {place.first_line + 1} and, except for white space, at line "
+            f"{twin.first_line + 1}, which line {hint} names; copy {self.names.old_text} from the place that is meant "
+            "exactly, and give its line"
+        )
+
     def _applied_elsewhere(self, place: Place, reading: Reading) -> str:
         """A loose match is not trusted when the new text already stands somewhere else:
         the patch was probably applied before, and this is a near twin of its place."""
-        is_sharp = place.is_sharp and self._is_of_whole_lines(place)
-        if is_sharp or self._hint(reading) is not None or self.patch.end_line is not None:
+        if self._is_hinted(place, reading) or (place.is_sharp and self._is_of_whole_lines(place)):
             return ""
         lines = [
             first
@@ -289,7 +309,7 @@ class _Locator:
     def _verbatim_elsewhere(self, place: Place, reading: Reading) -> str:
         """A place whose lines are indented differently is not trusted when the lines stand, indented
         as written, somewhere else, all of them or all but one."""
-        if place.is_sharp or self._hint(reading) is not None or self.patch.end_line is not None:
+        if place.is_sharp or self._is_hinted(place, reading):
             return ""
         lines = [line.rstrip() for line in lines_of(reading.old) if line.strip()]
         filled = (self.search.document.lines[at] for at in range(place.first_line, place.last_line + 1))

@@ -17,7 +17,7 @@ from adapter.edits.rows import is_comment
 from adapter.edits.search import Search, occurrences
 from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
 from adapter.edits.steps import Step
-from adapter.text.diffs import changes
+from adapter.text.diffs import Change, changes
 
 MIN_TELLING_CHARACTERS = 8
 """Visible characters from which a text's presence elsewhere says something; ``}`` is everywhere."""
@@ -94,6 +94,8 @@ def _reads_so(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
         return _keeps_order(widths)
     shifts = {written - actual for written, actual in widths}
     is_reindented = list(map(indent_width, before)) != list(map(indent_width, after))
+    if is_reindented and _are_moved(before, after, filled):
+        shifts = {0}  # a line that stays may stand otherwise
     if len(shifts) > 1 and (is_reindented or not _keeps_order(widths)):
         return False
     bodies = [
@@ -107,6 +109,14 @@ def _reads_so(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
     is_moved = shifts == {0} and is_reindented
     is_verbatim = _stripped(filled) == _stripped(after) != _stripped(before)
     return is_so and (is_more or is_moved or is_verbatim or _depths(before) != _depths(after))
+
+
+def _are_moved(before: Sequence[str], after: Sequence[str], filled: Sequence[str]) -> bool:
+    """Whether all lines that get another indentation have it, and most of the others are indented as written."""
+    rows = list(zip(before, after, filled, strict=True))
+    moved = [(becomes, reads) for was, becomes, reads in rows if indent_of(was) != indent_of(becomes)]
+    stay = [indent_of(was) == indent_of(reads) for was, becomes, reads in rows if indent_of(was) == indent_of(becomes)]
+    return all(indent_of(becomes) == indent_of(reads) for becomes, reads in moved) and 2 * sum(stay) > len(stay)
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -178,11 +188,23 @@ def made_roughly(search: Search, best: Candidate, old: Sequence[str], new: Seque
 
 def _inserted(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """The line from which all that ``new`` adds stands where it is to be added, if it takes nothing away."""
-    hunks = changes(old, new)
-    if any(hunk.start < hunk.end for hunk in hunks):
+    hunks = changes(list(map(line_key, old)), list(map(line_key, new)))
+    if any(hunk.start < hunk.end for hunk in hunks) or not _are_respaced(search, best, old, new, hunks):
         return None
     found = [_stands_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
     return found[0] if found and None not in found else None
+
+
+def _are_respaced(
+    search: Search, best: Candidate, old: Sequence[str], new: Sequence[str], hunks: Sequence[Change]
+) -> bool:
+    """Whether the lines between ``hunks``, which only add others, read as they are to where blanks in them change."""
+    at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
+    for row, was in enumerate(old):
+        becomes = new[row + sum(hunk.new_end - hunk.new_start for hunk in hunks if hunk.start <= row)].rstrip()
+        if was.rstrip() != becomes and (row not in at or search.document.lines[at[row]].rstrip() != becomes):
+            return False
+    return True
 
 
 def _stands_between(search: Search, best: Candidate, row: int, added: Sequence[str]) -> int | None:

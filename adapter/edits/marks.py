@@ -137,17 +137,23 @@ def _shift(old: Sequence[str], new: Sequence[str]) -> int | None:
     if not added or any(line[:1] == "\t" for line in added):
         return 0
     votes = {0, 1, -1}.intersection(_votes(added, [line for line in old if line.strip() and line not in new]))
-    if votes:
-        return votes.pop() if len(votes) == 1 else None
-    depths = {indent_width(line) for line in old if line.strip()}
-    if depths == {0} and _may_be_a_list(["+" + line for line in added]):
-        return None  # "+ item" is an item of a list, too
     unit = unit_of(indent_of(line) for line in old if line.strip()) or 2
     widths = {indent_width(line) for line in added}
     on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
+    if votes:
+        return _sure(list(votes), on_grid)
+    depths = {indent_width(line) for line in old if line.strip()}
+    if depths == {0} and _may_be_a_list(["+" + line for line in added]):
+        return None  # "+ item" is an item of a list, too
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]
-    return fitting[0] if len(fitting) == 1 else None
+    return _sure(fitting, on_grid)
+
+
+def _sure(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
+    """The only one of some shifts; none where the mark took the place of a blank, or is two wide before lines that
+    are moved."""
+    return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
 def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
@@ -205,14 +211,14 @@ def without_numbers(old: str, new: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _partly_numbered(old: str, new: str, strips: bool) -> str:
-    """Lines that were copied with their numbers lose them; the mark must be that of the old text."""
+    """Lines that were copied with their numbers lose them; the mark must be that of the old text. Where every line
+    has one, new ones have any number: models do not know it."""
     shown = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
     mark = next(match[2] or match[3] for match in shown if match[2] or match[3])
     last = int(shown[-1][1]) + new.count("\n") + 1
-    lines = []
-    for line in new.split("\n"):
-        match = _NUMBERED.fullmatch(line)
-        if match and (match[2] or match[3]) == mark and int(shown[0][1]) <= int(match[1]) <= last:
-            line = _numberless(match, strips)
-        lines.append(line)
-    return "\n".join(lines)
+    matches = [_NUMBERED.fullmatch(line) for line in new.split("\n")]
+    numbered = [match for match in matches if match and (match[2] or match[3]) == mark]
+    is_every = len(numbered) == sum(bool(line.strip()) for line in new.split("\n"))
+    copied = {match for match in numbered if is_every or int(shown[0][1]) <= int(match[1]) <= last}
+    pairs = zip(new.split("\n"), matches, strict=True)
+    return "\n".join(_numberless(match, strips) if match and match in copied else line for line, match in pairs)

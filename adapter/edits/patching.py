@@ -135,7 +135,7 @@ def _against_original(
         if isinstance(located, str)
     }
     for index, spots in enumerate(found):
-        if not isinstance(spots, str) and spots[0].place.strictness == "aligned":
+        if not isinstance(spots, str) and (spots[0].place.strictness == "aligned" or not spots[0].place.is_sharp):
             dependence = _dependence(index, patches, names)
             if dependence:
                 failures[index] = f"{names.old_text} is in the file only roughly{dependence}"

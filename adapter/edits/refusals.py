@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adapter.edits.acceptance import ONLY_ALIKE
 from adapter.edits.alignment import Candidate
 from adapter.edits.closest import closest_block
 from adapter.edits.document import line_list, line_range
 from adapter.edits.folding import line_key
+from adapter.edits.objections import ONLY_ALIKE
 from adapter.edits.readings import is_elision
 from adapter.edits.search import MAX_PLACES, Search
 from adapter.edits.stages import Place

@@ -1,9 +1,9 @@
 """Every folder of fixtures/edits: a text, a call, and what comes of it.
 
 ``input`` is the text, ``call.json`` the arguments of `patch_text` (``text`` in
-place of ``patches``: written in another notation), and
-``expected`` the text afterwards; or ``expected_error`` holds pieces of the
-refusal, one JSON string a line. The folder's name is the claim.
+place of ``patches``: written in another notation; ``source``: the public report of
+such a fault, whose text is another one), and ``expected`` the text afterwards; or ``expected_error``
+holds pieces of the refusal, one JSON string a line. The folder's name is the claim.
 """
 
 import json
@@ -21,6 +21,7 @@ CASES = sorted((Path(__file__).parents[2] / "fixtures" / "edits").iterdir())
 def run(folder):
     text = (folder / "input").read_bytes().decode()
     call = json.loads((folder / "call.json").read_text())
+    call.pop("source", None)
     names = PatchNames(**call.pop("names", {}))
     patches = call.pop("text") if "text" in call else call.pop("patches")
     return patch_text(text, patches, names=names, **call)
