@@ -37,6 +37,15 @@ def _words(table: Mapping[str, str]) -> frozenset[str]:
 
 
 AND = _words({"en": "and", "de": "und", "fr": "et", "es": "y"})
+THEN = AND | _words(
+    {
+        "en": "then also",
+        "de": "dann danach außerdem",
+        "fr": "puis ensuite aussi",
+        "es": "luego después también",
+    }
+)
+"""Before what is to be done besides."""
 EACH = _words({"en": "both each per", "de": "beide beiden jeweils je", "fr": "chaque", "es": "ambos ambas cada"})
 IN = _words({"en": "in near around within inside", "de": "bei nahe", "fr": "dans près à en", "es": "en cerca"})
 """Words before a place where something is, or is to be done."""

@@ -22,9 +22,7 @@ def narrowed(request: str, name: str, schema: Json) -> Json:
     if not isinstance(schema, dict):
         return schema
     if isinstance(schema.get("enum"), list):
-        asked = set(words(request))
-        named = [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
-        return {**schema, "enum": named} if named else schema
+        return {**schema, "enum": choices_named(request, schema) or schema["enum"]}
     types = types_of(schema)
     if is_flag(schema) and (said := _said_of(request, name)) is not None:
         return {**schema, "enum": [said]}
@@ -36,6 +34,14 @@ def narrowed(request: str, name: str, schema: Json) -> Json:
         return schema
     fitting = numbers.meant(request, name, schema)
     return {**schema, "enum": fitting} if 0 < len(fitting) <= MAX_CHOICES else schema
+
+
+def choices_named(request: str, schema: Json) -> list[Json]:
+    """Of the choices that a parameter has, those that the request names."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("enum"), list):
+        return []
+    asked = set(words(request))
+    return [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
 
 
 def _said_of(request: str, flag: str) -> bool | None:

@@ -23,7 +23,7 @@ _UNIT = r"(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
 _BEHIND = rf"(?:\s?(?P<percent>{PERCENT})(?!\w)|\s{_MAGNITUDE}|{_UNIT})"
 _WORDS = rf"\b(?P<word>{'|'.join(NUMBERS)})(?!\w|\.\s?\d)"
 _SAID, _LISTED = (
-    re.compile(rf"(?i)(?<![\w.^])(?P<figures>-?(?:{grouped}\d+(?:\.\d+)?)){_BEHIND}|{_WORDS}")
+    re.compile(rf"(?i)(?<![\w.^])(?P<figures>-?(?:{grouped}\d+(?:\.\d+)?(?:e-?\d{{1,2}})?)){_BEHIND}|{_WORDS}")
     for grouped in (rf"{_BY_THOUSANDS}(?:\.\d+)?|", "")
 )
 _IN_BRACKETS = lazy_pattern(r"(\[[^\[\]]*\])")

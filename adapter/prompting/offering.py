@@ -90,6 +90,15 @@ def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
     return [{name: places[min(at, len(places) - 1)].values for name, places in found.items()} for at in range(times)]
 
 
+def said_for(request: str, tool: Tool) -> tuple[dict[str, Value], list[str]]:
+    """By parameter, the value that stands, and no other, beside what it is called; and the parameters that may be left
+    out, of which the request speaks."""
+    meant, given = _offered(request, tool)
+    found = _beside(request, tool, meant, given)
+    once = {name: places[0].values[0] for name, places in found.items() if len(places) == len(places[0].values) == 1}
+    return once, [name for name in meant if name not in tool.required]
+
+
 def _offered(request: str, tool: Tool) -> tuple[dict[str, Json], dict[str, list[str]]]:
     """The parameters that the request may mean, and the texts that it has for each."""
     meant = {
@@ -136,7 +145,7 @@ def _place(
     }
     listed = series.names(request)
     for same in _alike({name: values for name, values in left.items() if name in tool.required}):
-        values = [value for value in left[same[0]] if not isinstance(value, str) or _is_sharp(value, request)]
+        values = [value for value in left[same[0]] if not isinstance(value, str) or is_sharp(value, request)]
         figures = [number for number in numbers.in_figures(request) if number in values]
         if len(figures) == len(same):  # "two notes, of 440 and 880 Hz"
             values = list(figures)
@@ -159,7 +168,7 @@ def _alike(offered: Mapping[str, Sequence[Value]]) -> list[list[str]]:
     return list(found.values())
 
 
-def _is_sharp(value: str, request: str) -> bool:
+def is_sharp(value: str, request: str) -> bool:
     """A name, a code, a date, or what is quoted; no run of common words."""
     is_name = value in NAME.findall(request) or value in _quoted(request) or value in currencies.said(request)
     return is_name or any(map(str.isdigit, value))
