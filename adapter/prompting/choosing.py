@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from adapter.constraints.shapes import Choices
 from adapter.prompting.counting import times_of
 from adapter.prompting.examples import EXAMPLES
-from adapter.prompting.languages import DEMANDED, REFUSED
+from adapter.prompting.languages import DEMANDED, REFUSED, WHY
 from adapter.prompting.offering import has_all, names_one, with_values
 from adapter.prompting.ranking import Ranking, kinds_in, words
 from adapter.prompting.roles import role_of
@@ -116,7 +116,7 @@ def _wants_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[
         return False
     if DEMANDED.search(request) or any(_is_spelled(name, request) for name in tools):
         return True
-    nearest = next(iter(scores), None)
+    nearest = next(iter(scores), None) if not WHY.search(request) else None
     if nearest and (scores[nearest] >= ENOUGH or _is_about(request, tools[nearest], ranking)):
         return True
     taken = {kind for tool in tools.values() for kind in kinds_in(tool)}

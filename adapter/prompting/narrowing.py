@@ -11,7 +11,7 @@ from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.prompting import numbers, series
 from adapter.prompting.languages import NOT
-from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, spelled, stem, words
+from adapter.prompting.ranking import KINDS, STOP, TYPED, asked, kinds_of, spelled, stem, words
 from adapter.tools.schema import types_of
 from adapter.values.events import Json, JsonObject
 
@@ -40,8 +40,8 @@ def choices_named(request: str, schema: Json) -> list[Json]:
     """Of the choices that a parameter has, those that the request names."""
     if not isinstance(schema, dict) or not isinstance(schema.get("enum"), list):
         return []
-    asked = set(words(request))
-    return [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
+    asked_for = set(asked(request))
+    return [value for value in schema["enum"] if (of := words(str(value))) and asked_for.issuperset(of)]
 
 
 def _said_of(request: str, flag: str) -> bool | None:
@@ -72,9 +72,9 @@ def _said_lists(request: str, schema: JsonObject) -> list[list[Json]]:
 
 def described(request: str, schema: JsonObject) -> list[str]:
     """Of the values that a description quotes, those that the request names: "either 'summary' or 'full'"."""
-    asked = set(words(request))
+    asked_for = set(asked(request))
     values = quoted(str(schema.get("description") or "").replace("/", " "))
-    return [value for value in dict.fromkeys(values) if (of := words(value)) and asked.issuperset(of)]
+    return [value for value in dict.fromkeys(values) if (of := words(value)) and asked_for.issuperset(of)]
 
 
 def json_lists(request: str) -> list[list[Json]]:

@@ -14,7 +14,8 @@ from adapter.prompting import currencies, dates, numbers, places, series
 from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
 from adapter.prompting.languages import ASKING, IN, NUMBERS
 from adapter.prompting.narrowing import described, is_flag, json_lists, narrowed, strings
-from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, stem, words
+from adapter.prompting.ranking import KINDS, STOP, TYPED, asked, kinds_of, stem, words
+from adapter.prompting.vocabulary import SIGN, between_known
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
@@ -203,7 +204,7 @@ def _is_meant(request: str, name: str, schema: Json) -> bool:
         return bool(places.folders(request))
     values = " ".join(map(str, schema.get("enum") or ()))
     said = set(words(f"{name.replace('_', ' ')} {schema.get('description') or ''} {values}"))
-    return any(word in said for word in words(request) if not word.startswith("_"))
+    return any(word in said for word in asked(request) if not word.startswith("_"))
 
 
 @lru_cache(maxsize=2)
@@ -262,6 +263,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     rest = KINDS["_date_"].sub("\n", request)
     for piece in (*paths, *pieces):
         rest = rest.replace(piece, "\n")
+    if SIGN.search(rest):
+        return [*pieces, *dict.fromkeys(between_known(rest))]
     parts = re.split(r"[\n,;:!?]\s*", rest)
     if "_text_" in kinds:
         return [*pieces, *dict.fromkeys(run for part in parts for run in runs(part))][:MAX_CHOICES]
