@@ -30,12 +30,27 @@ def times_of(request: str, tool: Tool) -> list[Time]:
     for shared in ({}, once) if not times else ():
         if len(pieces := parts(request, tool, shared, optional)) == 1:
             return []
-        times = times or _of_parts(request, pieces, tool, shared)
+        times = times or _of_parts(request, pieces, tool, shared, optional)
     if not times and _SEVERAL.search(request):
-        times = _of_pairs(request, tool) or _of_lists(request, tool)
+        times = _of_pairs(request, tool) or _of_lists(request, tool, optional)
     if times:
-        times = _with_choices(request, tool, times)
+        times = _with_choices(request, tool, _with_numbers(request, tool, once, times))
     return times if 1 < len(times) <= MAX_CALLS else []
+
+
+def _with_numbers(request: str, tool: Tool, once: Collection[str], times: list[Time]) -> list[Time]:
+    """Numbers that are said for all calls are none of those that are said for one."""
+    own = {value for time in times for values in time.values() for value in values if isinstance(value, int | float)}
+    shared = [name for name in tool.required if _is_number(tool.properties.get(name, {})) and name not in once]
+    for name in (name for name in shared if not any(name in time for time in times)):
+        left = [value for value in numbers.meant(request, name, tool.properties[name]) if value not in own]
+        if left:
+            times = [{**time, name: left} for time in times]
+    return times
+
+
+def _is_number(schema: Json) -> bool:
+    return isinstance(schema, dict) and not schema.get("enum") and bool(types_of(schema) & {"integer", "number"})
 
 
 def _with_choices(request: str, tool: Tool, times: list[Time]) -> list[Time]:
@@ -50,7 +65,9 @@ def _with_choices(request: str, tool: Tool, times: list[Time]) -> list[Time]:
 _SEVERAL = lazy_pattern(rf"(?i)(?<!\w)(?:{'|'.join((*AND, *EACH))})(?!\w)")
 
 
-def _of_parts(request: str, pieces: Sequence[str], tool: Tool, shared: Collection[str]) -> list[Time]:
+def _of_parts(
+    request: str, pieces: Sequence[str], tool: Tool, shared: Collection[str], optional: Sequence[str]
+) -> list[Time]:
     """What each part of a request says, for a call that is about that part. A part in which nothing but common words
     could be a text has that of the part before: "a room in Oslo for Ann, then the same for Bob"."""
     times: list[Time] = []
@@ -59,16 +76,18 @@ def _of_parts(request: str, pieces: Sequence[str], tool: Tool, shared: Collectio
         properties = shown[tool.name].properties
         said = {name: each["enum"] for name, each in properties.items() if _is_narrower(each, tool.properties[name])}
         said |= {name: choices[tool.name, name] for name in properties if choices.get((tool.name, name))}
+        counted = [name for name in optional if name not in said and _is_number(tool.properties[name])]
+        said |= {name: found for name in counted if (found := numbers.meant(piece, name, tool.properties[name]))}
         times.append({name: list(values) for name, values in said.items()})
     for name in tool.properties:
         told = [_sharp(time.get(name, ()), piece) for time, piece in zip(times, pieces, strict=True)]
         if name in shared or not all(name in time for time in times):
             for time in times:
                 time.pop(name, None)
-        elif any(told) and not all(told):
+        elif not all(told):
             listed = _listed(request, tool, name, tool.properties[name])
             for at, time in enumerate(times):  # "'Dara' in 2019, then the same in 2018"
-                before = next((each for each in (*told[at::-1], *told[at:]) if each), [])
+                before = next((each for each in (*told[at::-1], *told[at:]) if each), time[name])
                 time[name] = [listed[at]] if len(listed) == len(times) else before
     return times if all(times) else []
 
@@ -105,11 +124,11 @@ def _of_pairs(request: str, tool: Tool) -> list[Time]:
     return [{first: [one], second: [other]} for one, other in series.pairs(request)]
 
 
-def _of_lists(request: str, tool: Tool) -> list[Time]:
+def _of_lists(request: str, tool: Tool, optional: Sequence[str]) -> list[Time]:
     """As many calls as the request says the tool's values, or as its lists have items, of which each call has one."""
     times: list[Time] = [dict(time) for time in placed_often(request, tool)]
     lists: dict[str, list[Json]] = {}
-    for name in tool.required:
+    for name in (*tool.required, *optional):
         schema = narrowed(request, name, tool.properties.get(name, {}))
         values = _listed(request, tool, name, schema) if isinstance(schema, dict) else []
         if len(values) > len(times) and all(set(time.get(name, ())) <= set(values) for time in times):
@@ -152,5 +171,6 @@ def _numbers_listed(request: str, tool: Tool, name: str) -> list[Json]:
     values: list[Json] = [each.value if each.value in fitting else each.share for each in runs[0]]
     counting = {"integer", "number", "array"}
     taking = [each for each in tool.required if types_of(tool.properties.get(each, {})) & counting]
-    is_beside = any(value in values for value in placed(request, tool, name))
-    return values if taking == [name] or is_beside else []
+    beside_it = placed(request, tool, name)
+    is_beside = any(value in values for value in beside_it)
+    return values if is_beside or (taking == [name] and not beside_it) else []
