@@ -88,6 +88,15 @@ def in_figures(request: str) -> list[Number]:
     return list(dict.fromkeys(each.value for each in said(request) if not request[each.start].isalpha()))
 
 
+def units(request: str) -> list[str]:
+    """The words that stand right behind numbers in figures, each once: "cm" of "5cm and 10 cm"."""
+    behind = (_UNIT_BEHIND.match(request, each.end) for each in said(request) if not request[each.start].isalpha())
+    return list(dict.fromkeys(found[1] for found in behind if found and found[1] not in {*AND}))
+
+
+_UNIT_BEHIND = lazy_pattern(r"\s?([^\W\d_]+(?:/[^\W\d_]+)?)(?!\w)")
+
+
 def meant(request: str, name: str, schema: dict[str, Json]) -> list[Number]:
     """Those that a parameter can take, each once. A percentage is for a rate, and other numbers are not, where there
     are both. "5 %" is 0.05, unless the parameter is whole or is said to be percent: then it is 5."""

@@ -36,7 +36,8 @@ def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
         counting = _counting(tool, meant)
         only = [name for name in counting if len(counting) == len(numbers.said(request)) == 1]
         for name in [name for name in meant if name not in (*tool.required, *placed, *only)]:
-            if not _is_wanted(name, tool.properties[name]):
+            is_unit = name in _UNIT and len(given.get(name, ())) == 1
+            if not is_unit and not _is_wanted(name, tool.properties[name]):
                 del meant[name]
                 given.pop(name, None)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
@@ -200,6 +201,8 @@ def _is_meant(request: str, name: str, schema: Json) -> bool:
         return False
     if is_a_name(name) and CALLED.search(request):
         return True
+    if name in _UNIT and numbers.units(request):
+        return True
     if kinds_of(name, schema) & {"_path_", "_folder_"}:
         return bool(places.folders(request))
     values = " ".join(map(str, schema.get("enum") or ()))
@@ -237,6 +240,10 @@ def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
 _REVERSED = lazy_pattern(r"(?i)\b(?:instead of|in place of|rather than)\s+\W")
 
 
+_UNIT = ("unit", "units")
+"""Names of a text that says what a tool's numbers are of."""
+
+
 def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     """What of the request a text may be; nothing leaves it free."""
     if not isinstance(schema, dict) or "string" not in types_of(schema) or schema.keys() & {"enum", "pattern", "const"}:
@@ -246,6 +253,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         if kind in kinds and (found := list(dict.fromkeys(KINDS[kind].findall(request)))):
             return dates.written(found, schema) if kind == "_date_" else found
     if found := described(request, schema):
+        return found
+    if name in _UNIT and len(found := numbers.units(request)) == 1:
         return found
     if "_currency_" in kinds and (found := currencies.said(request)):
         return found
@@ -258,7 +267,7 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return found
     if "_code_" in kinds and (found := _codes(request, name)):
         return found
-    if "_place_" in kinds and not pieces and (found := places.named(request)):
+    if "_place_" in kinds and (found := places.named(request)):
         return found
     rest = KINDS["_date_"].sub("\n", request)
     for piece in (*paths, *pieces):

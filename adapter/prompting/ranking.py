@@ -61,7 +61,7 @@ _SAID = {
     "_url_": r"ur[il]|link|website",
     "_date_": r"date|day|YYYY",
     "_time_": r"\btime|hour|HH",
-    "_path_": r"path|file|folder|director",
+    "_path_": r"path|(?<!pro)file(?!d\b)|folder|director",
     "_folder_": r"folder|director",
     "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
