@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.mentions import quoted, spelled_paths
-from adapter.prompting import numbers, series
+from adapter.prompting import numbers, places, series
 from adapter.prompting.languages import AND, EACH
 from adapter.prompting.narrowing import choices_named, json_lists, narrowed
 from adapter.prompting.offering import is_sharp, placed, placed_often, said_for, with_values
@@ -149,6 +149,9 @@ def _listed(request: str, tool: Tool, name: str, schema: JsonObject) -> list[Jso
         return _numbers_listed(request, tool, name)
     if schema.get("enum"):
         return choices_named(request, schema)
+    placing = [each for each in tool.required if "_place_" in kinds_of(each, tool.properties.get(each, {}))]
+    if placing == [name] and len(found := places.with_regions(request)) > 1:
+        return list(found)
     texts = [each for each in tool.required if "string" in types_of(tool.properties.get(each, {}))]
     if types != {"string"} or texts != [name] or any(types_of(each) == {"array"} for each in tool.properties.values()):
         return []

@@ -130,3 +130,21 @@ def test_parts_are_of_the_request(request_, one):
 def test_long_requests_come_to_an_end(text):
     for one in (HYPOTENUSE, HOUSE, SONG):
         assert isinstance(parts(text, one, {}, ()), list)
+
+
+def test_places_with_their_regions_are_listed():
+    places = tool("find_food", "Where to eat.", city={**TEXT, "description": "A location."})
+    found = each("Eat in Los Angeles, CA, then do the same for San Jose, CA and Seattle, WA", places)
+    assert [call["city"] for call in found] == [["Los Angeles, CA"], ["San Jose, CA"], ["Seattle, WA"]]
+
+
+def test_numbers_of_one_call_are_no_others():
+    """Nor are those of a parameter that may be left out, where each part has one; a unit stands behind them."""
+    loan = tool("future_value", "Of money.", present_value=NUMBER, years=NUMBER)
+    assert [call["present_value"] for call in each("Of $1000 for 1, 5 and 10 years", loan)] == [[1000]] * 3
+    turtles = tool("count_turtles", "How many.", "year", location=TEXT, year=NUMBER)
+    found = each("Turtles of the Galapagos in 2015. And then the same for the year 2020", turtles)
+    assert [call["year"] for call in found] == [[2015], [2020]]
+    round_ = tool("circle_area", "Of a circle.", "unit", radius=NUMBER, unit=TEXT)
+    chosen = choose("The area of a circle with a radius of 4 inches", ToolSet([round_]))
+    assert chosen.choices["circle_area", "unit"] == ["inches"]
