@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from adapter.constraints.mentions import quoted, spelled_paths
-from adapter.prompting.vocabulary import SIGN, in_english, is_english, without_accents
+from adapter.prompting.vocabulary import OTHERS, SIGN, in_english, is_english, without_accents
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
@@ -81,10 +81,11 @@ def words(text: str) -> list[str]:
 @lru_cache(maxsize=2)
 def asked(request: str) -> tuple[str, ...]:
     """The words of a request, and of one in another language what they mean in English."""
-    found, (_, rest) = words(request), _without_values(request)
-    if not is_english(request):
-        meant = (english for word in re.findall(r"[^\W\d_]+", rest) for english in in_english(word))
-        found += [stem(word) for word in meant if word not in STOP]
+    if is_english(request):
+        return tuple(words(request))
+    kinds, rest = _without_values(request)
+    meant = (english for word in re.findall(r"[^\W\d_]+", rest) for english in in_english(word))
+    found = kinds + [stem(word) for word in (*spelled(rest), *meant) if word not in STOP | OTHERS]
     return tuple(found)
 
 

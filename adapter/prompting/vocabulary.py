@@ -155,14 +155,15 @@ light lamp | licht lampe | lumiere lampe | luz lampara | 灯
 
 _LITTLE = {
     "en": "the a an of to is are i my me it in on at for with what how and this that you please by",
-    "de": "der das dem den ein eine einen einem ich mir du wie wird ist und auf mit von zu zum zur nicht bitte welche",
-    "fr": "le la les un une du des je moi il elle est et pour quel quelle quels que qui dans sur avec ce cette comment",
-    "es": "el la los las un una del de y que cual como es en para con por yo mi su al este esta",
+    "de": "der das dem den ein eine einen einem ich mir du er es wir ihr man wie wird ist sind hat kann und oder auf "
+    "mit von zu zum zur nicht kein keine bitte welche mein dein dieser",
+    "fr": "le la les un une du des au aux je moi il elle on se ne pas est et ou pour quel quelle quels que qui dans "
+    "sur avec ce ces cette comment mon ma mes vous nous ton votre",
+    "es": "el la lo los las un una unos del de y o que cual como es en para con por se yo mi mis su al este esta hay",
 }
 _ENGLISH = frozenset(_LITTLE["en"].split())
-_OTHERS = (
-    frozenset(word for language, words in _LITTLE.items() if language != "en" for word in words.split()) - _ENGLISH
-)
+OTHERS = frozenset(word for language, words in _LITTLE.items() if language != "en" for word in words.split()) - _ENGLISH
+"""Little words that tell nothing of what a request in another language asks for."""
 
 SIGN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A letter of Chinese or Japanese, which write no blanks between words."""
@@ -192,7 +193,7 @@ def is_english(text: str) -> bool:
     """Whether more of a request's little words are English than not."""
     words = re.findall(r"[^\W\d_]+", without_accents(text).lower())
     english = sum(word in _ENGLISH for word in words)
-    return 0 < english > sum(word in _OTHERS for word in words)
+    return 0 < english > sum(word in OTHERS for word in words)
 
 
 def in_english(word: str) -> list[str]:

@@ -41,6 +41,7 @@ TOOLS = ToolSet(
         ("上海的天气怎么样?", "get_weather"),
         ("Erzähl mir eine Geschichte", None),
         ("Merci, à bientôt !", None),
+        ("Wie kann man sich das alles merken?", None),
         ("你好!", None),
         ("¿Por qué sube el precio de una factura?", None),
         ("为什么天气会变?", None),
