@@ -24,6 +24,9 @@ from adapter.values.lazy_pattern import lazy_pattern
 MOST_WORDS = 60
 """Of a request whose runs of words are offered as values; in a longer one nearly everything would be."""
 
+MOST_SIGNS = 200
+"""Of a Chinese or Japanese request; it has no blanks to count words by."""
+
 
 def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
     """The tools with the parameters that the request may mean, and the texts that these may take."""
@@ -273,7 +276,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     for piece in (*paths, *pieces):
         rest = rest.replace(piece, "\n")
     if SIGN.search(rest):
-        return [*pieces, *dict.fromkeys(between_known(rest))]
+        found = between_known(rest) if len(rest) <= MOST_SIGNS else []
+        return [*pieces, *dict.fromkeys(found)][:MAX_CHOICES]
     parts = re.split(r"[\n,;:!?]\s*", rest)
     if "_text_" in kinds:
         return [*pieces, *dict.fromkeys(run for part in parts for run in runs(part))][:MAX_CHOICES]
