@@ -7,11 +7,12 @@ has n times as often as the tool needs it tells n. Pure, and by no word of any l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from adapter.constraints.mentions import quoted
+from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.prompting import numbers
 from adapter.prompting.beside import Value
 from adapter.prompting.languages import AND, IN, THEN
@@ -78,6 +79,8 @@ def _readings(request: str, tool: Tool, once: Mapping[str, Value], optional: Seq
         rest = _without(rest, said[kind])
     pieces = list(_quoted(rest))
     rest = _without(rest, pieces)
+    said["_path_"] = sorted(_paths(rest), key=lambda span: span.start)
+    rest = _without(rest, said["_path_"])
     names = list(_names(rest, tool))
     in_brackets = [_Span(*match.span()) for match in _BRACKETS.finditer(rest)]
     rest = _without(rest, [*names, *in_brackets])
@@ -127,7 +130,7 @@ def _kind(name: str, schema: Json) -> str | None:
     if types != {"string"}:
         return None
     kinds = kinds_of(name, schema)
-    return next((kind for kind in TYPED if kind in kinds), "_text_")
+    return next((kind for kind in (*TYPED, "_path_") if kind in kinds), "_text_")
 
 
 def _quoted(text: str) -> Iterator[_Span]:
@@ -136,6 +139,12 @@ def _quoted(text: str) -> Iterator[_Span]:
         at = text.index(piece, at)
         yield _Span(at, at + len(piece))
         at += len(piece)
+
+
+def _paths(text: str) -> Iterator[_Span]:
+    for path in spelled_paths(text):
+        for match in re.finditer(rf"(?<![\w./\\]){re.escape(path)}(?![\w/\\])", text):
+            yield _Span(*match.span())
 
 
 def _names(text: str, tool: Tool) -> Iterator[_Span]:

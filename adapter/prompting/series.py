@@ -16,7 +16,7 @@ MOST_CHARACTERS = 4_000
 """Of a request that is looked at; a longer one is a text, and has lists of its own."""
 
 # Each word is taken once and for all (possessive): "Rome, CA, CA, ..." can be read in one way only.
-_ITEM = r"[A-Z][\w&'-]*+(?: (?:of )?[A-Z0-9&][\w&'-]*+)*+(?:(?<=[a-z.]), [A-Z]{2}(?!\w))?+"
+_ITEM = r"[A-Z][\w&'-]*+(?: [A-Z0-9&][\w&'-]*+)*+(?:(?<=[a-z.]), [A-Z]{2}(?!\w))?+"
 _AND = rf"(?:{'|'.join(AND)})"
 _LITTLE = rf"(?:(?:{'|'.join(IN)}|of|for|at|from|with|the|a|an) )?"
 _NAMES = lazy_pattern(rf"({_ITEM})((?:, {_ITEM})*),? {_AND} {_LITTLE}({_ITEM})")

@@ -35,6 +35,7 @@ SORT = tool("sort", "A list.", list=NUMBERS, order={"enum": ["ascending", "desce
 TEST = tool("chi_squared", "Test a table.", table={"type": "array", "items": NUMBERS})
 NEWS = tool("news", "What is new.", topic=TEXT, count=NUMBER)
 MODEL = tool("regression", "A model.", predictors={"type": "array", "items": TEXT}, target=TEXT)
+MOVE = tool("move_file", "Move a file.", source={**TEXT, "description": "A path."}, target_path=TEXT)
 TWO = [{"a": [3], "b": [4]}, {"a": [5], "b": [12]}]
 
 
@@ -72,6 +73,14 @@ def each(request: str, one: Tool) -> list[dict[str, Any]]:
             [
                 {"start": ["San Remo"], "end": ["Tokyo"], "date": ["May 3rd 2022"]},
                 {"start": ["Tokyo"], "end": ["Sydney"], "date": ["May 18th 2022"]},
+            ],
+        ),
+        (
+            "Move a.txt to old/a.txt and b.txt to old/b.txt",
+            MOVE,
+            [
+                {"source": ["a.txt"], "target_path": ["old/a.txt"]},
+                {"source": ["b.txt"], "target_path": ["old/b.txt"]},
             ],
         ),
         ("A loan amount of $400,000 and a loan term of 15, 20 and 30 years", LOAN, [15, 20, 30]),
@@ -112,6 +121,7 @@ def test_choices_that_are_said_for_all_multiply_the_calls():
         ("A table of [[10, 20], [30, 40]]", TEST),
         ("A house of 50 square metres in Miami, Florida", HOUSE),
         ("A regression by 'Age', 'Income' and 'Rooms' with a target of 'Price'", MODEL),
+        ("Move a.txt to b.txt and tell me when it is done", MOVE),
         ("", HYPOTENUSE),
     ],
 )
