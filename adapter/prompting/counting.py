@@ -25,10 +25,11 @@ Time: TypeAlias = dict[str, list[Json]]
 def times_of(request: str, tool: Tool) -> list[Time]:
     """For each call of several that the request wants of this tool, the values that it says for that: of each of its
     parts, of each time it says them, or else of lists, one for each of some parameters."""
-    times = _given_lists(request, tool)
     once, optional = said_for(request, tool)
+    times = _given_lists(request, tool)
     for shared in ({}, once) if not times else ():
-        if len(pieces := parts(request, tool, shared, optional)) == 1:
+        pieces = parts(request, tool, shared, optional)
+        if len(pieces) == 1 or len(pieces) > MAX_CALLS:
             return []
         times = times or _of_parts(request, pieces, tool, shared, optional)
     if not times and _SEVERAL.search(request):
@@ -57,7 +58,8 @@ def _with_choices(request: str, tool: Tool, times: list[Time]) -> list[Time]:
     """Each call once for each choice, where the request names several that no call has for its own: "for 2015 and 2020,
     both monthly and yearly"."""
     for name, schema in tool.properties.items():
-        if not any(name in time for time in times) and len(named := choices_named(request, schema)) > 1:
+        named = choices_named(request, schema) if not any(name in time for time in times) else []
+        if 1 < len(named) <= MAX_CALLS // len(times):
             times = [{**time, name: [value]} for time in times for value in named]
     return times
 
@@ -95,9 +97,8 @@ def _of_parts(
 def _sharp(values: Sequence[Json], piece: str) -> list[Json]:
     """Of what a parameter may take, what is quoted in a part of the request; else what is no common word."""
     pieces = quoted(piece)
-    is_text = [isinstance(value, str) for value in values]
     found = [value for value in values if value in pieces]
-    return found or [value for value, text in zip(values, is_text, strict=True) if not text or is_sharp(value, piece)]
+    return found or [value for value in values if not isinstance(value, str) or is_sharp(value, piece)]
 
 
 def _is_narrower(schema: Json, than: Json) -> bool:
@@ -105,7 +106,7 @@ def _is_narrower(schema: Json, than: Json) -> bool:
 
 
 def _given_lists(request: str, tool: Tool) -> list[Time]:
-    """Several lists as JSON, for a tool that takes one."""
+    """Several lists as JSON, and none inside another, for a tool that takes one."""
     taking = [name for name in tool.required if types_of(tool.properties.get(name, {})) == {"array"}]
     others = [name for name in tool.required if name not in taking and not _has_choices(tool.properties.get(name, {}))]
     lists = [] if "[[" in request.replace(" ", "") else json_lists(request)
@@ -131,8 +132,8 @@ def _of_lists(request: str, tool: Tool, optional: Sequence[str]) -> list[Time]:
     for name in (*tool.required, *optional):
         schema = narrowed(request, name, tool.properties.get(name, {}))
         values = _listed(request, tool, name, schema) if isinstance(schema, dict) else []
-        if len(values) > len(times) and all(set(time.get(name, ())) <= set(values) for time in times):
-            times = [{**times[0]} for _ in values] if len(times) > 1 else times
+        if len(values) > len(times) and all(each in values for time in times for each in time.get(name, ())):
+            times = [{**times[0]} for _ in values] if len(times) > 1 else times  # "a term of 15, 20 and 30 years"
         if len(values) > 1 and values not in lists.values() and len(values) == len(times or values):
             lists[name] = values
     counts = {len(values) for values in lists.values()}

@@ -158,3 +158,22 @@ def test_numbers_of_one_call_are_no_others():
     round_ = tool("circle_area", "Of a circle.", "unit", radius=NUMBER, unit=TEXT)
     chosen = choose("The area of a circle with a radius of 4 inches", ToolSet([round_]))
     assert chosen.choices["circle_area", "unit"] == ["inches"]
+
+
+ODD: Any = st.sampled_from(
+    [{}, True, TEXT, NUMBER, NUMBERS, {"enum": [[3], {"a": 4}, "x", "y", 5]}, {"enum": []}, {"type": "array"}]
+)
+
+
+@given(st.text(max_size=20), st.dictionaries(st.sampled_from(["a", "year", "city", "units"]), ODD), st.booleans())
+def test_no_definition_is_too_odd_for_several_calls(text, properties, needs):
+    one = tool("x", "y", *(() if needs else properties), **properties)
+    found = choose(f"{text} 3 and 4, then {text} 5 and 12 of 'x' and 'y', each", ToolSet([one]), must_call=True)
+    assert len(found.each) <= 8
+
+
+def test_choices_of_many_parameters_are_no_flood():
+    choices = {"enum": [f"c{letter}" for letter in "abcdefgh"]}
+    many = tool("pick", "Pick.", **dict.fromkeys("pqrstuvwxyz", choices))
+    said = "Pick ca, cb, cc, cd, ce, cf, cg and ch for 2015 and 2020"
+    assert len(choose(said, ToolSet([many]), must_call=True).each) <= 8
