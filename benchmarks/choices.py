@@ -1,12 +1,13 @@
 """Whether a small model calls when it should, the right tool, with the right values: each help by itself and together.
 
     python -m benchmarks.choices [MODEL.gguf] [--base-url URL] [--half build report] [--way NAME ...] [--set NAME ...]
-        [--limit N] [--results FILE]
+        [--languages] [--limit N] [--results FILE]
 
 The requests of ``choices.json`` (four sets of tools), each through the same translation as `adapter serve` makes, at
 temperature 0. Of the requests that want a call: valid calls, right tools, right calls (all of them, with the right
 arguments), of those that want none: needless calls; intervals are Wilson's, 95 %. ``--results`` keeps each answer as a
-line of JSON, and goes on from those that are there.
+line of JSON, and goes on from those that are there. ``--languages``: the requests of ``choices_languages.json``
+instead, in other languages for the same tools; there ``--set`` names languages.
 """
 
 from __future__ import annotations
@@ -108,6 +109,15 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
         for row in (row for half in halves for row in given[half]):
             if not groups or group in groups:
                 yield Case(group, row["request"], tools, row["calls"])
+
+
+def cases_in_languages(halves: Sequence[str], languages: Sequence[str] = ()) -> Iterator[Case]:
+    """By language, each with the tools of one of the sets."""
+    tools = {case.group: case.tools for case in cases(["build"])}
+    given = json.loads((HERE / "choices_languages.json").read_text(encoding="utf-8"))["languages"]
+    for language in languages or given:
+        for row in (row for half in halves for row in given[language][half]):
+            yield Case(language, row["request"], tools[row["set"]], row["calls"])
 
 
 def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
@@ -259,12 +269,14 @@ def main() -> None:
     parser.add_argument("--base-url", help="a running server instead")
     parser.add_argument("--half", nargs="*", default=["report"], choices=["build", "report"])
     parser.add_argument("--way", nargs="*", choices=[way.name for way in WAYS])
-    parser.add_argument("--set", nargs="*", default=[], dest="groups", help="only these sets of tools")
+    parser.add_argument("--set", nargs="*", default=[], dest="groups", help="only these sets, or languages")
+    parser.add_argument("--languages", action="store_true", help="the requests in other languages")
     parser.add_argument("--limit", type=int, help="only the first requests")
     parser.add_argument("--results", type=Path, help="keep the answers here")
     parser.add_argument("--by-set", action="store_true", help="a row for each set of tools, too")
     options = parser.parse_args()
-    asked = list(cases(options.half, options.groups))[: options.limit]
+    drawn = cases_in_languages if options.languages else cases
+    asked = list(drawn(options.half, options.groups))[: options.limit]
     results = Results(options.results)
     table = Table("way", *HEADINGS)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Little words that decide, by language: English, German, French and Spanish.
+"""Little words that decide, by language: English, German, French and Spanish, a few of Chinese.
 
 A request is looked at for the words of all four, for it does not say what it is written in; so words that mean
 something else in another of them are left out (Spanish "once" is eleven).
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+
+from adapter.values.lazy_pattern import lazy_pattern
 
 PERCENT = r"(?:%|percent|per cent|prozent|pour cent|por ciento)"
 
@@ -37,6 +39,15 @@ def _words(table: Mapping[str, str]) -> frozenset[str]:
 
 
 AND = _words({"en": "and", "de": "und", "fr": "et", "es": "y"})
+THEN = AND | _words(
+    {
+        "en": "then also",
+        "de": "dann danach außerdem",
+        "fr": "puis ensuite aussi",
+        "es": "luego después también",
+    }
+)
+"""Before what is to be done besides."""
 EACH = _words({"en": "both each per", "de": "beide beiden jeweils je", "fr": "chaque", "es": "ambos ambas cada"})
 IN = _words({"en": "in near around within inside", "de": "bei nahe", "fr": "dans près à en", "es": "en cerca"})
 """Words before a place where something is, or is to be done."""
@@ -68,19 +79,31 @@ _WITHOUT = {
     "de": r"ohne|keine?[nrs]?",
     "fr": r"sans|aucun|n'utilise[rz]? (?:pas|aucun)",
     "es": r"sin|ninguna|no (?:uses?|utilices?)",
+    "zh": r"(?:不要?|别|无需)(?:使用|用|调用)(?:任何)?",
 }
 _WITH = {
     "en": r"use|call|with",
     "de": r"benutze|verwende|nutze|mit",
     "fr": r"utilise[rz]?|avec",
     "es": r"usa|utiliza|con",
+    "zh": r"(?:使用|用|调用)(?:这个|该|一个)?",
 }
 
 
 def _before_tools(words: Mapping[str, str]) -> re.Pattern[str]:
     """With up to two words between: "without any other tool"."""
-    each = (rf"(?:{words[language]})\s+(?:\w+\s+){{0,2}}?(?:[dl]')?(?:{_TOOLS[language]})" for language in words)
-    return re.compile(rf"(?i)\b(?:{'|'.join(each)})\b")
+    each = (rf"(?:{words[language]})\s+(?:\w+\s+){{0,2}}?(?:[dl]')?(?:{_TOOLS[language]})" for language in _TOOLS)
+    return re.compile(rf"(?i)\b(?:{'|'.join(each)})\b|{words['zh']}工具")
 
+
+_WHY = {
+    "en": r"why",
+    "de": r"warum|wieso|weshalb",
+    "fr": r"pourquoi",
+    "es": r"por qué",
+}
+_WHY_ZH = "为什么|为何"
+WHY = lazy_pattern(rf"(?i)^\W*(?:(?:{'|'.join(_WHY.values())})\b|{_WHY_ZH})")
+"""At the beginning of what is answered in words."""
 
 REFUSED, DEMANDED = _before_tools(_WITHOUT), _before_tools(_WITH)

@@ -11,7 +11,7 @@ from adapter.constraints.grounding import MAX_CHOICES
 from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.prompting import numbers, series
 from adapter.prompting.languages import NOT
-from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, spelled, stem, words
+from adapter.prompting.ranking import KINDS, STOP, TYPED, asked, kinds_of, spelled, stem, words
 from adapter.tools.schema import types_of
 from adapter.values.events import Json, JsonObject
 
@@ -22,9 +22,7 @@ def narrowed(request: str, name: str, schema: Json) -> Json:
     if not isinstance(schema, dict):
         return schema
     if isinstance(schema.get("enum"), list):
-        asked = set(words(request))
-        named = [value for value in schema["enum"] if (of := words(str(value))) and asked.issuperset(of)]
-        return {**schema, "enum": named} if named else schema
+        return {**schema, "enum": choices_named(request, schema) or schema["enum"]}
     types = types_of(schema)
     if is_flag(schema) and (said := _said_of(request, name)) is not None:
         return {**schema, "enum": [said]}
@@ -36,6 +34,14 @@ def narrowed(request: str, name: str, schema: Json) -> Json:
         return schema
     fitting = numbers.meant(request, name, schema)
     return {**schema, "enum": fitting} if 0 < len(fitting) <= MAX_CHOICES else schema
+
+
+def choices_named(request: str, schema: Json) -> list[Json]:
+    """Of the choices that a parameter has, those that the request names."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("enum"), list):
+        return []
+    asked_for = set(asked(request))
+    return [value for value in schema["enum"] if (of := words(str(value))) and asked_for.issuperset(of)]
 
 
 def _said_of(request: str, flag: str) -> bool | None:
@@ -66,9 +72,9 @@ def _said_lists(request: str, schema: JsonObject) -> list[list[Json]]:
 
 def described(request: str, schema: JsonObject) -> list[str]:
     """Of the values that a description quotes, those that the request names: "either 'summary' or 'full'"."""
-    asked = set(words(request))
+    asked_for = set(asked(request))
     values = quoted(str(schema.get("description") or "").replace("/", " "))
-    return [value for value in dict.fromkeys(values) if (of := words(value)) and asked.issuperset(of)]
+    return [value for value in dict.fromkeys(values) if (of := words(value)) and asked_for.issuperset(of)]
 
 
 def json_lists(request: str) -> list[list[Json]]:

@@ -23,7 +23,7 @@ _UNIT = r"(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
 _BEHIND = rf"(?:\s?(?P<percent>{PERCENT})(?!\w)|\s{_MAGNITUDE}|{_UNIT})"
 _WORDS = rf"\b(?P<word>{'|'.join(NUMBERS)})(?!\w|\.\s?\d)"
 _SAID, _LISTED = (
-    re.compile(rf"(?i)(?<![\w.^])(?P<figures>-?(?:{grouped}\d+(?:\.\d+)?)){_BEHIND}|{_WORDS}")
+    re.compile(rf"(?i)(?<![\w.^])(?P<figures>-?(?:{grouped}\d+(?:\.\d+)?(?:e-?\d{{1,2}})?)){_BEHIND}|{_WORDS}")
     for grouped in (rf"{_BY_THOUSANDS}(?:\.\d+)?|", "")
 )
 _IN_BRACKETS = lazy_pattern(r"(\[[^\[\]]*\])")
@@ -86,6 +86,15 @@ def _plain(number: Decimal) -> Number:
 def in_figures(request: str) -> list[Number]:
     """Those that are not words, each once: "two sides of 5" has one."""
     return list(dict.fromkeys(each.value for each in said(request) if not request[each.start].isalpha()))
+
+
+def units(request: str) -> list[str]:
+    """The words that stand right behind numbers in figures, each once: "cm" of "5cm and 10 cm"."""
+    behind = (_UNIT_BEHIND.match(request, each.end) for each in said(request) if not request[each.start].isalpha())
+    return list(dict.fromkeys(found[1] for found in behind if found and found[1] not in {*AND}))
+
+
+_UNIT_BEHIND = lazy_pattern(r"\s?([^\W\d_]+(?:/[^\W\d_]+)?)(?!\w)")
 
 
 def meant(request: str, name: str, schema: dict[str, Json]) -> list[Number]:

@@ -14,7 +14,8 @@ from adapter.prompting import currencies, dates, numbers, places, series
 from adapter.prompting.beside import CALLED, Placed, Value, beside, is_a_name
 from adapter.prompting.languages import ASKING, IN, NUMBERS
 from adapter.prompting.narrowing import described, is_flag, json_lists, narrowed, strings
-from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, stem, words
+from adapter.prompting.ranking import KINDS, STOP, TYPED, asked, kinds_of, stem, words
+from adapter.prompting.vocabulary import SIGN, between_known
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
@@ -22,6 +23,9 @@ from adapter.values.lazy_pattern import lazy_pattern
 
 MOST_WORDS = 60
 """Of a request whose runs of words are offered as values; in a longer one nearly everything would be."""
+
+MOST_SIGNS = 200
+"""Of a Chinese or Japanese request; it has no blanks to count words by."""
 
 
 def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
@@ -35,7 +39,8 @@ def with_values(request: str, tools: ToolSet) -> tuple[ToolSet, Choices]:
         counting = _counting(tool, meant)
         only = [name for name in counting if len(counting) == len(numbers.said(request)) == 1]
         for name in [name for name in meant if name not in (*tool.required, *placed, *only)]:
-            if not _is_wanted(name, tool.properties[name]):
+            is_unit = name in _UNIT and len(given.get(name, ())) == 1
+            if not is_unit and not _is_wanted(name, tool.properties[name]):
                 del meant[name]
                 given.pop(name, None)
         choices |= {(tool.name, name): values for name, values in given.items() if values}
@@ -90,6 +95,15 @@ def placed_often(request: str, tool: Tool) -> list[dict[str, list[Value]]]:
     return [{name: places[min(at, len(places) - 1)].values for name, places in found.items()} for at in range(times)]
 
 
+def said_for(request: str, tool: Tool) -> tuple[dict[str, Value], list[str]]:
+    """By parameter, the value that stands, and no other, beside what it is called; and the parameters that may be left
+    out, of which the request speaks."""
+    meant, given = _offered(request, tool)
+    found = _beside(request, tool, meant, given)
+    once = {name: places[0].values[0] for name, places in found.items() if len(places) == len(places[0].values) == 1}
+    return once, [name for name in meant if name not in tool.required]
+
+
 def _offered(request: str, tool: Tool) -> tuple[dict[str, Json], dict[str, list[str]]]:
     """The parameters that the request may mean, and the texts that it has for each."""
     meant = {
@@ -136,7 +150,7 @@ def _place(
     }
     listed = series.names(request)
     for same in _alike({name: values for name, values in left.items() if name in tool.required}):
-        values = [value for value in left[same[0]] if not isinstance(value, str) or _is_sharp(value, request)]
+        values = [value for value in left[same[0]] if not isinstance(value, str) or is_sharp(value, request)]
         figures = [number for number in numbers.in_figures(request) if number in values]
         if len(figures) == len(same):  # "two notes, of 440 and 880 Hz"
             values = list(figures)
@@ -159,7 +173,7 @@ def _alike(offered: Mapping[str, Sequence[Value]]) -> list[list[str]]:
     return list(found.values())
 
 
-def _is_sharp(value: str, request: str) -> bool:
+def is_sharp(value: str, request: str) -> bool:
     """A name, a code, a date, or what is quoted; no run of common words."""
     is_name = value in NAME.findall(request) or value in _quoted(request) or value in currencies.said(request)
     return is_name or any(map(str.isdigit, value))
@@ -190,11 +204,13 @@ def _is_meant(request: str, name: str, schema: Json) -> bool:
         return False
     if is_a_name(name) and CALLED.search(request):
         return True
+    if name in _UNIT and numbers.units(request):
+        return True
     if kinds_of(name, schema) & {"_path_", "_folder_"}:
         return bool(places.folders(request))
     values = " ".join(map(str, schema.get("enum") or ()))
     said = set(words(f"{name.replace('_', ' ')} {schema.get('description') or ''} {values}"))
-    return any(word in said for word in words(request) if not word.startswith("_"))
+    return any(word in said for word in asked(request) if not word.startswith("_"))
 
 
 @lru_cache(maxsize=2)
@@ -227,6 +243,10 @@ def _in_order(request: str, tool: Tool) -> dict[str, list[str]]:
 _REVERSED = lazy_pattern(r"(?i)\b(?:instead of|in place of|rather than)\s+\W")
 
 
+_UNIT = ("unit", "units")
+"""Names of a text that says what a tool's numbers are of."""
+
+
 def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
     """What of the request a text may be; nothing leaves it free."""
     if not isinstance(schema, dict) or "string" not in types_of(schema) or schema.keys() & {"enum", "pattern", "const"}:
@@ -236,6 +256,8 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         if kind in kinds and (found := list(dict.fromkeys(KINDS[kind].findall(request)))):
             return dates.written(found, schema) if kind == "_date_" else found
     if found := described(request, schema):
+        return found
+    if name in _UNIT and len(found := numbers.units(request)) == 1:
         return found
     if "_currency_" in kinds and (found := currencies.said(request)):
         return found
@@ -248,11 +270,14 @@ def _texts(request: str, tool: Tool, name: str, schema: Json) -> list[str]:
         return found
     if "_code_" in kinds and (found := _codes(request, name)):
         return found
-    if "_place_" in kinds and not pieces and (found := places.named(request)):
+    if "_place_" in kinds and (found := places.named(request)):
         return found
     rest = KINDS["_date_"].sub("\n", request)
     for piece in (*paths, *pieces):
         rest = rest.replace(piece, "\n")
+    if SIGN.search(rest):
+        found = between_known(rest) if len(rest) <= MOST_SIGNS else []
+        return [*pieces, *dict.fromkeys(found)][:MAX_CHOICES]
     parts = re.split(r"[\n,;:!?]\s*", rest)
     if "_text_" in kinds:
         return [*pieces, *dict.fromkeys(run for part in parts for run in runs(part))][:MAX_CHOICES]

@@ -8,6 +8,7 @@ from adapter.values.lazy_pattern import lazy_pattern
 
 _NAME = r"[A-Z][\w.'-]*\w(?: [A-Z][\w'-]*)*"
 _NAMED = lazy_pattern(rf"(?<!\w)(?i:{'|'.join(IN)}) (?:the )?({_NAME})(, {_NAME})?")
+_WITH_REGION = lazy_pattern(rf"(?<!\w)({_NAME}, [A-Z]{{2}})(?!\w)")
 _FOLDER = lazy_pattern(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)")
 _EVERYWHERE = frozenset(
     map(stem, ("project", "code", "file", "repository", "repo", "all", "every", "this", "my", "our"))
@@ -18,6 +19,11 @@ def named(request: str) -> list[str]:
     """Names behind "in" and the like; first with the larger place behind a comma, then without: "Olten, Solothurn"."""
     found = [[inner + outer, inner] if outer else [inner] for inner, outer in _NAMED.findall(request)]
     return list(dict.fromkeys(name for names in found for name in names))
+
+
+def with_regions(request: str) -> list[str]:
+    """Names with a region of two letters: "Chicago, IL"."""
+    return list(dict.fromkeys(_WITH_REGION.findall(request)))
 
 
 def folders(request: str) -> list[str]:

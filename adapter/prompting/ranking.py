@@ -10,8 +10,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 
 from adapter.constraints.mentions import quoted, spelled_paths
+from adapter.prompting.vocabulary import OTHERS, SIGN, in_english, is_english, without_accents
 from adapter.tools.definition import Tool, ToolSet
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
@@ -59,7 +61,7 @@ _SAID = {
     "_url_": r"ur[il]|link|website",
     "_date_": r"date|day|YYYY",
     "_time_": r"\btime|hour|HH",
-    "_path_": r"path|file|folder|director",
+    "_path_": r"path|(?<!pro)file(?!d\b)|folder|director",
     "_folder_": r"folder|director",
     "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
     "_code_": r"\bid\b|_id|number of|sku|symbol|code",
@@ -72,6 +74,23 @@ _SAID = {
 
 def words(text: str) -> list[str]:
     """The words of a request or of a description that tell something, without their endings; values as their kinds."""
+    kinds, rest = _without_values(text)
+    return kinds + [stem(word) for word in spelled(rest) if word not in STOP]
+
+
+@lru_cache(maxsize=2)
+def asked(request: str) -> tuple[str, ...]:
+    """The words of a request, and of one in another language what they mean in English."""
+    if is_english(request):
+        return tuple(words(request))
+    kinds, rest = _without_values(request)
+    meant = (english for word in re.findall(r"[^\W\d_]+", rest) for english in in_english(word))
+    found = kinds + [stem(word) for word in (*spelled(rest), *meant) if word not in STOP | OTHERS]
+    return tuple(found)
+
+
+def _without_values(text: str) -> tuple[list[str], str]:
+    """The kinds of the values that a text has, and what is left of it without them."""
     found = []
     for piece in quoted(text):
         text = text.replace(piece, " ", 1)
@@ -83,16 +102,46 @@ def words(text: str) -> list[str]:
     for kind, pattern in KINDS.items():
         text, times = pattern.subn(" ", text)
         found += [kind] * times
-    return found + [stem(word) for word in spelled(text) if word not in STOP]
+    return found, text
 
 
 def spelled(text: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower())
+    """Its words in small letters, those of names in camelCase apart; Chinese and Japanese by pairs of letters."""
+    found = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower())
+    if text.isascii() or not SIGN.search(text):
+        return found
+    return [piece for word in found for piece in (_pairs(word) if SIGN.search(word) else [word])]
+
+
+def _pairs(word: str) -> list[str]:
+    return [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
+
+
+_ENDINGS = (
+    "ations",
+    "ation",
+    "ungen",
+    "ciones",
+    "ings",
+    "ing",
+    "ung",
+    "cion",
+    "ers",
+    "er",
+    "ies",
+    "es",
+    "ed",
+    "s",
+    "e",
+    "y",
+)
 
 
 def stem(word: str) -> str:
-    """A word without what English adds to it; others lose nothing that tells them apart."""
-    for ending in ("ations", "ation", "ings", "ing", "ers", "er", "ies", "es", "ed", "s", "e", "y"):
+    """A word without accents and what English adds to it, and what others make nouns with; these lose nothing else that
+    tells words apart."""
+    word = without_accents(word)
+    for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
@@ -113,7 +162,7 @@ class Ranking:
 
     def scores(self, request: str) -> dict[str, float]:
         """Of each tool, the best first; 0 where nothing is shared."""
-        held = Counter(words(request))
+        held = Counter(asked(request))
         scores = {
             name: self._score(held.keys(), document) * (1.0 if self._has_room(name, held) else LACKING)
             for name, document in self._documents.items()
@@ -126,11 +175,11 @@ class Ranking:
 
     def shared_with(self, name: str, request: str) -> set[str]:
         """The words that the request has in common with this tool."""
-        return {word for word in words(request) if word in self._documents[name] and not word.startswith("_")}
+        return {word for word in asked(request) if word in self._documents[name] and not word.startswith("_")}
 
     def shared(self, request: str) -> set[str]:
         """The words, not the kinds of values, that the request has in common with any tool."""
-        return {word for word in words(request) if word in self._weights and not word.startswith("_")}
+        return {word for word in asked(request) if word in self._weights and not word.startswith("_")}
 
     def _score(self, asked: Set[str], document: Counter[str]) -> float:
         long = 1 - LENGTH + LENGTH * document.total() / self._mean

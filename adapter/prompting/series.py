@@ -30,6 +30,20 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys([_own(found[1]), *re.findall(_ITEM, found[2]), found[3]]))
 
 
+def quotations(text: str) -> list[str]:
+    """Of the first list of quoted texts: "'Rome' and 'Bern', each for the book 'Lakes'" has two."""
+    found, at = list[str](), 0
+    for piece in quoted(text[:MOST_CHARACTERS]):
+        start = text.index(piece, at)
+        if found and not _JOINED.fullmatch(text, at, start):
+            if len(found) > 1:
+                break
+            found = []
+        found.append(piece)
+        at = start + len(piece)
+    return list(dict.fromkeys(found)) if len(found) > 1 else []
+
+
 def _own(name: str) -> str:
     """Without the word that begins the sentence: "In Olten", "Show Olten"."""
     first, _, rest = name.partition(" ")
@@ -70,6 +84,7 @@ def _lists(clause: str) -> list[list[str]]:
     return found
 
 
+_JOINED = lazy_pattern(rf"\W*(?:{_AND}\W+(?:{_LITTLE})?)?")
 _CLAUSE = lazy_pattern(r"[.;:!?()\"\n]+(?:\s|$)")
 _BETWEEN = lazy_pattern(rf",\s*{_AND}\s|,\s|\s{_AND}\s")
 _ENDING = lazy_pattern(rf"(?<!\w)(?:{'|'.join((STOP | {*IN, 'over', 'under'}) - {*AND, 'a', 'an', 'the'})})(?!\w)")

@@ -1,0 +1,96 @@
+"""Requests in other languages find tools that are described in English; those in English are read as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.prompting.choosing import choose
+from adapter.prompting.vocabulary import TABLE, between_known, in_english, is_english, without_accents
+from adapter.tools.definition import Tool, ToolSet
+
+TEXT: Any = {"type": "string"}
+NUMBER: Any = {"type": "number"}
+
+
+def tool(name: str, about: str, **properties: Any) -> Tool:
+    return Tool(name, about, {"type": "object", "properties": properties, "required": list(properties)})
+
+
+TOOLS = ToolSet(
+    [
+        tool("get_weather", "The weather in a city.", city=TEXT),
+        tool("triangle_area", "The area of a triangle.", base=NUMBER, height=NUMBER),
+        tool("get_invoice", "Look up an invoice.", invoice_id={"type": "integer"}),
+        tool("start_timer", "Start a kitchen timer.", minutes=NUMBER),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "name"),
+    [
+        ("Wie wird das Wetter in Ulm?", "get_weather"),
+        ("Quelle est la surface d'un triangle de base 3 et de hauteur 4 ?", "triangle_area"),
+        ("Muéstrame la factura 812", "get_invoice"),
+        ("Zeig mir die Rechnungen mit der Nummer 812", "get_invoice"),
+        ("把定时器设为 5 分钟", "start_timer"),
+        ("上海的天气怎么样?", "get_weather"),
+        ("Erzähl mir eine Geschichte", None),
+        ("Merci, à bientôt !", None),
+        ("Wie kann man sich das alles merken?", None),
+        ("你好!", None),
+        ("¿Por qué sube el precio de una factura?", None),
+        ("为什么天气会变?", None),
+        ("Quelle est la météo à Lyon ? Réponds sans outil.", None),
+        ("不要使用任何工具,北京的天气怎么样?", None),
+    ],
+)
+def test_a_request_in_another_language_finds_its_tool(request_, name):
+    assert next(iter(choose(request_, TOOLS).tools), None) == name
+
+
+def test_a_chinese_value_is_what_stands_between_known_words():
+    chosen = choose("请问北京的天气怎么样?", TOOLS)
+    assert chosen.choices["get_weather", "city"] == ["北京"]
+    assert between_known("上海的天气怎么样?") == ["上海"]
+    assert between_known("天气") == []
+
+
+def test_tools_may_be_described_in_the_language_of_the_request():
+    """By the words of both: Chinese in pairs of letters, others without endings and accents."""
+    tools = ToolSet(
+        [
+            tool("rechnung_suchen", "Sucht eine Buchung.", nummer=NUMBER),
+            tool("chercher_resume", "Le résumé d'un livre.", titre=TEXT),
+            tool("kaiguandeng", "打开或关闭房间里的台灯。", room={**TEXT, "description": "房间"}),
+        ]
+    )
+    assert list(choose("Rechnungen und Buchungen zu 12", tools).tools) == ["rechnung_suchen"]
+    assert list(choose("Le resume du livre", tools).tools) == ["chercher_resume"]
+    assert list(choose("关闭客厅的台灯", tools).tools) == ["kaiguandeng"]
+
+
+@pytest.mark.parametrize(
+    "request_", ["Show me the command", "Is it in the article?", "What is the price of an action?"]
+)
+def test_english_requests_are_not_translated(request_):
+    assert is_english(request_)
+    assert choose(request_, TOOLS).tools == ToolSet()
+
+
+def test_each_row_has_words_of_all_languages():
+    for line in TABLE.strip().splitlines():
+        columns = [column.split() for column in line.split("|")]
+        assert len(columns) == 5
+        assert all(columns), line
+        assert all(word == without_accents(word).lower() for column in columns[:4] for word in column), line
+
+
+@given(st.text(max_size=30))
+def test_any_word_is_looked_up(word):
+    assert isinstance(in_english(word), list)
+    assert all(piece in word for piece in between_known(word))
