@@ -173,6 +173,22 @@ def test_those_that_change() -> None:
         one.size = 1  # type: ignore[attr-defined]
 
 
+def test_what_a_class_does_of_a_new_value() -> None:
+    """It may refuse it."""
+
+    @frozen
+    class Positive:
+        number: int
+
+        def __post_init__(self) -> None:
+            if self.number < 0:
+                raise ValueError("negative")
+
+    assert Positive(1).number == 1
+    with pytest.raises(ValueError, match="negative"):
+        replace(Positive(1), number=-1)
+
+
 def test_a_class_keeps_its_own_methods() -> None:
     """Equality, for one."""
     one = Alike("a")
