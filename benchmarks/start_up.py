@@ -55,8 +55,8 @@ BARS = {
     "adapter.parse, none told": 7.0,
     "adapter parse FILE": 8.5,
     "adapter --help": 5.0,
-    "adapter replay EXCHANGES": 28.0,
-    "adapter replay TRANSCRIPT": 70.0,
+    "adapter replay EXCHANGES": 23.0,
+    "adapter replay TRANSCRIPT": 55.0,
 }
 
 
