@@ -47,3 +47,6 @@ def test_public_names_have_their_signatures(site):
     text = re.sub(r"<[^>]+>", "", site["reference.html"])
     assert "Apply every patch to" in text
     assert re.search(r"constraint:\s+Constraint\s+\|\s+None\s+=\s+None", text)
+    assert re.search(r"ToolCall\(\s*id:\s+str,\s+name:\s+str,\s+arguments:\s+JsonObject,\s+raw:\s+str,\s+fixes:", text)
+    assert re.search(r"Tool\(\s*name:\s+str,", text)
+    assert "_resolved" not in text

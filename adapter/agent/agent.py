@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from adapter.agent.answer import Answer, Chat, Observed
-from adapter.agent.prompts import check_prompt, derived_for, own_chat, style_for
+from adapter.agent.prompts import check_prompt, derived_for, fields_for, own_chat, parts_for, style_for
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import ReplyParser, with_reply
 from adapter.conversation.guardrails.catalogue import BY_STEPS, checked_retries, chosen
@@ -31,21 +31,17 @@ from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
-from adapter.upstream.guidance import MAX_CALL_TOKENS
-from adapter.upstream.guides import Guides
+from adapter.upstream.clients import client_of
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.told_tokens import format_for
-from adapter.upstream.transport import ChatClient, constraint_fields, find_endpoint
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject, ToolCall, ToolResult
 from adapter.values.turn import Turn
-from adapter.wire.options import Options
-from adapter.wire.request import translate
-from adapter.wire.translated import Request
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from adapter.upstream.transport import Chunk
+    from adapter.upstream.transport import ChatClient, Chunk
+    from adapter.wire.translated import Request
 
 AGENT_RETRIES = 3
 """Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
@@ -120,7 +116,7 @@ class Settled(Generic[ChatT]):
         try:
             check_steps(self._steps, self.workspace.tools)
             # Whose template describes the tools, and how large the model is, a server has to be asked.
-            asks = chat is None or isinstance(chat, ChatClient)
+            asks = chat is None or client_of(chat) is not None
             if self._connects_at_once or not asks:
                 self._connect()
         except BaseException:
@@ -152,6 +148,8 @@ class Settled(Generic[ChatT]):
         if self._given is not None:
             self._settle(self._given, derived_for(self._given, self._prompt))
             return
+        from adapter.upstream.transport import ChatClient, find_endpoint
+
         base_url, model = self._address
         chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
         found = chat.own_prompt() if self._prompt != "words" else None
@@ -161,36 +159,23 @@ class Settled(Generic[ChatT]):
     def _settle(self, chat: ChatT | ChatClient, guessed: str | None = None, context_tokens: int | None = None) -> None:
         format, style, system, limits = self._wished
         self._chat: ChatT | ChatClient = chat
+        self._client = client_of(chat)
         self.format = format_for(chat, format or guessed or "hermes")
         tools, self._reply = self.workspace.tools, None
         if self._constraint == "prefer":
             tools, self._reply = with_reply(tools)
         self._own = own_chat(chat, tools, self.format, self._prompt)
-        if isinstance(chat, ChatClient) and not (self._own or style or system or self._constraint):
-            self._parts = Guides(chat.endpoint, self._guide).of(chat.model if chat.endpoint.kind == "ollama" else "")
+        if self._client is not None and not (self._own or style or system or self._constraint):
+            self._parts = parts_for(self._client, self._guide)
         # Of a result such a model can say nothing, nor whether that was all.
         self.limits = limits or Limits(context_tokens=context_tokens, call_turns=1 if self._parts else None)
         style = style or ("native" if self._own else style_for(self._constraint))
         self.system = system or system_prompt(
             self.workspace.dialect, self.format, style, tools=tools, session=new_session()
         )
-        self._free, self._held = self._fields(chat)
+        self._free, self._held = fields_for(chat, self._constraint, self.workspace.tools, self.format.name, self._reply)
         self._is_held = self._constraint in ("prefer", "required")
         self._is_settled = True
-
-    def _fields(self, chat: ChatT | ChatClient) -> tuple[JsonObject, JsonObject]:
-        """What the server is told besides the messages: of an answer as it comes, and of one held to a call."""
-        if self._constraint in (None, "off"):
-            return {}, {}
-        if not isinstance(chat, ChatClient):
-            raise UsageError(f"constraint={self._constraint!r} takes a ChatClient, not a {type(chat).__name__}")
-        kind, tools, name = chat.endpoint.kind, self.workspace.tools, self.format.name
-        held = constraint_fields(kind, tools, format=name, reply=self._reply)
-        waiting: JsonObject = {}
-        if self._constraint == "arguments":
-            with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-                waiting = constraint_fields(kind, tools, format=name, waits=True)
-        return waiting, held
 
     def _shorten(self, task: str) -> None:
         """Describe only the tools that are like ``task``, where there are more than wanted."""
@@ -265,13 +250,15 @@ class Settled(Generic[ChatT]):
         """Whether the next answer is held to a call: one is to be made again, and the server can enforce that."""
         if self._constraint == "arguments":
             return self._is_broken(turn)
-        if not isinstance(step, Query) or not isinstance(self._chat, ChatClient) or self._constraint == "off":
+        if not isinstance(step, Query) or self._client is None or self._constraint == "off":
             return False
+        from adapter.upstream.enforcing import constraint_fields
+
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._held = {}
         if tools:
             with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-                self._held = constraint_fields(self._chat.endpoint.kind, tools, format=self.format.name)
+                self._held = constraint_fields(self._client.endpoint.kind, tools, format=self.format.name)
         return bool(self._held)
 
     def request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
@@ -285,11 +272,16 @@ class Settled(Generic[ChatT]):
 
     def _chosen(self, query: Query) -> Request | None:
         """What is asked of a model that is too small to choose: as `adapter serve` would ask it."""
-        if self._parts is None or not isinstance(self._chat, ChatClient):
+        if self._parts is None or self._client is None:
             return None
+        from adapter.upstream.enforcing import constraint_fields
+        from adapter.upstream.guidance import MAX_CALL_TOKENS
+        from adapter.wire.options import Options
+        from adapter.wire.request import translate
+
         tools = [tool.to_openai() for tool in self.workspace.tools.values()]
         asked = [dict(message) for message in query.messages if message["role"] != "system"]
-        enforce = partial(constraint_fields, self._chat.endpoint.kind)
+        enforce = partial(constraint_fields, self._client.endpoint.kind)
         choice = "auto" if self._is_first else "none"
         return translate(
             {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
@@ -395,6 +387,6 @@ class Agent(Settled[Chat]):
 
     def _stream(self, query: Query) -> Iterator[Chunk]:
         messages, fields = self.request(query)
-        if fields and isinstance(self._chat, ChatClient):
-            return self._chat.stream(messages, stop=self.format.stops, extra=fields)
+        if fields and self._client is not None:
+            return self._client.stream(messages, stop=self.format.stops, extra=fields)
         return self._chat.stream(messages, stop=self.format.stops)

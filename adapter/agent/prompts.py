@@ -1,15 +1,23 @@
-"""How an agent's model is told of its tools: by its own template, or in words, and in which style."""
+"""How an agent's model is told of its tools: by its own template, or in words, in which style, and held to what."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 from adapter.constraints.modes import Constraint
+from adapter.prompting.choosing import Parts
 from adapter.prompting.prompt import Style
 from adapter.reading.format import Format
-from adapter.tools.definition import ToolSet
+from adapter.tools.definition import Tool, ToolSet
+from adapter.upstream.clients import client_of
 from adapter.upstream.own_chat import OwnChat
-from adapter.upstream.transport import ChatClient
 from adapter.values.errors import UsageError
+from adapter.values.events import JsonObject
 from adapter.wire.own_prompt import PROMPT_MODES
+
+if TYPE_CHECKING:
+    from adapter.upstream.transport import ChatClient
 
 
 def style_for(constraint: Constraint | None) -> Style:
@@ -25,7 +33,8 @@ def check_prompt(prompt: str) -> None:
 
 def derived_for(chat: object, prompt: str) -> str | None:
     """The format derived from the template of the model behind ``chat``, where no table reads what that writes."""
-    told = chat.own_prompt().recognised if isinstance(chat, ChatClient) and prompt != "words" else None
+    client = client_of(chat)
+    told = client.own_prompt().recognised if client is not None and prompt != "words" else None
     return told.format if told is not None and told.by == "template" else None
 
 
@@ -35,7 +44,34 @@ def own_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) ->
     Raises UsageError for ``own`` where that cannot be had.
     """
     check_prompt(prompt)
-    found = chat.own_prompt() if isinstance(chat, ChatClient) and prompt != "words" else None
+    client = client_of(chat)
+    found = client.own_prompt() if client is not None and prompt != "words" else None
     if prompt == "own" and (found is None or found.own is None):
         raise UsageError(f"the model's own prompt cannot be had: {found.told if found else 'this is no ChatClient'}")
     return OwnChat(tools, format, found.own) if found is not None and found.own is not None else None
+
+
+def parts_for(client: ChatClient, guide: str) -> Parts | None:
+    """The help that the model of ``client`` needs; None where it needs none. ``guide``: one of `GUIDE_MODES`."""
+    from adapter.upstream.guides import Guides
+
+    return Guides(client.endpoint, guide).of(client.model if client.endpoint.kind == "ollama" else "")
+
+
+def fields_for(
+    chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
+) -> tuple[JsonObject, JsonObject]:
+    """What the server is told besides the messages: of an answer as it comes, and of one held to a call."""
+    if constraint in (None, "off"):
+        return {}, {}
+    if (client := client_of(chat)) is None:
+        raise UsageError(f"constraint={constraint!r} takes a ChatClient, not a {type(chat).__name__}")
+    from adapter.upstream.enforcing import constraint_fields
+
+    kind = client.endpoint.kind
+    held = constraint_fields(kind, tools, format=format, reply=reply)
+    waiting: JsonObject = {}
+    if constraint == "arguments":
+        with suppress(UsageError):  # too large, or nothing left to choose: then it is free
+            waiting = constraint_fields(kind, tools, format=format, waits=True)
+    return waiting, held

@@ -8,12 +8,11 @@ anew (other spacing, a repair, a name put right) ends that: the rest is read aga
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 
-from adapter.formats import FORMATS
+from adapter.formats import index
 from adapter.prompting.neutral import in_strings, neutralise, restore
 from adapter.reading.format import Format
-from adapter.reading.tables import Tables, tables_for
+from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN
 from adapter.text.pieces import Pieces
 from adapter.tools.definition import ToolSet
 from adapter.values.events import (
@@ -61,7 +60,7 @@ class Written:
                     self._waiting, self._after_reasoning = [], True
                 case ReasoningWasContent():
                     self._kept = Pieces(str(self._reasoning), str(self._kept))
-                case Markup(raw=raw) if any(marker in raw.lower() for marker in _tables().reasoning.values()):
+                case Markup(raw=raw) if any(marker in raw.lower() for marker in index.REASONING.values()):
                     self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
                 case Markup(raw=raw) if not self._after_reasoning:
                     self._waiting.append(raw)
@@ -82,14 +81,12 @@ class Written:
 
 def _own_end(markup: str) -> str:
     """Of the markup after the last call what closes it: up to where the turn ends or somebody else's begins."""
-    tables, lowered = _tables(), markup.lower()
-    others = (*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning)
-    return markup[: min((at for marker in others if (at := lowered.find(marker)) >= 0), default=len(markup))]
+    lowered = markup.lower()
+    return markup[: min((at for marker in _OTHERS if (at := lowered.find(marker)) >= 0), default=len(markup))]
 
 
-@cache
-def _tables() -> Tables:
-    return tables_for(FORMATS.all, ())
+_OTHERS = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *index.ENDS, *index.NEXT_TURNS, *index.RESULTS, *index.REASONING}
+"""What no call ends with."""
 
 
 def is_tame(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:

@@ -17,26 +17,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import cache, lru_cache
 from heapq import merge
 from io import StringIO
 from itertools import islice
 
-from adapter.formats import FORMATS
+from adapter.formats import FORMATS, index
 from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD, is_telling
 from adapter.reading.bodies.python_calls import read_list
 from adapter.reading.format import Context, Format
 from adapter.reading.json_values import MAX_ATTEMPTS, take_value
 from adapter.reading.markers import alternatives, markers_for
 from adapter.reading.source import SPACE, Reader, Source, T
-from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN, REASONING
+from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN
 from adapter.reading.untagged_json import CALL_KEYS, MAX_OPENING
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import looks_like_call
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
+from adapter.values.fields import replace
 from adapter.values.lazy_pattern import lazy_pattern
 
 MARK = "¤"
@@ -240,14 +240,9 @@ def _joints(text: str, tools: ToolSet) -> Iterator[int]:
 @cache
 def _literals() -> tuple[frozenset[str], frozenset[str]]:
     """What parsers act on, in lower case, and what tokenizers take for control tokens."""
-    spoken: set[str] = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *REASONING, *REASONING.values()}
-    exact = set(CHAT_TOKENS)
-    for entry in FORMATS.all:
-        spoken.update(opener.marker for opener in entry.openers)
-        spoken.update((*entry.strays, *entry.ends, *entry.channels, *entry.next_turns, *entry.results))
-        spoken.update((*entry.reasoning, *entry.reasoning.values()))
-        exact.update((*entry.special_tokens, *entry.stops))
-    return frozenset(literal.lower() for literal in spoken) - _ORDINARY, frozenset(exact) - _ORDINARY
+    spoken = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *index.OPENERS, *index.STRAYS, *index.ENDS}
+    spoken |= {*index.NEXT_TURNS, *index.RESULTS, *index.REASONING, *index.REASONING.values()}
+    return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *index.TOKENS}) - _ORDINARY
 
 
 # ------------------------------------------------------------------- calls without markers

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,8 +21,6 @@ from adapter.wire.choice import ABANDONED, INCOMPLETE
 from adapter.wire.recorded import Exchange, RecordedCall
 from adapter.wire.translated import Request
 
-_log = logging.getLogger(__name__)
-
 QUICK = 32_000
 """Characters of an exchange that is written at once."""
 MAX_TOLD = 20
@@ -39,6 +35,8 @@ class ExchangeLog:
     """
 
     def __init__(self, file: Path, secrets: Secrets) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         self._file, self._secrets = file, secrets
         self._writing = threading.Lock()
         self._beside = ThreadPoolExecutor(1, "record")
@@ -64,7 +62,9 @@ class ExchangeLog:
         try:
             self._append(line_of(exchange.model_copy(update={"time": time}), self._secrets))
         except OSError as error:
-            _log.warning("an exchange was not recorded in %s: %s", self._file, error.strerror)
+            import logging
+
+            logging.getLogger(__name__).warning("an exchange was not recorded in %s: %s", self._file, error.strerror)
 
     def _append(self, text: str) -> None:
         with self._writing:

@@ -44,11 +44,12 @@ from adapter.transcripts.transcript import (
     ResultLine,
     Transcript,
 )
-from adapter.upstream.transport import Chunk, Usage
+from adapter.upstream.chunks import Chunk
 from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
 from adapter.values.fields import frozen, replace
 from adapter.values.turn import HasCalls
+from adapter.wire.usage import Usage
 from adapter.workspace import Workspace
 from adapter.workspace.answers import failed
 from adapter.workspace.approvals import Approvals, policy_of

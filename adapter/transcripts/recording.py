@@ -19,7 +19,7 @@ from adapter.operations.capabilities import Capability
 from adapter.text.visible import visible
 from adapter.tools.definition import Tool, ToolSet
 from adapter.transcripts.transcript import Changed, Header, OwnTool, Recorder, StoredFile
-from adapter.upstream.transport import Chunk
+from adapter.upstream.chunks import Chunk
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import ToolResult
 from adapter.values.turn import Turn

@@ -8,15 +8,16 @@ control token. Other servers tell none; a template that the user names brings it
 from __future__ import annotations
 
 import re
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from adapter.formats import get_format
 from adapter.prompting.neutral import knowing, own_tokens
-from adapter.prompting.rendering import Template
 from adapter.reading.format import Format
-from adapter.upstream.endpoints import Endpoint, get
-from adapter.upstream.template_files import TemplateProcess
 from adapter.values.events import Json, JsonObject
+
+if TYPE_CHECKING:
+    from adapter.upstream.endpoints import Endpoint
+    from adapter.upstream.template_files import TemplateProcess
 
 ASKING_S = 2.0
 """For one question, of which there are three."""
@@ -45,11 +46,13 @@ def format_for(chat: object, format: str) -> Format:
 def told_tokens(endpoint: Endpoint, process: TemplateProcess | None, props: Json = None) -> tuple[str, ...]:
     """Of the model at ``endpoint``. ``process``: of the template that the user named. ``props``: what ``/props`` said,
     where somebody has asked. Asks the server; one that does not answer tells none."""
-    template = process.template if process is not None else Template("")
-    named = (*template.tokens.values(), *template.control_tokens)
+    template = process.template if process is not None else None
+    named = (*template.tokens.values(), *template.control_tokens) if template is not None else ()
     if endpoint.kind != "llama.cpp":
         return own_tokens(named)
     if props is None:
+        from adapter.upstream.endpoints import get
+
         answer = get(f"{endpoint.root}/props", ASKING_S)
         props = answer.body if answer is not None and answer.status == 200 else None
     known: JsonObject = props if isinstance(props, dict) else {}
@@ -68,6 +71,8 @@ def _control_tokens_among(texts: list[str], endpoint: Endpoint) -> list[str]:
 
 def _pieces(text: str, endpoint: Endpoint, *, parse_special: bool) -> frozenset[str]:
     """The texts of the tokens of ``text``; none where the server does not say."""
+    from adapter.upstream.endpoints import get
+
     asked = {"content": text, "with_pieces": True, "parse_special": parse_special}
     answer = get(f"{endpoint.root}/tokenize", ASKING_S, asked)
     body = answer.body if answer is not None and answer.status == 200 else None

@@ -57,14 +57,18 @@ def _with_fields(cls: Any, *methods: Callable[..., Any]) -> Any:
     defaults = defaults | {name: body.pop(name) for name in hints if name in body}
     known = inherited | hints
     made: dict[str, Any] = {each.__name__: each for each in (*methods, __repr__, __getstate__, __setstate__)}
-    made |= {"__replace__": replace, "__dataclass_fields__": _DataclassFields(), **body}
-    made |= {"__slots__": tuple(hints), "__fields__": (known, defaults)}
-    made["__match_args__"] = tuple(name for name in known if getattr(defaults.get(name), "init", True))
+    made |= {name: _OfDataclass(name) for name in ("__dataclass_fields__", "__dataclass_params__")}
+    made |= {"__replace__": replace, **body, "__slots__": tuple(hints), "__fields__": (known, defaults)}
+    made["__match_args__"] = tuple(name for name in known if _is_given(defaults.get(name)))
     again = type(cls)(cls.__name__, cls.__bases__, made)  # slots are made with a class, never added
     again.__qualname__ = cls.__qualname__
     if "__init__" not in body:
         again.__init__ = _init(again, known, defaults)
     return again
+
+
+def _is_given(default: object) -> bool:
+    return default.init if isinstance(default, _Made) else True
 
 
 def _init(cls: Any, hints: dict[str, Any], defaults: dict[str, Any]) -> Callable[..., None]:
@@ -126,8 +130,11 @@ def __setstate__(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, each)
 
 
-class _DataclassFields:
-    """What `dataclasses` knows a class by, made for those that are asked for it."""
+class _OfDataclass:
+    """An attribute by which `dataclasses` knows a class, made when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __get__(self, instance: object, cls: Any) -> Any:
         import dataclasses
@@ -141,6 +148,6 @@ class _DataclassFields:
                 is_told = default.init
                 told = dataclasses.field(default_factory=default.factory, init=is_told, repr=is_told, compare=is_told)
             fields.append((name, hint, told))
-        made: Any = dataclasses.make_dataclass(cls.__name__, fields)
-        cls.__dataclass_fields__ = made.__dataclass_fields__
-        return cls.__dataclass_fields__
+        twin: Any = dataclasses.make_dataclass(cls.__name__, fields, frozen=cls.__setattr__ is __setattr__)
+        cls.__dataclass_fields__, cls.__dataclass_params__ = twin.__dataclass_fields__, twin.__dataclass_params__
+        return getattr(cls, self._name)

@@ -32,7 +32,7 @@ from adapter.operations import (
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
 from adapter.workspace.changes.planned import Plan
-from adapter.workspace.files import files, moves, outlines, reading, search, tree
+from adapter.workspace.files import files, moves, reading, tree
 from adapter.workspace.files.desk import Desk
 from adapter.workspace.files.drafts import draft_of, with_text
 from adapter.workspace.hosted.session import Hosted
@@ -76,10 +76,16 @@ def _plan_reading(desk: Desk, operation: Reading) -> Plan:
         case Glob():
             return Plan(f"find {visible(operation.pattern)}", lambda: tree.find_by_glob(root, operation))
         case Grep():
+            from adapter.workspace.files import search
+
             return Plan(f"search {visible(operation.pattern)}", lambda: search.grep(root, operation))
         case Outline():
+            from adapter.workspace.files import outlines
+
             return Plan(f"outline {visible(operation.path)}", lambda: outlines.read_outline(root, operation))
         case FindSymbols():
+            from adapter.workspace.files import outlines
+
             return Plan(f"find {visible(operation.pattern)}", lambda: outlines.find_symbols(root, operation))
         case _:
             assert_never(operation)

@@ -18,6 +18,7 @@ from adapter.commands import front_page
 from adapter.commands.app import COMMANDS as ALL
 from adapter.commands.app import make_app
 from adapter.commands.plain import COMMANDS, plain_arguments
+from adapter.formats import FORMATS
 from tests.command_line import adapter
 
 APP: Any = typer.main.get_command(make_app())
@@ -120,9 +121,9 @@ def test_colours_are_for_those_who_want_them(tmp_path):
     assert adapter("--help", cwd=tmp_path, env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout.count("\033") == 0
 
 
-def loaded_by(*words):
+def loaded_by(*words, code="import adapter.__main__"):
     """What a fresh interpreter prints for a command line, and the modules that it has then."""
-    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); import adapter.__main__"
+    code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {code}"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     shown, _, loaded = done.stdout.rstrip().rpartition("\n")
     return shown, set(loaded.split())
@@ -131,13 +132,30 @@ def loaded_by(*words):
 LIBRARIES = {"typer", "rich", "pydantic", "openai", "jinja2", "rapidfuzz"}
 
 
+MAKERS = {"dataclasses", "inspect", "hashlib", "copy", "pkgutil"}
+"""Of the standard library: what takes as long to load as all that reads a call."""
+CALL = '<tool_call>{"name": "cat", "arguments": {"filename": "a.py"}}</tool_call>'
+
+
 def test_parsing_loads_no_library(tmp_path):
     """Neither that of command lines, nor pydantic, of which the tools of a dialect are made, nor what they do."""
     said = tmp_path / "said.txt"
-    said.write_text('<tool_call>{"name": "cat", "arguments": {"filename": "a.py"}}</tool_call>', encoding="utf-8")
+    said.write_text(CALL, encoding="utf-8")
     shown, loaded = loaded_by("parse", said)
     assert "call: read_file" in shown
-    assert loaded.isdisjoint(LIBRARIES | {"adapter.operations", "adapter.workspace", "adapter.values.repair"})
+    heavy = {"adapter.operations", "adapter.workspace", "adapter.values.repair", "dataclasses", "inspect", "hashlib"}
+    assert loaded.isdisjoint(LIBRARIES | heavy)
+
+
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [(CALL, {"hermes"}), ("I look. [TOOL_CALLS]cat{}", {"hermes", "mistral"}), ("Just words.", {"hermes"})],
+)
+def test_a_told_format_loads_itself_and_those_whose_marker_the_text_has(text, loads):
+    """And what makes values, which takes longer than to read them, is not loaded."""
+    _, loaded = loaded_by(code=f"import adapter; adapter.parse({text!r}, format='qwen3')")
+    assert {name for name in FORMATS if f"adapter.formats.{name}" in loaded} == loads
+    assert loaded.isdisjoint(LIBRARIES | MAKERS)
 
 
 def test_help_loads_nothing():
@@ -165,12 +183,13 @@ def test_replaying_an_answer_loads_only_what_reads_one(tmp_path):
     shown, loaded = loaded_by("replay", recorded)
     assert "1 of 1 equal" in shown
     heavy = {"adapter.operations", "adapter.workspace", "adapter.prompting.prompt", "adapter.wire.options", "asyncio"}
-    assert loaded.isdisjoint(LIBRARIES - {"pydantic"} | heavy)
+    assert loaded.isdisjoint(LIBRARIES - {"pydantic"} | heavy | {"concurrent.futures"})
 
 
 def test_replaying_a_conversation_loads_no_client_and_no_command_line():
-    """Of model servers: what the model said is in the record."""
+    """Of model servers, nor what fills their templates: what the model said is in the record."""
     transcript = Path(__file__).parents[2] / "fixtures" / "transcripts" / "by-hand-six-turns.jsonl"
     shown, loaded = loaded_by("replay", transcript)
     assert "1 of 1 equal" in shown
-    assert loaded.isdisjoint({"typer", "rich", "openai", "httpx", "asyncio", "tomllib"})
+    assert loaded.isdisjoint({"typer", "rich", "openai", "httpx", "asyncio", "tomllib", "jinja2", "ssl", "http.client"})
+    assert loaded.isdisjoint({"adapter.upstream.transport", "adapter.outline.extract"})

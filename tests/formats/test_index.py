@@ -18,7 +18,7 @@ from adapter.formats import ORDER, index
 from adapter.formats.others import OTHERS
 from adapter.reading.foreign import found
 from adapter.reading.format import Format, Opener
-from adapter.reading.tables import tables_for
+from adapter.reading.tables import reasoning_of, tables_for
 from adapter.reading.untagged_json import UntaggedJson
 
 FILE = Path(index.__file__)
@@ -30,6 +30,11 @@ MEANT = {
     "OPENERS": "The first format that opens a call with a marker, by the marker in lower case.",
     "KEEPING_SPACE": "The markers before which white space is content.",
     "STRAYS": "Closing markers that are never content on their own.",
+    "ENDS": "What ends a turn, or a part of it.",
+    "NEXT_TURNS": "What begins somebody else's turn.",
+    "RESULTS": "What begins the result of a call.",
+    "REASONING": "What closes reasoning, by what opens it.",
+    "TOKENS": "What a tokenizer takes for one token, in its own letter case.",
     "BY_NAMES": "Formats whose markers depend on the names of the session's tools.",
     "STRIPPED": "Formats that read a call whose opening markers were stripped, the first of those with one reader.",
     "BARE": "Formats that call without markers, and not in JSON, the first of those with one reader.",
@@ -55,11 +60,22 @@ def said(entries: dict[str, Format]) -> dict[str, Any]:
         "ALIASES": {alias: name for name, entry in entries.items() for alias in entry.aliases},
         "OPENERS": {marker: name for marker, (name, _) in sorted(openers.items())},
         "KEEPING_SPACE": tuple(sorted(marker for marker, (_, opener) in openers.items() if opener.keeps_space)),
-        "STRAYS": tuple(sorted({marker.lower() for entry in entries.values() for marker in entry.strays})),
+        "STRAYS": lowered(marker for entry in entries.values() for marker in entry.strays),
+        "ENDS": lowered(marker for entry in entries.values() for marker in (*entry.ends, *entry.channels)),
+        "NEXT_TURNS": lowered(marker for entry in entries.values() for marker in entry.next_turns),
+        "RESULTS": lowered(marker for entry in entries.values() for marker in entry.results),
+        "REASONING": dict(sorted(reasoning_of(tuple(entries.values())).items())),
+        "TOKENS": tuple(
+            sorted({token for entry in entries.values() for token in (*entry.special_tokens, *entry.stops)})
+        ),
         "BY_NAMES": tuple(name for name, entry in entries.items() if entry.openers_for is not None),
         "STRIPPED": first_with(entries, lambda entry: entry.stripped),
         "BARE": first_with(entries, lambda entry: None if isinstance(entry.bare, UntaggedJson) else entry.bare),
     }
+
+
+def lowered(markers: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({marker.lower() for marker in markers}))
 
 
 def first_with(entries: dict[str, Format], reader: Callable[[Format], object]) -> tuple[str, ...]:

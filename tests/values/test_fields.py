@@ -125,6 +125,19 @@ def test_dataclasses_takes_them() -> None:
     assert inspect.signature(Place).parameters.keys() == inspect.signature(Twin).parameters.keys()
 
 
+def test_a_dataclass_may_be_made_of_one() -> None:
+    """That changes as little."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Marked(Place):
+        mark: str = "x"
+
+    assert repr(Marked("a", 2)).endswith("Marked(path='a', line=2, notes=(), mark='x')")
+    assert dataclasses.replace(Marked("a"), line=2) == Marked("a", 2)
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+        dataclasses.dataclass(type("Loose", (Place,), {}))
+
+
 @pytest.mark.parametrize("change", [replace, dataclasses.replace])
 def test_a_value_with_another_field(change: Any) -> None:
     """By ours and by theirs."""
@@ -171,6 +184,22 @@ def test_those_that_change() -> None:
         hash(one)
     with pytest.raises(AttributeError):
         one.size = 1  # type: ignore[attr-defined]
+
+
+def test_what_a_class_does_of_a_new_value() -> None:
+    """It may refuse it."""
+
+    @frozen
+    class Positive:
+        number: int
+
+        def __post_init__(self) -> None:
+            if self.number < 0:
+                raise ValueError("negative")
+
+    assert Positive(1).number == 1
+    with pytest.raises(ValueError, match="negative"):
+        replace(Positive(1), number=-1)
 
 
 def test_a_class_keeps_its_own_methods() -> None:

@@ -14,7 +14,6 @@ from adapter.operations import (
     ReadCommandOutput,
     StartCommand,
 )
-from adapter.text.patterns import compile_pattern, searched
 from adapter.values.errors import ToolError
 from adapter.workspace.paths.faults import explained
 from adapter.workspace.paths.gate import Root
@@ -99,6 +98,8 @@ class BackgroundCommands:
 
     def read(self, operation: ReadCommandOutput) -> NewOutput:
         """What is new. Raises ToolError for a filter that is no regular expression."""
+        from adapter.text.patterns import compile_pattern, searched
+
         wanted = compile_pattern(operation.filter) if operation.filter else None
         command = self._commands.get(operation.id)
         if command is None:
