@@ -69,8 +69,10 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The screen, without what is blank behind and below."""
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip("\n")
+        """The screen, without what is blank behind and below. Behind a sign of two columns is an empty cell."""
+        buffer, columns = self._screen.buffer, range(self._screen.columns)
+        lines = range(max(buffer, default=-1) + 1)
+        return "\n".join("".join(buffer[line][column].data for column in columns).rstrip() for line in lines).rstrip()
 
     @property
     def lines(self) -> list[str]:
