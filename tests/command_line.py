@@ -42,6 +42,7 @@ PRELOADED = [
     "openai.resources.chat.completions",
     "rich.console",
     "tests.command_line",
+    "tests.warmed",
     "uvicorn",
     # what these import when a model is asked, its answer shown or a call checked
     *("adapter.commands.chatting", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),

@@ -210,7 +210,7 @@ def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
         for _ in range(40):
             seen[soak.chat(netloc, chance)] += 1
         assert seen.keys() == set(soak.AS_MEANT), seen
-        assert wait_for(lambda: unfinished() <= before, 20), unfinished()
+        assert wait_for(lambda: unfinished() <= before), unfinished()
 
 
 def unfinished() -> int:

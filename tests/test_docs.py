@@ -6,7 +6,9 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -78,11 +80,17 @@ def test_every_console_is_run():
     assert {name for name in PAGES if consoles(name)} == {*CONSOLES, *ELSEWHERE}
 
 
+@cache
+def all_commands() -> dict[str, Any]:
+    found: dict[str, Any] = typer.main.get_command(make_app()).commands  # type: ignore[attr-defined]  # click's, in typer
+    return found
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_and_options_named_in_the_text_exist(name):
     """Every `adapter COMMAND --option` in code that a page shows is one."""
     shown = re.findall(r"```(?:sh|console)\n.*?```|`adapter [^`]*`", PAGES[name].read_text(encoding="utf-8"), re.DOTALL)
-    commands = typer.main.get_command(make_app()).commands  # type: ignore[attr-defined]  # a group, of the click inside typer
+    commands = all_commands()
     for word, rest in re.findall(r"\badapter ([a-z]+)(.*)", "\n".join(shown).replace("\\\n", " ")):
         assert word in commands, word
         inner = [commands[word], *getattr(commands[word], "commands", {}).values()]

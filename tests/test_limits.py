@@ -13,6 +13,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +43,7 @@ class Limit:
     text: str
 
 
+@cache
 def limits() -> list[Limit]:
     return [limit for path in sorted((ROOT / "adapter").rglob("*.py")) for limit in limits_of(path)]
 

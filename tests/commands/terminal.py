@@ -69,8 +69,10 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The screen, without what is blank behind and below."""
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip("\n")
+        """The screen, without what is blank behind and below. Behind a sign of two columns is an empty cell."""
+        buffer, columns = self._screen.buffer, range(self._screen.columns)
+        lines = range(max(buffer, default=-1) + 1)
+        return "\n".join("".join(buffer[line][column].data for column in columns).rstrip() for line in lines).rstrip()
 
     @property
     def lines(self) -> list[str]:
@@ -82,13 +84,14 @@ class Terminal:
         return [[self._screen.buffer[line][column] for column in range(self._screen.columns)] for line in range(LINES)]
 
     def _read(self, is_enough: Callable[[], bool], failure: str, *, until_end: bool = False) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not is_enough():
+        deadline, is_new = time.monotonic() + PATIENCE_S, True
+        while not (is_new and is_enough()):  # to draw the screen takes longer than all else
             if time.monotonic() > deadline:
                 self._process.kill()
                 raise AssertionError(f"{failure}; the screen is:\n{self.text}")
             has_ended = self._process.exitcode is not None
-            if select.select([self._terminal], [], [], 0 if has_ended else 0.02)[0]:
+            is_new = bool(select.select([self._terminal], [], [], 0 if has_ended else 0.02)[0])
+            if is_new:
                 piece = os.read(self._terminal, 4096)
                 self.shown += piece
                 self._stream.feed(piece)

@@ -16,6 +16,7 @@ from tests.chat_picture import PICTURE, picture
 from tests.command_line import adapter
 from tests.commands.terminal import Terminal
 from tests.commands.test_console import EDIT, PLAIN, WRITE, answer, wrapped
+from tests.effort import EFFORT
 from tests.scripted_server import CHAT, MODELS, Reply, as_error, as_json, as_stream, delta
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -324,19 +325,19 @@ def test_the_page_shows_what_is_so(monkeypatch):
 
 
 @pytest.mark.model
-def test_ten_messages_to_the_built_in_model(tmp_path, real_weights, monkeypatch):
+def test_messages_to_the_built_in_model(tmp_path, real_weights, monkeypatch):
     """It is tiny: what counts is that each gets an answer or a call, and that the loop goes on."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "notes.txt").write_text("Buy milk.\n", encoding="utf-8")
     settings = Settings(tmp_path / "w", model=str(real_weights), approve="yolo", guide="on")
-    said = ["Hello!", *["Read notes.txt", "List the files here", "Search for milk"] * 3]
+    said = ["Hello!", *["Read notes.txt", "List the files here", "Search for milk"] * EFFORT]
     with ExitStack() as stack:
         conversation = Conversation(stack, settings, Console())
         ends = [conversation.send(message).reason for message in said]
-    assert len(ends) == 10
+    assert len(ends) == len(said)
     assert set(ends) <= {"answered", "finished", "unsuccessful"}
     (file,) = kept(tmp_path)
     lines = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
-    assert sum(line["kind"] == "end" for line in lines) == 10
+    assert sum(line["kind"] == "end" for line in lines) == len(said)
     assert any(line["kind"] == "result" and "Buy milk." in line["content"] for line in lines)

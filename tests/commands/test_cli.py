@@ -379,7 +379,7 @@ def test_ctrl_c_stops_the_model_and_exits_with_130(model, tmp_path):
         assert process.stdout.read(5) == "I thi"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=100)
     finally:
         process.kill()
     assert process.returncode == 130, said

@@ -609,7 +609,7 @@ def test_index_of_what_is_no_source_says_what_to_do(refusal, directory):
 
 def test_a_batch_runs_at_the_same_time(directory):
     """C186, C189: three calls that wait for one another; results in the order of the calls."""
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=100)
 
     @tool(effect="read")
     def meet(n: int) -> int:

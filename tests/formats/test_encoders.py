@@ -11,7 +11,7 @@ from adapter.formats.parser import parse
 from adapter.tools.definition import Tool
 from adapter.tools.schema import type_name
 from adapter.values.events import JsonObject, ToolCall
-from tests.effort import examples
+from tests.effort import EFFORT, examples
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.ends)})
 
@@ -24,6 +24,8 @@ values = some.recursive(
     max_leaves=6,
 )
 keys = some.from_regex(r"[a-z][a-z_0-9]{0,8}", fullmatch=True) | texts
+TOGETHER = max(1, 5 // EFFORT)
+"""Markers of other formats that are arguments of one call."""
 calls = some.lists(
     some.tuples(some.sampled_from(["save", "find_it"]), some.dictionaries(keys, values, max_size=4)),
     min_size=1,
@@ -42,9 +44,20 @@ def test_encoded_calls_are_read_back(name, written):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_marker_in_an_argument_is_data(name):
     """No marker, the format's own or another's, ends a string that holds it, wherever it stands there."""
-    own = [opener.marker for opener in get_format(name).openers]
-    for marker in {*own, *get_format(name).strays, *MARKERS}:
-        _check(name, [("save", {"a": marker, "b": f"x {marker}", "c": f"{marker}\ny", "d": [marker]})])
+    own = {*(opener.marker for opener in get_format(name).openers), *get_format(name).strays}
+    for marker in sorted(own):
+        _check(name, [("save", _holding(marker))])
+    others = sorted({*MARKERS} - own)
+    for start in range(0, len(others), TOGETHER):
+        _check(name, [("save", _holding(*others[start : start + TOGETHER]))])
+
+
+def _holding(*markers: str) -> JsonObject:
+    """Arguments that hold each marker in four ways."""
+    found: JsonObject = {}
+    for at, marker in enumerate(markers):
+        found |= {f"a{at}": marker, f"b{at}": f"x {marker}", f"c{at}": f"{marker}\ny", f"d{at}": [marker]}
+    return found
 
 
 @pytest.mark.parametrize("name", FORMATS)

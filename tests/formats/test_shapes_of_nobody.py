@@ -7,6 +7,7 @@ import pytest
 from adapter.formats.parser import parse
 from adapter.reading.own_header import HEADERS
 from adapter.values.events import TextDelta, ToolCall
+from tests.each import each
 from tests.formats.test_wild import definition_of
 from tests.reading.checks import read
 
@@ -102,30 +103,38 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("text", CALLS)
 @pytest.mark.parametrize("told", [None, "hermes", "llama3_json", "deepseek_v31"])
-def test_a_shape_of_nobody_is_a_call_of_a_tool_of_the_session(text, told):
+def test_a_shape_of_nobody_is_a_call_of_a_tool_of_the_session(told):
     """Whatever format is told, and in every split."""
-    events = read(text, format=told, tools=TOOLS, text_may_follow=False)
-    assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
+
+    def is_call(text: str) -> None:
+        events = read(text, format=told, tools=TOOLS, text_may_follow=False)
+        assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
+
+    each({text: text for text in CALLS}, is_call)
 
 
-@pytest.mark.parametrize("text", ANSWERS)
 @pytest.mark.parametrize("told", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
-def test_what_looks_like_a_shape_of_nobody_is_an_answer(text, told):
-    turn = parse(text, TOOLS, told, "stop", generation_prompt="")
-    assert turn.calls == ()
-    assert turn.content == text or (turn.invalid == () and turn.content == text.strip())
+def test_what_looks_like_a_shape_of_nobody_is_an_answer(told):
+    def is_answer(text: str) -> None:
+        turn = parse(text, TOOLS, told, "stop", generation_prompt="")
+        assert turn.calls == ()
+        assert turn.content == text or (turn.invalid == () and turn.content == text.strip())
+
+    each({text: text for text in ANSWERS}, is_answer)
 
 
-@pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("told", [None, "hermes", "llama3_json", "gemma3", "gemma4", "glm45"])
-def test_an_answer_may_begin_with_its_own_header(header, told):
+def test_an_answer_may_begin_with_its_own_header(told):
     """The header is nobody else's turn: the answer and its calls come after it."""
     written = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
-    events = read(f"{header}\nHello.\n{written}", format=told, tools=TOOLS, text_may_follow=False)
-    assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hello."]
-    assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
+
+    def is_header(header: str) -> None:
+        events = read(f"{header}\nHello.\n{written}", format=told, tools=TOOLS, text_may_follow=False)
+        assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hello."]
+        assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
+
+    each({header: header for header in HEADERS}, is_header)
 
 
 def test_the_header_of_somebody_else_ends_the_turn():

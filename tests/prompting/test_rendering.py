@@ -85,7 +85,7 @@ def test_a_prompt_has_a_largest_size():
 )
 def test_a_template_that_goes_on_and_on_is_stopped(source):
     """By its process's end; the next prompt finds a new one."""
-    with TemplateProcess(Template(source), time_limit_s=1.0) as process:
+    with TemplateProcess(Template(source), time_limit_s=0.3) as process:
         with pytest.raises(TemplateFault, match=r"the template t(ook|akes) (more than|too much)"):
             process.render(HELLO)
         process.template = Template("fine")

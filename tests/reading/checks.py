@@ -47,7 +47,7 @@ MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 MAX_CUTS = 24 * EFFORT
 """Places where one text is cut, besides its characters; a text this short is cut at every place."""
 
-CUTS_AT_ONCE = 3
+CUTS_AT_ONCE = 3 if EFFORT == 1 else 1
 """Of them in one reading, as far from each other as can be: what stands between two is still a long piece."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
@@ -134,10 +134,7 @@ def check_spans(turn: Turn, text: str) -> None:
 
 
 def ways_to_split(text: str) -> Iterable[list[str]]:
-    """Characters, long pieces, random pieces; a long text is cut in a seeded sample of places, mostly around markers.
-
-    With `EFFORT` each place is cut by itself.
-    """
+    """Characters, long pieces, random pieces; for a long text a seeded sample of cuts, mostly around markers."""
     yield list(text)
     places = list(range(1, len(text)))
     chance = random.Random(text)
@@ -145,7 +142,7 @@ def ways_to_split(text: str) -> Iterable[list[str]]:
         near = [at for at in places if text[at - 1] in MARKER_CHARACTERS or text[at] in MARKER_CHARACTERS]
         near = near if len(near) <= MAX_CUTS - 8 else chance.sample(near, MAX_CUTS - 8)
         places = sorted({*near, *chance.sample(places, 8)})
-    readings = -(-len(places) // (CUTS_AT_ONCE if EFFORT == 1 else 1))
+    readings = -(-len(places) // CUTS_AT_ONCE)
     for first in range(readings):
         cuts = places[first::readings]
         yield [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]

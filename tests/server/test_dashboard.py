@@ -74,7 +74,7 @@ def prometheus(target: str, folder: Path) -> Iterator[str]:
 
 def answer(url: str, query: str) -> Any:
     try:
-        with urllib.request.urlopen(f"{url}/api/v1/query?query={urllib.parse.quote(query)}", timeout=10) as response:
+        with urllib.request.urlopen(f"{url}/api/v1/query?query={urllib.parse.quote(query)}", timeout=100) as response:
             return json.load(response)
     except OSError:
         return {"status": "not there yet", "data": {"result": []}}
@@ -90,7 +90,7 @@ def test_a_real_prometheus_answers_the_dashboard(tmp_path):
                 ask(url, tools=TOOLS, stream=True)
             with prometheus(urllib.parse.urlsplit(url).netloc, tmp_path) as server:
                 query = 'sum by (model, format) (adapter_calls_total{job="adapter"})'
-                deadline = time.monotonic() + 40
+                deadline = time.monotonic() + 100
                 while not (found := answer(server, query)["data"]["result"]) and time.monotonic() < deadline:
                     time.sleep(0.2)
                 assert [(each["metric"], each["value"][1]) for each in found] == [

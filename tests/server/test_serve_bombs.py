@@ -124,7 +124,7 @@ def test_others_are_answered_while_a_large_request_is_translated(url, path):
         order.append("bomb")
 
     def ask() -> None:
-        connection = http.client.HTTPConnection(address, timeout=30)
+        connection = http.client.HTTPConnection(address, timeout=100)
         if path == "/health":
             connection.request("GET", path)
         else:

@@ -34,12 +34,12 @@ def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
         yield model, url, run.process
         for event in model.may_end.values():
             event.set()
-        run.process.join(20)
+        run.process.join(100)
 
 
 def refused(url: str) -> tuple[int, Any]:
     """Until the signal has come through."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         if ask(url, "/ready")[2].startswith('{"status":"draining"'):
             break
@@ -58,10 +58,10 @@ def test_sigterm_lets_streams_end():
         assert (status, headers["retry-after"], headers["connection"]) == (503, "5", "close")
         assert ask(url, "/health")[0] == 200
         model.may_end["a"].set()
-        text = stream.result(20)
+        text = stream.result(100)
         assert "To a." in text
         assert text.endswith("data: [DONE]\n\n")
-        process.join(20)
+        process.join(100)
         assert not process.is_alive()
 
 
@@ -75,7 +75,7 @@ def test_a_drain_ends(how):
         if how == "a second signal":
             refused(url)
             os.kill(process.pid, signal.SIGTERM)
-        process.join(20)
+        process.join(100)
         assert not process.is_alive()
         said = response.read().decode()
         assert "this server was stopped in the middle of its answer" in said
@@ -96,10 +96,10 @@ def test_ctrl_c_breaks_off_without_a_traceback():
         lines = threads.submit(lambda: client.response().read().decode())
         assert run.process.pid is not None
         os.kill(run.process.pid, signal.SIGINT)
-        run.process.join(20)
+        run.process.join(100)
         assert run.process.exitcode == 130
         model.may_end["a"].set()
-        assert "this server was stopped in the middle of its answer" in lines.result(20)
+        assert "this server was stopped in the middle of its answer" in lines.result(100)
         said = run.stderr.read_text(encoding="utf-8")
         assert "Traceback" not in said
         assert "graceful" not in said

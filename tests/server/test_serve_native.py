@@ -59,7 +59,7 @@ def upstream(shared: tuple[ScriptedServer, str]) -> Iterator[ScriptedServer]:
 
 
 def post(url: str, path: str, body: Any) -> tuple[int, str]:
-    response = httpx.post(url.removesuffix("/v1") + path, json=body, timeout=30, trust_env=False)
+    response = httpx.post(url.removesuffix("/v1") + path, json=body, timeout=100, trust_env=False)
     return response.status_code, response.text
 
 

@@ -49,7 +49,7 @@ def ask(
     url: str, path: str, headers: dict[str, str] | None = None, method: str = "GET", body: Any = None
 ) -> tuple[int, dict[str, str], str]:
     """Status, headers and body. The path goes as it is."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
     sent = {"Content-Type": "application/json", **(headers or {})}
     try:
         connection.request(method, path, None if body is None else json.dumps(body), sent)

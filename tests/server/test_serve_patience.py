@@ -92,17 +92,18 @@ def test_an_answer_that_has_begun_is_not_asked_for_again(upstream, url):
 
 def test_a_server_that_just_starts_is_waited_for():
     """Nothing listened when the request came."""
-    with socket.socket() as reserved:
+    answered: list[int] = []
+    with socket.socket() as reserved:  # keeps the port until it is listened at, which that allows
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
-    answered: list[int] = []
-    with serving(f"http://127.0.0.1:{port}", "--prompt", "words") as url:
-        asking = threading.Thread(target=lambda: answered.append(post(url, WITH_TOOLS)[0]))
-        asking.start()
-        time.sleep(0.5)
-        with ScriptedServer(port) as upstream:
-            upstream.on(CHAT, DONE)
-            asking.join()
+        with serving(f"http://127.0.0.1:{port}", "--prompt", "words") as url:
+            asking = threading.Thread(target=lambda: answered.append(post(url, WITH_TOOLS)[0]))
+            asking.start()
+            time.sleep(0.5)
+            with ScriptedServer(port) as upstream:
+                upstream.on(CHAT, DONE)
+                asking.join()
     assert answered == [200]
 
 

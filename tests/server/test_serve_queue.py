@@ -40,11 +40,11 @@ class Slow:
         self.asked.put(name)
         if body.get("stream"):
             yield delta(f"To {name}.")
-        self.may_end[name].wait(20)
+        self.may_end[name].wait(100)
         yield delta(finish_reason="stop") if body.get("stream") else json.dumps(completion(f"To {name}.")).encode()
 
     def next(self) -> str:
-        return self.asked.get(timeout=20)
+        return self.asked.get(timeout=100)
 
 
 @contextmanager
@@ -64,7 +64,7 @@ class Client:
 
     def __init__(self, url: str, name: str, path: str = CHAT, **fields: Any) -> None:
         body = {"model": "m", "messages": [{"role": "user", "content": name}], "stream": True, **fields}
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
         headers = {"Content-Type": "application/json", "Connection": "close"}
         self._connection.request("POST", path, json.dumps(body), headers)
 
@@ -101,7 +101,7 @@ def test_requests_wait_for_their_turn(shared):
             assert response.readline()  # a sign of life: it stands in the queue
             answers[name] = threads.submit(rest_of, response)
         answers["d"] = threads.submit(Client(url, "d", tools=TOOLS, stream=False).text)
-        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
         connection.request("GET", "/v1/models", headers={"Connection": "close"})
         listed = connection.getresponse()
         listed.read()
@@ -110,7 +110,7 @@ def test_requests_wait_for_their_turn(shared):
             assert name == "a" or model.next() == name
             assert model.asked.empty()
             model.may_end[name].set()
-            assert f"To {name}." in answer.result(30)
+            assert f"To {name}." in answer.result(100)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_who_waits_for_a_stream_sees_signs_of_life(shared, path, fields, sign):
         assert model.next() == "b"
         model.may_end["b"].set()
         assert "To b." in response.read().decode()
-        first.result(30)
+        first.result(100)
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
@@ -161,7 +161,7 @@ def full() -> Iterator[str]:
         assert model.next() == "a"
         yield url
         model.may_end["a"].set()
-        first.result(30)
+        first.result(100)
 
 
 def test_who_leaves_frees_its_place():
@@ -178,7 +178,7 @@ def test_who_leaves_frees_its_place():
         first.leave()
         assert model.next() == "d"  # "b" has not come
         model.may_end["d"].set()
-        assert "To d." in admitted.result(30)
+        assert "To d." in admitted.result(100)
 
 
 def persistent(url: str, name: str) -> str:

@@ -35,7 +35,7 @@ def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fie
         root + path, content if fields else None, {"Content-Type": "application/json", **(headers or {})}
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=100) as response:
             return response.status, response.headers, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -43,7 +43,7 @@ API_KEY = "clients-show-this-key"
 def printed(run: Running) -> tuple[str, str]:
     """The server's own address, and that of its page."""
     url = run.first_line().split()[1].rstrip(",")
-    until = time.monotonic() + 20
+    until = time.monotonic() + 100
     while not (found := re.search(r"^to see: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
         assert time.monotonic() < until, run.stderr.read_text(encoding="utf-8")
         time.sleep(0.01)
@@ -62,7 +62,7 @@ def viewed(*options: str) -> Iterator[tuple[Slow, str, str, Running]]:
         for event in model.may_end.values():
             event.set()
         run.process.terminate()
-        run.process.join(20)
+        run.process.join(100)
         assert "Traceback" not in run.stderr.read_text(encoding="utf-8")
 
 
@@ -113,7 +113,7 @@ class Looking:
     """A page that looks on, until the block ends."""
 
     def __init__(self, url: str, headers: dict[str, str], since: str = "") -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
         self._connection.request("GET", f"/view/events?since={since}", headers=headers)
         self.response = self._connection.getresponse()
         self.last_id = ""
@@ -190,7 +190,7 @@ def test_the_printed_address_leads_to_the_page(open_one):
 
 def sent(url: str, body: str, **headers: str) -> tuple[int, dict[str, str]]:
     """A form."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
     connection.request("POST", "/view/", body, {"Content-Type": "application/x-www-form-urlencoded", **headers})
     response = connection.getresponse()
     connection.close()
@@ -257,7 +257,7 @@ def test_no_line_of_the_log_has_the_key(scripted):
         url = first["message"].split()[1].rstrip(",")
         assert ask(url, f"/view/?key={API_KEY}")[0] == 303
         assert ask(url, "/view/?key=another-key-that-is-wrong")[0] == 303
-        until = time.monotonic() + 20
+        until = time.monotonic() + 100
         while (said := run.stderr.read_text(encoding="utf-8")).count('"GET /view/') < 2:
             assert time.monotonic() < until, said
             time.sleep(0.01)
@@ -292,7 +292,7 @@ def test_an_exchange_is_told_while_it_goes_on(open_one, stream):
         so_far = get(url, f"/view/exchanges/{row['number']}?answer=1", known)
         assert [piece["text"] for piece in so_far["readings"][0]["spans"]] == (["To "] if stream else [])
         model.may_end[name].set()
-        assert f"To {name}." in asking.result(20)
+        assert f"To {name}." in asking.result(100)
         ended = looking.until("no call")
         assert (ended["number"], ended["is_over"], ended["title"]) == (row["number"], True, f"To {name}.")
     shown = get(url, f"/view/exchanges/{row['number']}", known)
@@ -324,7 +324,7 @@ def test_who_comes_back_hears_what_is_new(open_one):
             asking = threads.submit(Client(url, name, tools=TOOLS).text)
             model.next()
             model.may_end[name].set()
-            asking.result(20)
+            asking.result(100)
 
     chat("first")
     all_rows = get(url, "/view/rows", known)
@@ -363,7 +363,7 @@ def test_so_many_pages_may_look_on(open_one):
         assert {each.response.status for each in looking} == {200}
         assert stack.enter_context(Looking(url, known)).response.status == 503
         looking[0].__exit__()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 100
         while stack.enter_context(Looking(url, known)).response.status == 503:
             assert time.monotonic() < until
 
@@ -426,8 +426,8 @@ def test_a_page_holds_no_drain_up():
                 pass
             assert not stream.done()
             model.may_end["a"].set()
-            assert stream.result(20).endswith("data: [DONE]\n\n")
-            run.process.join(20)
+            assert stream.result(100).endswith("data: [DONE]\n\n")
+            run.process.join(100)
             assert not run.process.is_alive()
 
 
@@ -464,6 +464,6 @@ def test_a_page_holds_no_end_up():
         assert run.process.pid is not None
         os.kill(run.process.pid, signal.SIGINT)
         assert looking.next() is None
-        run.process.join(20)
+        run.process.join(100)
         assert not run.process.is_alive()
         assert "graceful" not in run.stderr.read_text(encoding="utf-8")

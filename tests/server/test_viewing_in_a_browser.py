@@ -68,7 +68,7 @@ def test_an_exchange_is_seen_while_it_goes_on(chrome):
         eventually(lambda: texts(chrome, "#shown h3") == ["What the model was sent", "The answer so far"])
         chrome.find_element("css selector", "#shown summary").click()
         model.may_end["a"].set()
-        assert asking.result(20)[0] == 200
+        assert asking.result(100)[0] == 200
         eventually(lambda: texts(chrome, ".row .chip") == ["no call"])
         eventually(lambda: texts(chrome, "#shown h3")[1] == "The answer, as read")
         assert texts(chrome, ".content pre") == ["To a."]

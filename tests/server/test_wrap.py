@@ -158,7 +158,7 @@ def test_options_and_raw_answers_work(client, scripted):
     scripted.on(CHAT, as_json(200, completion(CALL)))
     fields: Any = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
     wrapped = wrap(client)
-    choice = wrapped.with_options(timeout=20).chat.completions.create(**fields).choices[0]
+    choice = wrapped.with_options(timeout=100).chat.completions.create(**fields).choices[0]
     assert choice.finish_reason == "tool_calls"
     raw = wrapped.chat.completions.with_raw_response.create(**fields)
     assert (raw.status_code, raw.headers["server"]) == (200, "test")

@@ -243,7 +243,7 @@ def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
             client = wrap(client, record=file)
         with client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True) as stream:
             assert any(chunk.choices[0].delta.content == "I look." for chunk in stream)
-        assert upstream.hung_up.wait(10)
+        assert upstream.hung_up.wait(60)
     (exchange,) = written(file)
     assert (exchange.text, exchange.finish_reason, exchange.calls) == ("I look.", "abandoned", ())
     assert difference(exchange) == ""

@@ -304,14 +304,14 @@ def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch)
         """Deploy it."""
         (root / "west.log").write_text("we")
         half.set()
-        looked.wait(10)
+        looked.wait(60)
         (root / "west.log").write_text("west")
         return "deployed"
 
     @tool(effect="read")
     def look() -> str:
         """Look."""
-        half.wait(10)
+        half.wait(60)
         return "seen"
 
     inner = Recording.inner

@@ -29,7 +29,7 @@ def batch(workspace, *calls):
 
 def test_calls_run_at_the_same_time(tmp_path):
     """Three calls that wait for one another: in a row they would never end."""
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=100)
 
     @tool(effect="read")
     def meet(n: int) -> int:
@@ -139,7 +139,7 @@ def test_code_calls_tools_and_gives_output_and_value(workspace, directory):
 
 def test_calls_in_code_run_at_the_same_time(tmp_path):
     """`asyncio.gather` over calls that wait for one another."""
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=100)
 
     @tool(effect="read")
     def meet(n: int) -> int:

@@ -374,7 +374,7 @@ def test_http_becomes_https(server):
         port = listener.getsockname()[1]
         with pytest.raises(ToolError, match="could not be fetched"):
             web.fetch(FetchPage(f"http://127.0.0.1:{port}/"), WebAccess(allow_loopback=True))
-        thread.join(10)
+        thread.join(60)
     assert first == [b"\x16"]  # a TLS handshake record
     assert str(web.parse_url("http://example.com/a", WebAccess())) == "https://example.com/a"
     assert str(web.parse_url("example.com", WebAccess())) == "https://example.com/"

@@ -26,7 +26,7 @@ def commands():
 def read_until(commands, id, wanted, **filter):
     """What was read in all looks until ``wanted`` had come, and the last look."""
     text = ""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         look = commands.read(ReadCommandOutput(id, **filter))
         text += look.stdout

@@ -141,7 +141,7 @@ def test_nothing_stays_when_the_host_ends(directory, nap, number):
     host = subprocess.Popen(words, stderr=subprocess.PIPE)
     assert wait_for(lambda: len(living(nap)) >= 2)
     host.send_signal(number)
-    _, errors = host.communicate(timeout=30)
+    _, errors = host.communicate(timeout=100)
     assert host.returncode
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
     assert wait_for(lambda: not living(nap))
@@ -199,7 +199,7 @@ def test_a_program_that_cannot_be_started_says_so(root):
         Command(Job(["./missing"]), directory, print) as command,
         pytest.raises(ToolError, match="It does not exist any more: the program was not started"),
     ):
-        command.wait(time.monotonic() + 10)
+        command.wait(time.monotonic() + 60)
 
 
 def test_an_idle_command_is_stopped_and_a_busy_one_is_not(root):

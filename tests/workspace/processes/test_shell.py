@@ -22,7 +22,7 @@ def is_running(pid):
 
 
 def wait_until_gone(pid):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not is_running(pid)

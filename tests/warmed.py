@@ -1,0 +1,18 @@
+"""What the first answer in a process makes once: imported where processes are forked, each has it already.
+
+Patterns are compiled, tables of markers and the tools' schemas made; no file, no thread and no model is touched.
+"""
+
+from __future__ import annotations
+
+from adapter.conversation.guardrails.guardrails import Guardrails
+from adapter.dialects import dialect_names, get_dialect
+from adapter.formats.parser import parse
+
+TEXT = 'Hello.\n<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
+
+for dialect in dialect_names():
+    tools = get_dialect(dialect).tools
+    for format in (None, "hermes"):
+        for text in (TEXT, "It is done.\n"):
+            Guardrails(tools).check([{"role": "user", "content": "Do it."}], parse(text, tools, format))
