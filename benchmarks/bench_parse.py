@@ -117,6 +117,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "close tags and space": lambda size: "<function=a><parameter=b>" + ("</parameter>" + " " * 50) * (size // 62),
     "function close tags": lambda size: "<function=a><parameter=b>" + "</function></tool_call>" * (size // 23),
     "tools tags": lambda size: '<tools>\n{"a": 1}\n' * (size // 17),
+    "sections that are only opened": lambda size: "<|think:end|><‖GCML‖tool_calls>" * (size // 31),
     "digits": lambda size: '<tool_call>{"name": "x", "arguments": {"n": ' + "1" * size + "}}" + CLOSE,
     "keys": lambda size: '<tool_call>{"name": "x", "arguments": {' + "a" * size,
     "comments": lambda size: '<tool_call>{"name": "x", /*' + "/*" * (size // 2) + CLOSE,

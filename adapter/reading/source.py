@@ -53,7 +53,7 @@ class Sink:
 class Source:
     """The text not yet taken. ``finish_reason`` is known once the text is ``final``."""
 
-    __slots__ = ("_before", "final", "finish_reason", "position", "sink", "text")
+    __slots__ = ("_before", "_clear", "final", "finish_reason", "position", "sink", "text")
 
     def __init__(self, text: str = "", *, final: bool = False, finish_reason: str | None = None) -> None:
         self.text = text
@@ -61,6 +61,7 @@ class Source:
         self.final = final
         self.finish_reason = finish_reason
         self._before = 0  # characters that came before ``text``
+        self._clear: dict[Markers, tuple[int, int]] = {}  # offsets between which `search` found that none begins
         self.sink: Sink | None = None
 
     @property
@@ -115,6 +116,21 @@ class Source:
             return self.text[start:begin], self.text[begin : self.position]
         self.position = len(self.text) if self.final else markers.held(self.text, start)
         return self.text[start : self.position], ""
+
+    def search(self, markers: Markers, end: int) -> Found | None:
+        """The first marker that begins here or later and ends by ``end``, nothing taken.
+
+        Where none was, none is looked for again, so that openers in a row do not each look through all that follows.
+        """
+        here = self.offset
+        begin, clear = self._clear.get(markers, (here, here))
+        if not begin <= here <= clear:
+            begin = clear = here
+        found = markers.search(self.text, clear - self._before, end)
+        if found is None:
+            looked_to = self._before + min(len(self.text), end)
+            self._clear[markers] = begin, max(clear, looked_to - markers.longest + 1)
+        return found
 
     def may_go_on(self, found: Found, markers: Markers) -> bool:
         """Whether a longer marker may still be arriving in this one's place."""
@@ -218,7 +234,7 @@ def take_until(source: Source, stop: str, limit: int, span: list[str]) -> Reader
 def find_ahead(source: Source, markers: Markers, limit: int) -> Reader[str]:
     """The marker that comes within ``limit`` characters, nothing taken; "" when none does."""
     while True:
-        found = markers.search(source.text, source.position, source.position + limit + markers.longest)
+        found = source.search(markers, source.position + limit + markers.longest)
         if found is not None:
             begin, end = found
             return source.text[begin:end] if begin - source.position <= limit else ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from adapter.reading.foreign import MAX_GIVEN_BACK
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.json_values import BRACKETS, MAX_ATTEMPTS, QUOTES, read_arguments, read_values, take_value
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, skip_space, take_until
+from adapter.reading.source import SPACE, Reader, Source, skip_space, take_until
 from adapter.tools.shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
@@ -50,7 +51,7 @@ class UntaggedJson:
         if self.after_marker:
             context.begin_json(source.offset, self.name, self.arguments_key)
         offset = sum(map(len, span))
-        values, error = yield from self._take_values(source, span)
+        values, error = yield from self._take_values(source, span, context)
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
             return Reading(error=CUT_OFF)
         if not values or (not self.after_marker and not all(self._is_call(value, context) for value in values)):
@@ -62,7 +63,7 @@ class UntaggedJson:
         except FormatError as fault:
             return Reading(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
 
-    def _take_values(self, source: Source, span: list[str]) -> Reader[tuple[list[Value], str | None]]:
+    def _take_values(self, source: Source, span: list[str], context: Context) -> Reader[tuple[list[Value], str | None]]:
         """One value, and more after semicolons or commas; those before the first that cannot be read.
 
         Also why that one cannot, None when it is only cut off.
@@ -92,6 +93,8 @@ class UntaggedJson:
                         break
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
+                if bracket in BRACKETS and context.given_back <= MAX_GIVEN_BACK:
+                    context.given_back += _give_back_next(source, piece, value.end)
             values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from skip_space(source, gap)
@@ -156,6 +159,17 @@ def _take_at_once(source: Source, span: list[str]) -> Value | None:
     return Value(value.value, value.end - start, value.fixes)
 
 
+def _give_back_next(source: Source, piece: list[str], end: int) -> int:
+    """Give back what a stray quote had taken behind the value, which ends at ``end``, and its brackets: how much."""
+    text = "".join(piece)
+    rest = text[end:].lstrip(_AFTER_VALUE)
+    if rest:
+        piece[:] = [text[: len(text) - len(rest)]]
+        source.unread(rest)
+    return len(rest)
+
+
+_AFTER_VALUE = f"}}]{SPACE}"
 _STRING_OR_BRACKET = lazy_pattern(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 

@@ -86,6 +86,8 @@ def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> 
     fixes = [] if name_key == "name" else ["name-key"]
     arguments, more = _arguments(value, name_key, arguments_key)
     bare = name.strip()
+    if '"' in bare and bare not in known:
+        raise FormatError(f"the call's name is not closed: {_short(name)}; expected 'name' and {arguments_key!r}")
     if bare != name:
         fixes.append("tool-name")
     return Decoded(bare, arguments, tuple(fixes + more))

@@ -370,7 +370,8 @@ def _take_close(source: Source, span: list[str]) -> Reader[None]:
     if marker:
         span.extend([*gap, marker])
     else:
-        take_cut_marker(source, "</tool_call>", gap)
+        for closing in (*_CLOSE.literals, *_STRAY_CLOSES.literals):
+            take_cut_marker(source, closing, gap)
         if source.final and source.is_empty:
             span.extend(gap)
         else:
