@@ -37,7 +37,10 @@ class IndentMap:
         self, matched: Iterable[tuple[int, str, str]], written: Iterable[str], lines: Sequence[str] = ()
     ) -> None:
         self._lines = lines
-        self._written_unit = unit_of(indent_of(line) for line in written if line.strip())
+        indents = [indent_of(line) for line in written if line.strip()]
+        self._written_unit = unit_of(indents)
+        self._written_step = gcd(*(_width(indent) - _width(indents[0]) for indent in indents))
+        """Columns by which the lines differ: of a text that lost some everywhere it is the unit."""
         self._pairs = [
             _Pair(line, indent_of(written), indent_of(actual))
             for line, written, actual in matched
@@ -107,7 +110,7 @@ class IndentMap:
             other = min(others, key=lambda pair: abs(pair.line - base.line))
             scale = (_width(other.actual) - _width(base.actual)) / (_width(other.written) - _width(base.written))
             return scale if scale > 0 else 1.0
-        if 1 < self._written_unit < self._unit and base.written and self._is_scaled(base):
+        if 1 < self._written_unit < self._unit > self._written_step and base.written and self._is_scaled(base):
             return self._unit / self._written_unit
         if base.written and base.actual and base.written[0] != base.actual[0]:
             if base.written.endswith(base.actual):

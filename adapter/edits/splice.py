@@ -8,14 +8,14 @@ the model; only what it really changed is written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Opcode
 
 from adapter.edits.document import Document
 from adapter.edits.folding import line_key, pieces, plain_key
-from adapter.edits.indent import IndentMap, indent_of
+from adapter.edits.indent import IndentMap, indent_of, indent_width
 from adapter.edits.rows import is_comment
 from adapter.edits.steps import Step
 from adapter.text.diffs import Change, changes
@@ -28,6 +28,13 @@ MIN_ALIKE = 75.0
 """Percent alike from which it is none, whatever stayed whole."""
 MIN_KEPT_LETTERS = 4
 """Of a run of pieces in the middle of a text, from which it is one that stayed and no coincidence."""
+
+
+MAX_CLOSING = 4
+"""Letters of a word that closes a block, or goes on with it, by itself: ``end``, ``else``, ``done``."""
+
+_Found: TypeAlias = tuple[int, str, str]
+"""The number of an old line, the line, and that of the document."""
 
 
 class OutputLine(NamedTuple):
@@ -73,12 +80,9 @@ class _Merge:
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
         found = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
-        alike = [pair for pair in found if _is_of_one_shape(*pair[1:])]
-        self.indents = IndentMap(alike or found, (*old, *new), document.lines)
-        self.strips = any(
-            old[index] != old[index].rstrip() and document.lines[line] == document.lines[line].rstrip()
-            for index, line in self.pairs.items()
-        )
+        self.indents = IndentMap(_teaching(found), (*old, *new), document.lines)
+        ended = [(written, actual) for _, written, actual in found if written != written.rstrip()]
+        self.strips = bool(ended) and all(actual == actual.rstrip() for _, actual in ended)
         """The model left blanks at ends of lines that the document does not have."""
         bodies = ((old[index].strip(), document.lines[line].strip()) for index, line in self.pairs.items())
         self.copied = {written: actual for written, actual in bodies if _is_respelt(written, actual)}
@@ -161,6 +165,21 @@ class _Merge:
         return indent_of(moved) + merged_text(written, actual, text.strip()) + tail
 
 
+def _teaching(found: Sequence[_Found]) -> Sequence[_Found]:
+    """The lines that show how the place is indented: those of one shape, and no ``end`` or ``}`` that alone stands
+    otherwise, which may be another one."""
+    alike = [pair for pair in found if _is_of_one_shape(*pair[1:])] or found
+    telling = [pair for pair in alike if not _says_little(pair[1])]
+    is_kept = {pair: indent_width(pair[1]) == indent_width(pair[2]) for pair in alike}
+    return [pair for pair in alike if is_kept[pair]] if telling and all(map(is_kept.get, telling)) else alike
+
+
+def _says_little(line: str) -> bool:
+    """Whether a line is one short word at most, and marks."""
+    words = [piece for piece in pieces(line) if _kind(piece) == "word"]
+    return len(words) < 2 and _letters(words) <= MAX_CLOSING
+
+
 def _is_of_one_shape(written: str, actual: str) -> bool:
     """Whether two lines are made of words and marks in the same order; another line may be indented otherwise."""
     keys = line_key(written), line_key(actual)
@@ -209,9 +228,11 @@ def merged_text(written: str, actual: str, new: str) -> str:
     if not kept or (is_other and stayed < min(len(old_pieces), len(new_pieces))):
         return new  # another text altogether, and neither is the other one with more
     merged = list(new_pieces)
+    sides = _sides(old_pieces), _sides(new_pieces)
     for run in runs:
         for at, to in zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True):
-            if _kind(old_pieces[at]) != "mark" or _roles(old_pieces, at) & _roles(new_pieces, to):
+            roles = sides[0].get(at) or _roles(old_pieces, at), sides[1].get(to) or _roles(new_pieces, to)
+            if _kind(old_pieces[at]) != "mark" or roles[0] & roles[1]:
                 merged[to] = own_pieces[at]
     return "".join(merged)
 
@@ -226,6 +247,12 @@ def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
         or (code.src_end, code.dest_end) == (len(old), len(new))
         or _letters(old[code.src_start : code.src_end]) >= MIN_KEPT_LETTERS
     ]
+
+
+def _sides(pieces: Sequence[str]) -> dict[int, set[str]]:
+    """What double quotes are where there is a closing one for each that opens, blanks in what is quoted or not."""
+    quotes = [at for at, piece in enumerate(pieces) if piece == '"']
+    return {} if len(quotes) % 2 else {at: {"closes" if number % 2 else "opens"} for number, at in enumerate(quotes)}
 
 
 def _roles(pieces: Sequence[str], at: int) -> set[str]:
