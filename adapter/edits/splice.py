@@ -28,8 +28,6 @@ MIN_ALIKE = 75.0
 """Percent alike from which it is none, whatever stayed whole."""
 MIN_KEPT_LETTERS = 4
 """Of a run of pieces in the middle of a text, from which it is one that stayed and no coincidence."""
-
-
 MAX_CLOSING = 4
 """Letters of a word that closes a block, or goes on with it, by itself: ``end``, ``else``, ``done``."""
 
