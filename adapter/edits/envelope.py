@@ -26,7 +26,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from textwrap import dedent
 
 from adapter.edits.asked import Asked, hunk_of, is_changed, is_no_newline
 from adapter.edits.naming import FENCE
@@ -58,6 +57,8 @@ def read_envelope(lines: Sequence[str]) -> list[Asked]:
     asked: list[Asked] = []
     body: list[str] | None = None
     if next(filter(str.strip, lines), "").startswith((" ", "\t")):
+        from textwrap import dedent  # its patterns take a while
+
         lines = dedent("\n".join(lines)).split("\n")  # an envelope in a list or a command is indented as a whole
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate([*lines, "*** End Patch"]):

@@ -32,7 +32,7 @@ _REMARK = lazy_pattern(r'\s*"(?= \w)')
 """How comments of Vim begin."""
 _PREFIX = lazy_pattern(r"(?<!\w)[a-zA-Z]{1,2}$")
 """Of a string, as in ``f"..."``."""
-_PATTERN = lazy_pattern(r"(?<=[(\[^/])(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?/])")
+_PATTERN = lazy_pattern(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
 """Line breaks that a regular expression looks for, as ``[^\\n]`` and ``(\\r\\n|\\n)``."""
 _DOUBLED = lazy_pattern(r"\\\\[nrt]")
 _PAIR = lazy_pattern(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')

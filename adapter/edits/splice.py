@@ -28,8 +28,6 @@ MIN_ALIKE = 75.0
 """Percent alike from which it is none, whatever stayed whole."""
 MIN_KEPT_LETTERS = 4
 """Of a run of pieces in the middle of a text, from which it is one that stayed and no coincidence."""
-
-
 MAX_CLOSING = 4
 """Letters of a word that closes a block, or goes on with it, by itself: ``end``, ``else``, ``done``."""
 
@@ -169,9 +167,10 @@ def _teaching(found: Sequence[_Found]) -> Sequence[_Found]:
     """The lines that show how the place is indented: those of one shape, and no ``end`` or ``}`` that alone stands
     otherwise, which may be another one."""
     alike = [pair for pair in found if _is_of_one_shape(*pair[1:])] or found
-    telling = [pair for pair in alike if not _says_little(pair[1])]
-    is_kept = {pair: indent_width(pair[1]) == indent_width(pair[2]) for pair in alike}
-    return [pair for pair in alike if is_kept[pair]] if telling and all(map(is_kept.get, telling)) else alike
+    kept = [pair for pair in alike if indent_width(pair[1]) == indent_width(pair[2])]
+    moved = set(alike).difference(kept)
+    is_other = all(_says_little(pair[1]) for pair in moved) and not all(_says_little(pair[1]) for pair in kept)
+    return kept if is_other else alike
 
 
 def _says_little(line: str) -> bool:
@@ -182,9 +181,10 @@ def _says_little(line: str) -> bool:
 
 def _is_of_one_shape(written: str, actual: str) -> bool:
     """Whether two lines are made of words and marks in the same order; another line may be indented otherwise."""
-    keys = line_key(written), line_key(actual)
-    left, right = ([_kind(piece) for piece in pieces(key.rstrip(",;")) if not piece.isspace()] for key in keys)
-    return keys[0] == keys[1] or left == right
+    if written.strip() == actual.strip():
+        return True
+    left, right = (pieces(line_key(line).rstrip(",;")) for line in (written, actual))
+    return [_kind(piece) for piece in left if piece != " "] == [_kind(piece) for piece in right if piece != " "]
 
 
 def _is_respelt(written: str, actual: str) -> bool:
