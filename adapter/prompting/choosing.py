@@ -19,6 +19,7 @@ from adapter.prompting.languages import DEMANDED, REFUSED, WHY
 from adapter.prompting.offering import has_all, names_one, with_values
 from adapter.prompting.ranking import Ranking, kinds_in, words
 from adapter.prompting.roles import role_of
+from adapter.prompting.vocabulary import apart
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json
@@ -66,7 +67,7 @@ class Chosen:
 
 def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = Parts()) -> Chosen:
     """For a request in words. ``must_call``: whatever its words say."""
-    request = _without_quotes_around(request)
+    request = apart(_without_quotes_around(request))
     ranking = Ranking(tools, _sayings(tools))
     scores = ranking.scores(request)
     if parts.decides and not must_call and not _wants_call(request, tools, ranking, scores):

@@ -15,7 +15,7 @@ from itertools import pairwise
 from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.prompting import numbers
 from adapter.prompting.beside import Value
-from adapter.prompting.languages import AND, IN, THEN
+from adapter.prompting.languages import AND, AND_SIGNS, IN, THEN, THEN_SIGNS
 from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, spelled, stem
 from adapter.tools.definition import Tool
 from adapter.tools.schema import types_of
@@ -210,10 +210,11 @@ def _behind(request: str, span: _Span) -> str:
     return found[1].lower() if found else ""
 
 
-_LISTED = lazy_pattern(rf"(?i)\W*(?:(?:{'|'.join(AND)})\W+)?")
+_LISTED = lazy_pattern(rf"(?i)\W*(?:(?:{'|'.join(AND)})\W+|(?:{AND_SIGNS})\W*)?")
 _BEFORE = lazy_pattern(r"([^\W\d_]+)\W{0,3}$")
 _BEHIND = lazy_pattern(r"\W{0,3}([^\W\d_]+)")
 _BRACKETS = lazy_pattern(r"\[[^\[\]]*\]")
-_SENTENCE_ENDS = lazy_pattern(rf"(?i)[.;!?](?=\s)|\n|(?<!\w)(?:{'|'.join(THEN - AND)})(?!\w)")
-_SURE_JOINT = lazy_pattern(rf"(?i)[.;!?](?=\s)|\n|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")
-_JOINT = lazy_pattern(rf"(?i)[.;!?](?=\s)|\n|,|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")
+_ENDS = rf"(?i)[.;!?](?=\s)|\n|{THEN_SIGNS}"
+_SENTENCE_ENDS = lazy_pattern(rf"{_ENDS}|(?<!\w)(?:{'|'.join(THEN - AND)})(?!\w)")
+_SURE_JOINT = lazy_pattern(rf"{_ENDS}|{AND_SIGNS}|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")
+_JOINT = lazy_pattern(rf"{_ENDS}|{AND_SIGNS}|,|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")

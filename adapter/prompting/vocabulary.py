@@ -168,8 +168,8 @@ OTHERS = frozenset(word for language, words in _LITTLE.items() if language != "e
 SIGN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A letter of Chinese or Japanese, which write no blanks between words."""
 _SIGNS = (
-    "的 了 吗 呢 吧 是 在 把 给 我 你 您 请问 请 和 与 到 从 有 没有 什么 怎么样 怎么 多少 哪里 哪些 如何 帮 "
-    "一下 里 中 为 用 の を に は で が と へ も から まで です ます ください して 何 いくら"
+    "的 了 吗 呢 吧 将 并 再 第 分解 是 在 把 给 我 你 您 请问 请 和 与 到 从 有 没有 什么 怎么样 怎么 多少 哪里 哪些 "
+    "如何 帮 一下 里 中 为 用 の を に は で が と へ も から まで です ます ください して 何 いくら"
 )
 """Little words of these two."""
 
@@ -212,9 +212,23 @@ def without_accents(text: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
 
 
+def apart(text: str) -> str:
+    """With a blank between the known words of a Chinese or Japanese text and what stands at them in letters or figures:
+    "把 504 分解" of "把504分解". Other names, "报告2024.txt", stay whole."""
+    if not SIGN.search(text):
+        return text
+    known = _known()
+    text = re.sub(rf"({known})(?=[A-Za-z0-9])", r"\1 ", text)
+    return re.sub(rf"(?<=[A-Za-z0-9/])({known})", r" \1", text)
+
+
+@lru_cache(maxsize=1)
+def _known() -> str:
+    return "|".join(sorted({*_table()[1], *_SIGNS.split()}, key=len, reverse=True))
+
+
 def between_known(text: str) -> list[str]:
     """What is left of a Chinese or Japanese text without the words of the table and the little ones: "北京" of
     "北京的天气怎么样"."""
-    known = sorted({*_table()[1], *_SIGNS.split()}, key=len, reverse=True)
-    pieces = re.split(rf"(?:{'|'.join(known)}|[\W\d_])+", text)
+    pieces = re.split(rf"(?:{_known()}|[\W\d_])+", text)
     return [piece for piece in pieces if SIGN.search(piece)]

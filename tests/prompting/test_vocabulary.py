@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.prompting.choosing import choose
-from adapter.prompting.vocabulary import TABLE, between_known, in_english, is_english, without_accents
+from adapter.prompting.vocabulary import TABLE, apart, between_known, in_english, is_english, without_accents
 from adapter.tools.definition import Tool, ToolSet
 
 TEXT: Any = {"type": "string"}
@@ -58,6 +58,21 @@ def test_a_chinese_value_is_what_stands_between_known_words():
     assert chosen.choices["get_weather", "city"] == ["北京"]
     assert between_known("上海的天气怎么样?") == ["上海"]
     assert between_known("天气") == []
+
+
+def test_chinese_needs_no_blanks():
+    """Numbers and names of files stand by themselves beside words that are known, and belong to others."""
+    assert choose("显示发票812的内容", TOOLS).tools["get_invoice"].properties["invoice_id"]["enum"] == [812]
+    assert apart("打开 报告2024.txt") == "打开 报告2024.txt"
+    assert apart("显示src/a.py的内容") == "显示 src/a.py 的内容"
+    assert apart("Show src/a.py") == "Show src/a.py"
+
+
+def test_several_calls_are_counted_in_chinese():
+    each = choose("查看发票812和813", TOOLS).each
+    assert [call["get_invoice"].properties["invoice_id"]["enum"] for call in each] == [[812], [813]]
+    each = choose("底为3、高为4的三角形的面积,然后底为5、高为6", TOOLS).each
+    assert [call["triangle_area"].properties["base"]["enum"] for call in each] == [[3], [5]]
 
 
 def test_tools_may_be_described_in_the_language_of_the_request():
