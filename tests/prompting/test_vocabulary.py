@@ -53,6 +53,20 @@ def test_a_request_in_another_language_finds_its_tool(request_, name):
     assert next(iter(choose(request_, TOOLS).tools), None) == name
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Die Fläche eines Dreiecks mit Höhe 4 und Grundseite 7",
+        "La surface d'un triangle de hauteur 4 et de base 7",
+        "El área de un triángulo con altura 4 y base 7",
+        "高度为4、底边为7的三角形的面积",
+    ],
+)
+def test_a_value_stands_beside_what_its_parameter_is_called(request_):
+    shown = choose(request_, TOOLS).tools["triangle_area"].properties
+    assert (shown["base"]["enum"], shown["height"]["enum"]) == ([7], [4])
+
+
 def test_a_chinese_value_is_what_stands_between_known_words():
     chosen = choose("请问北京的天气怎么样?", TOOLS)
     assert chosen.choices["get_weather", "city"] == ["北京"]
