@@ -95,11 +95,12 @@ def _readings(request: str, tool: Tool, once: Mapping[str, Value], optional: Seq
             for kind, each in ({"_number_": counted} | said).items()
             if each and kind in needed
         ]
+        is_told = len(pieces) == needed.get("_text_") == 1  # what else has a capital is no other text
         for some in (texts, pieces, names) if "_text_" in needed else ():
-            if some:
+            if some and (some is pieces or not is_told):
                 yield [*found, _Kind("_text_", some, needed["_text_"])]
         yield found
-    if "_text_" in _needed(tool, tool.required):
+    if _needed(tool, tool.required).get("_text_", 0) > (1 if pieces else 0):
         yield from ([_Kind("_text_", echoes, 1)] for echoes in _echoes(request, texts))
 
 

@@ -79,7 +79,15 @@ def test_chinese_needs_no_blanks():
     assert choose("显示发票812的内容", TOOLS).tools["get_invoice"].properties["invoice_id"]["enum"] == [812]
     assert apart("打开 报告2024.txt") == "打开 报告2024.txt"
     assert apart("显示src/a.py的内容") == "显示 src/a.py 的内容"
+    assert apart("名为'Olten'的城市") == "名为 'Olten' 的城市"
     assert apart("Show src/a.py") == "Show src/a.py"
+
+
+def test_one_word_of_a_tools_name_is_enough_where_all_is_there():
+    """Of two tools for the weather no word is rare."""
+    tools = ToolSet([TOOLS["get_weather"], tool("weather_forecast", "The weather to come.", city=TEXT, days=NUMBER)])
+    assert list(choose("北京的天气如何?", tools).tools) == ["get_weather"]
+    assert choose("什么是天气?", ToolSet([tools["weather_forecast"]])).tools == ToolSet()
 
 
 def test_several_calls_are_counted_in_chinese():
