@@ -1,7 +1,7 @@
 """Which value of a request is meant for which parameter: that which stands beside what the parameter is called.
 
 "a base of 10 and a height of 5", "parcel number 77 in Santa Clara county": people say a value behind its name, or right
-before it. Pure; by the words of names and descriptions, in whatever language these share with the request.
+before it. Pure; by the words of names and descriptions, and by what those of other languages mean in English.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from adapter.constraints.mentions import quoted
 from adapter.prompting import numbers
 from adapter.prompting.languages import AND
 from adapter.prompting.ranking import STOP, spelled, stem
+from adapter.prompting.vocabulary import in_english, is_english
 from adapter.values.events import Json
 from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
@@ -62,6 +63,10 @@ class _Request:
         self._spans = [match.span() for match in _WORD.finditer(text)]
         self._quoted = [(at := text.find(piece), at + len(piece)) for piece in quoted(text)]
         self.stems = [stem(text[start:end].lower()) for start, end in self._spans]
+        self.meanings = [{each} for each in self.stems]
+        if not is_english(text):
+            for (start, end), meaning in zip(self._spans, self.meanings, strict=True):
+                meaning.update(map(stem, in_english(text[start:end])))
 
     def word(self, at: int) -> str:
         start, end = self._spans[at]
@@ -188,9 +193,9 @@ def _mentions(said: _Request, properties: Mapping[str, Json], names: Iterable[st
             for at in range(len(said.stems) - len(own) + 1)
             if own and said.stems[at : at + len(own)] == own
         ]
-        for at, word in enumerate(said.stems):
-            is_own = word in telling or (word in _CALLED and is_a_name(name))
-            if not (is_own or (word in described and not said.is_little(at))) or said.is_in_name(at):
+        for at, meanings in enumerate(said.meanings):
+            is_own = bool(telling & meanings) or (bool(_CALLED & meanings) and is_a_name(name))
+            if not (is_own or (described & meanings and not said.is_little(at))) or said.is_in_name(at):
                 continue
             if is_own:
                 mentions.append(_Mention(at, at, 0.5 if len(own) == 1 else 1.0))

@@ -16,8 +16,9 @@ from adapter.prompting.counting import times_of
 from adapter.prompting.examples import EXAMPLES
 from adapter.prompting.languages import DEMANDED, REFUSED, WHY
 from adapter.prompting.offering import has_all, names_one, with_values
-from adapter.prompting.ranking import Ranking, kinds_in, words
+from adapter.prompting.ranking import KINDS, Ranking, kinds_in, kinds_of, words
 from adapter.prompting.roles import role_of
+from adapter.prompting.vocabulary import apart, is_english
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json
@@ -69,7 +70,7 @@ class Chosen:
 
 def choose(request: str, tools: ToolSet, *, must_call: bool = False, parts: Parts = ALL) -> Chosen:
     """For a request in words. ``must_call``: whatever its words say."""
-    request = _without_quotes_around(request)
+    request = apart(_without_quotes_around(request))
     ranking = Ranking(tools, _sayings(tools))
     scores = ranking.scores(request)
     if parts.decides and not must_call and not _wants_call(request, tools, ranking, scores):
@@ -128,8 +129,13 @@ def _wants_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[
 
 def _is_about(request: str, tool: Tool, ranking: Ranking) -> bool:
     """Whether words that are not rare among the tools at hand tell, as of few tools none is: many of them, or some and
-    a value beside a parameter's name; and all that a call needs is there."""
-    shared = len(ranking.shared_with(tool.name, request))
+    a value beside a parameter's name; and all that a call needs is there. In another language than English few words
+    are known, so one of the tool's name is enough."""
+    of_both = ranking.shared_with(tool.name, request)
+    if not is_english(request) and not of_both.isdisjoint(words(tool.name.replace("_", " "))):
+        needed = {kind for name in tool.required for kind in kinds_of(name, tool.properties.get(name, {}))}
+        return has_all(request, tool) and needed & KINDS.keys() <= {*words(request)}
+    shared = len(of_both)
     return shared >= SOME and (shared >= MANY or names_one(request, tool)) and has_all(request, tool)
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from adapter.constraints.grammar import MAX_CALLS
 from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.prompting import numbers, places, series
-from adapter.prompting.languages import AND, EACH
+from adapter.prompting.languages import AND, AND_SIGNS, EACH
 from adapter.prompting.narrowing import choices_named, json_lists, narrowed
 from adapter.prompting.offering import is_sharp, placed, placed_often, said_for, with_values
 from adapter.prompting.ranking import KINDS, kinds_of
@@ -64,7 +64,7 @@ def _with_choices(request: str, tool: Tool, times: list[Time]) -> list[Time]:
     return times
 
 
-_SEVERAL = lazy_pattern(rf"(?i)(?<!\w)(?:{'|'.join((*AND, *EACH))})(?!\w)")
+_SEVERAL = lazy_pattern(rf"(?i)(?<!\w)(?:{'|'.join((*AND, *EACH))})(?!\w)|{AND_SIGNS}")
 
 
 def _of_parts(

@@ -48,6 +48,8 @@ THEN = AND | _words(
     }
 )
 """Before what is to be done besides."""
+AND_SIGNS, THEN_SIGNS = "、|和|与|及", "然后|再|并|，|。|；|！|？"
+"""The same in Chinese, which writes no blanks."""
 EACH = _words({"en": "both each per", "de": "beide beiden jeweils je", "fr": "chaque", "es": "ambos ambas cada"})
 IN = _words({"en": "in near around within inside", "de": "bei nahe", "fr": "dans près à en", "es": "en cerca"})
 """Words before a place where something is, or is to be done."""

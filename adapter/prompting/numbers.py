@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import TypeAlias
 
-from adapter.prompting.languages import AND, NUMBERS, PERCENT, ZEROS
+from adapter.prompting.languages import AND, AND_SIGNS, NUMBERS, PERCENT, ZEROS
 from adapter.tools.schema import types_of
 from adapter.values.events import Json
 from adapter.values.fields import frozen
@@ -20,7 +20,7 @@ Number: TypeAlias = int | float
 _BY_THOUSANDS = r"(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d{1,3}(?:\.\d{3}){2,}(?!\.?\d))"
 _MAGNITUDE = rf"(?P<magnitude>{'|'.join(sorted(ZEROS, key=len, reverse=True))})(?!\w)"
 _UNIT = r"(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
-_BEHIND = rf"(?:\s?(?P<percent>{PERCENT})(?!\w)|\s{_MAGNITUDE}|{_UNIT})"
+_BEHIND = rf"(?:\s?(?P<percent>{PERCENT})(?!\w)|\s{_MAGNITUDE}|(?P<sign>[万亿])|{_UNIT})"
 _WORDS = rf"\b(?P<word>{'|'.join(NUMBERS)})(?!\w|\.\s?\d)"
 _SAID, _LISTED = (
     re.compile(rf"(?i)(?<![\w.^])(?P<figures>-?(?:{grouped}\d+(?:\.\d+)?(?:e-?\d{{1,2}})?)){_BEHIND}|{_WORDS}")
@@ -70,11 +70,14 @@ def _read(match: re.Match[str], at: int) -> Said:
     number = Decimal(figures)
     if match["magnitude"]:
         number *= 10 ** ZEROS[match["magnitude"].lower()]
+    elif match["sign"]:
+        number *= 10 ** _SIGNS[match["sign"]]
     elif of_money := _OF_MONEY.match(match.string, max(match.start() - 1, 0)):
         number *= 10 ** _LETTERS[of_money[1]]
     return Said(_plain(number), start, at + match.end("figures"), bool(match["percent"]))
 
 
+_SIGNS = {"万": 4, "亿": 8}
 _LETTERS = {"k": 3, "K": 3, "M": 6, "B": 9}
 _OF_MONEY = lazy_pattern(r"[$€£]\d+(?:\.\d+)?([kKMB])(?!\w)")
 
@@ -120,7 +123,7 @@ def _fits(number: Number, schema: dict[str, Json]) -> bool:
     return (lowest is None or number >= lowest) and (highest is None or number <= highest)
 
 
-_BETWEEN = lazy_pattern(rf"(?i)\s*(?:,\s*|(?:,\s*|\s+)(?:{'|'.join(AND)})\s+)")
+_BETWEEN = lazy_pattern(rf"(?i)\s*(?:,\s*|(?:{AND_SIGNS})\s*|(?:,\s*|\s+)(?:{'|'.join(AND)})\s+)")
 
 
 def series(request: str) -> list[list[Said]]:

@@ -6,7 +6,7 @@ from adapter.prompting.languages import IN
 from adapter.prompting.ranking import stem
 from adapter.values.lazy_pattern import lazy_pattern
 
-_NAME = r"[A-Z][\w.'-]*\w(?: [A-Z][\w'-]*)*"
+_NAME = r"[A-Z][\w.'-]*\w(?: (?:(?:de|del|di|la|le) )?[A-Z][\w'-]*)*"
 _NAMED = lazy_pattern(rf"(?<!\w)(?i:{'|'.join(IN)}) (?:the )?({_NAME})(, {_NAME})?")
 _WITH_REGION = lazy_pattern(rf"(?<!\w)({_NAME}, [A-Z]{{2}})(?!\w)")
 _FOLDER = lazy_pattern(r"(?i)\b(?:in|inside|under|within) (?:the (?:folder |directory )?)?([\w./-]*\w/?)")

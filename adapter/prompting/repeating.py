@@ -15,7 +15,7 @@ from itertools import pairwise
 from adapter.constraints.mentions import quoted, spelled_paths
 from adapter.prompting import numbers
 from adapter.prompting.beside import Value
-from adapter.prompting.languages import AND, IN, THEN
+from adapter.prompting.languages import AND, AND_SIGNS, IN, THEN, THEN_SIGNS
 from adapter.prompting.ranking import KINDS, STOP, TYPED, kinds_of, spelled, stem
 from adapter.tools.definition import Tool
 from adapter.tools.schema import types_of
@@ -95,11 +95,12 @@ def _readings(request: str, tool: Tool, once: Mapping[str, Value], optional: Seq
             for kind, each in ({"_number_": counted} | said).items()
             if each and kind in needed
         ]
+        is_told = len(pieces) == needed.get("_text_") == 1  # what else has a capital is no other text
         for some in (texts, pieces, names) if "_text_" in needed else ():
-            if some:
+            if some and (some is pieces or not is_told):
                 yield [*found, _Kind("_text_", some, needed["_text_"])]
         yield found
-    if "_text_" in _needed(tool, tool.required):
+    if _needed(tool, tool.required).get("_text_", 0) > (1 if pieces else 0):
         yield from ([_Kind("_text_", echoes, 1)] for echoes in _echoes(request, texts))
 
 
@@ -210,10 +211,11 @@ def _behind(request: str, span: _Span) -> str:
     return found[1].lower() if found else ""
 
 
-_LISTED = lazy_pattern(rf"(?i)\W*(?:(?:{'|'.join(AND)})\W+)?")
+_LISTED = lazy_pattern(rf"(?i)\W*(?:(?:{'|'.join(AND)})\W+|(?:{AND_SIGNS})\W*)?")
 _BEFORE = lazy_pattern(r"([^\W\d_]+)\W{0,3}$")
 _BEHIND = lazy_pattern(r"\W{0,3}([^\W\d_]+)")
 _BRACKETS = lazy_pattern(r"\[[^\[\]]*\]")
-_SENTENCE_ENDS = lazy_pattern(rf"(?i)[.;!?](?=\s)|\n|(?<!\w)(?:{'|'.join(THEN - AND)})(?!\w)")
-_SURE_JOINT = lazy_pattern(rf"(?i)[.;!?](?=\s)|\n|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")
-_JOINT = lazy_pattern(rf"(?i)[.;!?](?=\s)|\n|,|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")
+_ENDS = rf"(?i)[.;!?](?=\s)|\n|{THEN_SIGNS}"
+_SENTENCE_ENDS = lazy_pattern(rf"{_ENDS}|(?<!\w)(?:{'|'.join(THEN - AND)})(?!\w)")
+_SURE_JOINT = lazy_pattern(rf"{_ENDS}|{AND_SIGNS}|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")
+_JOINT = lazy_pattern(rf"{_ENDS}|{AND_SIGNS}|,|(?<!\w)(?:{'|'.join(THEN)})(?!\w)")

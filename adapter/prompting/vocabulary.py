@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from adapter.values.lazy_pattern import lazy_pattern
@@ -165,11 +166,14 @@ _ENGLISH = frozenset(_LITTLE["en"].split())
 OTHERS = frozenset(word for language, words in _LITTLE.items() if language != "en" for word in words.split()) - _ENGLISH
 """Little words that tell nothing of what a request in another language asks for."""
 
-SIGN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+SIGNS = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+SIGN = lazy_pattern(SIGNS)
 """A letter of Chinese or Japanese, which write no blanks between words."""
 _SIGNS = (
-    "的 了 吗 呢 吧 是 在 把 给 我 你 您 请问 请 和 与 到 从 有 没有 什么 怎么样 怎么 多少 哪里 哪些 如何 帮 "
-    "一下 里 中 为 用 の を に は で が と へ も から まで です ます ください して 何 いくら"
+    "的 了 吗 呢 吧 将 并 再 第 分解 是 在 把 给 我 你 您 请问 请 和 与 到 从 有 没有 什么 怎么样 怎样 怎么 多少 哪里 "
+    "哪些 如何 帮 一下 里 中 为 用 想知道 想要 想 可以 目前 当前 现在 状况 情况 顺便 使用 今天 明天 后天 昨天 一个 "
+    "名为 叫做 基于 还有 需要 所有 最多 最近 关于 以及 "
+    "の を に は で が と へ も から まで です ます ください して 何 いくら"
 )
 """Little words of these two."""
 
@@ -200,7 +204,7 @@ def in_english(word: str) -> list[str]:
     """What a word of another language means, by the longest that the table has of its beginning."""
     by_stem, by_sign = _table()
     if SIGN.search(word):
-        return [english for sign, found in by_sign.items() if sign in word for english in found]
+        return [english for sign in re.findall(_longest_first(by_sign), word) for english in by_sign[sign]]
     plain = without_accents(word).lower()
     beginnings = (plain[:length] for length in range(len(plain), max(len(plain) - LONGEST_ENDING, SHORTEST) - 1, -1))
     return next((by_stem[each] for each in (plain, *beginnings) if each in by_stem), [])
@@ -212,9 +216,33 @@ def without_accents(text: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
 
 
+_QUOTED = "'[^'\\n]+'|\"[^\"\\n]+\"|“[^”\\n]+”|‘[^’\\n]+’|「[^」\\n]+」"
+
+
+def apart(text: str) -> str:
+    """With a blank between the known words of a Chinese or Japanese text and what stands at them in letters or figures:
+    "把 504 分解" of "把504分解", and around what is quoted. Other names, "报告2024.txt", stay whole."""
+    if not SIGN.search(text):
+        return text
+    known = _known()
+    text = re.sub(rf"({known})(?=[A-Za-z0-9])", r"\1 ", text)
+    text = re.sub(rf"(?<={SIGNS})({_QUOTED})", r" \1", text)
+    text = re.sub(rf"({_QUOTED})(?={SIGNS})", r"\1 ", text)
+    return re.sub(rf"(?<=[A-Za-z0-9/])({known})", r" \1", text)
+
+
+@lru_cache(maxsize=1)
+def _known() -> str:
+    return _longest_first({*_table()[1], *_SIGNS.split()})
+
+
+def _longest_first(signs: Iterable[str]) -> str:
+    """So that 天气, weather, is not read as 天, a day."""
+    return "|".join(sorted(signs, key=len, reverse=True))
+
+
 def between_known(text: str) -> list[str]:
     """What is left of a Chinese or Japanese text without the words of the table and the little ones: "北京" of
     "北京的天气怎么样"."""
-    known = sorted({*_table()[1], *_SIGNS.split()}, key=len, reverse=True)
-    pieces = re.split(rf"(?:{'|'.join(known)}|[\W\d_])+", text)
+    pieces = re.split(rf"(?:{_known()}|[\W\d_])+", text)
     return [piece for piece in pieces if SIGN.search(piece)]

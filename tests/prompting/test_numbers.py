@@ -24,6 +24,8 @@ from adapter.prompting.numbers import meant, said, series
         ("1.000.000 Euro, 0.0000001", [1000000, 1e-07]),
         ("9" * 5_000 + " and 7", [7]),
         ("on base 8, height 5.", [8, 5]),
+        ("8.854e-12, 2.5E3", [8.854e-12, 2500]),
+        ("3万元, 1.5亿, 504", [30000, 150000000, 504]),
     ],
 )
 def test_numbers_are_read_as_they_are_written(request_, values):

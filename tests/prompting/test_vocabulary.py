@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.prompting.choosing import choose
-from adapter.prompting.vocabulary import TABLE, between_known, in_english, is_english, without_accents
+from adapter.prompting.vocabulary import TABLE, apart, between_known, in_english, is_english, without_accents
 from adapter.tools.definition import Tool, ToolSet
 
 TEXT: Any = {"type": "string"}
@@ -53,11 +53,48 @@ def test_a_request_in_another_language_finds_its_tool(request_, name):
     assert next(iter(choose(request_, TOOLS).tools), None) == name
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Die Fläche eines Dreiecks mit Höhe 4 und Grundseite 7",
+        "La surface d'un triangle de hauteur 4 et de base 7",
+        "El área de un triángulo con altura 4 y base 7",
+        "高度为4、底边为7的三角形的面积",
+    ],
+)
+def test_a_value_stands_beside_what_its_parameter_is_called(request_):
+    shown = choose(request_, TOOLS).tools["triangle_area"].properties
+    assert (shown["base"]["enum"], shown["height"]["enum"]) == ([7], [4])
+
+
 def test_a_chinese_value_is_what_stands_between_known_words():
     chosen = choose("请问北京的天气怎么样?", TOOLS)
     assert chosen.choices["get_weather", "city"] == ["北京"]
     assert between_known("上海的天气怎么样?") == ["上海"]
     assert between_known("天气") == []
+
+
+def test_chinese_needs_no_blanks():
+    """Numbers and names of files stand by themselves beside words that are known, and belong to others."""
+    assert choose("显示发票812的内容", TOOLS).tools["get_invoice"].properties["invoice_id"]["enum"] == [812]
+    assert apart("打开 报告2024.txt") == "打开 报告2024.txt"
+    assert apart("显示src/a.py的内容") == "显示 src/a.py 的内容"
+    assert apart("名为'Olten'的城市") == "名为 'Olten' 的城市"
+    assert apart("Show src/a.py") == "Show src/a.py"
+
+
+def test_one_word_of_a_tools_name_is_enough_where_all_is_there():
+    """Of two tools for the weather no word is rare."""
+    tools = ToolSet([TOOLS["get_weather"], tool("weather_forecast", "The weather to come.", city=TEXT, days=NUMBER)])
+    assert list(choose("北京的天气如何?", tools).tools) == ["get_weather"]
+    assert choose("什么是天气?", ToolSet([tools["weather_forecast"]])).tools == ToolSet()
+
+
+def test_several_calls_are_counted_in_chinese():
+    each = choose("查看发票812和813", TOOLS).each
+    assert [call["get_invoice"].properties["invoice_id"]["enum"] for call in each] == [[812], [813]]
+    each = choose("底为3、高为4的三角形的面积,然后底为5、高为6", TOOLS).each
+    assert [call["triangle_area"].properties["base"]["enum"] for call in each] == [[3], [5]]
 
 
 def test_tools_may_be_described_in_the_language_of_the_request():
