@@ -228,11 +228,12 @@ def merged_text(written: str, actual: str, new: str) -> str:
     if not kept or (is_other and stayed < min(len(old_pieces), len(new_pieces))):
         return new  # another text altogether, and neither is the other one with more
     merged = list(new_pieces)
-    sides = _sides(old_pieces), _sides(new_pieces)
+    was, becomes = _sides(old_pieces), _sides(new_pieces)
     for run in runs:
         for at, to in zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True):
-            roles = sides[0].get(at) or _roles(old_pieces, at), sides[1].get(to) or _roles(new_pieces, to)
-            if _kind(old_pieces[at]) != "mark" or roles[0] & roles[1]:
+            if _kind(old_pieces[at]) != "mark" or (
+                (was.get(at) or _roles(old_pieces, at)) & (becomes.get(to) or _roles(new_pieces, to))
+            ):
                 merged[to] = own_pieces[at]
     return "".join(merged)
 
