@@ -124,9 +124,9 @@ def test_there_is_a_sign_of_life_and_it_does_not_stay(model, tmp_path):
 def test_a_call_being_written_does_not_overwrite_the_words_before_it(model, tmp_path):
     """The call's size is on a line of its own while the words stay; the wider status is cut, not wrapped."""
     silent = as_stream(*[delta(piece) for piece in ("Now I'll rename it.", WRITE[:90])], done=False)
-    model.on(CHAT, Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=2))
+    model.on(CHAT, Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=60))
     terminal = run(model, tmp_path, columns=36)
-    terminal.wait_for("writing a call of write_file")
+    terminal.wait_for("writing a call of write_file:")
     assert terminal.lines[-2:] == ["Now I'll rename it.", "   writing a call of write_file:"]
     terminal.type("\x03")
     assert terminal.end() == 130
