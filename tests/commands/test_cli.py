@@ -371,7 +371,7 @@ def test_control_sequences_of_a_model_do_not_reach_the_terminal(model, tmp_path)
 def test_ctrl_c_stops_the_model_and_exits_with_130(model, tmp_path):
     """SIGINT while the server is silent: a clean end, quickly, without a traceback."""
     slow = as_stream(delta(role="assistant"), delta("I thi"), done=False)
-    model.on(CHAT, type(slow)(slow.status, slow.body, slow.content_type, length=len(slow.body) + 99, linger_s=8))
+    model.on(CHAT, type(slow)(slow.status, slow.body, slow.content_type, length=len(slow.body) + 99, linger_s=60))
     words = [sys.executable, "-m", "adapter", "run", "hi", "-w", tmp_path, "--base-url", model.url]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
