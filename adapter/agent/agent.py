@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from adapter.agent.answer import Answer, Chat, Observed
+from adapter.agent.answer import Answer, Chat, Observed, chunks_of
 from adapter.agent.prompts import check_prompt, derived_for, fields_for, own_chat, parts_for, style_for
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.constraints.replies import ReplyParser, with_reply
@@ -24,7 +24,7 @@ from adapter.conversation.shown import Message
 from adapter.dialects import Dialect
 from adapter.formats import get_format, guess, told_format
 from adapter.formats.parser import Parser
-from adapter.operations.approval import Approver
+from adapter.operations.approval import Approval, Approver
 from adapter.prompting.choosing import Parts, check_guide
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.prompting.shortlist import Shortlist, shortlist
@@ -34,10 +34,12 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.clients import client_of
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.told_tokens import format_for
+from adapter.values.callbacks import observer as checked_observer
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject, ToolCall, ToolResult
 from adapter.values.turn import Turn
 from adapter.workspace import Workspace
+from adapter.workspace.hosted.host import Host
 
 if TYPE_CHECKING:
     from adapter.upstream.transport import ChatClient, Chunk
@@ -47,9 +49,11 @@ AGENT_RETRIES = 3
 """Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
 
 ChatT = TypeVar("ChatT")
+ApproverT = TypeVar("ApproverT", bound=Callable[[Approval], object])
+ObserverT = TypeVar("ObserverT", bound=Callable[[Observed], object])
 
 
-class Settled(Generic[ChatT]):
+class Settled(Generic[ChatT, ApproverT, ObserverT]):
     """What an agent is put together from, and what it does without waiting for anybody."""
 
     _connects_at_once: ClassVar[bool]
@@ -62,14 +66,15 @@ class Settled(Generic[ChatT]):
         base_url: str | None = None,
         model: str | None = None,
         dialect: str | Dialect | None = None,
-        approve: str | Approver | None = None,
+        approve: str | ApproverT | None = None,
         tools: Iterable[Tool | Callable[..., object]] = (),
+        host: Host | None = None,
         format: str | None = None,
         style: str | None = None,
         system: str | None = None,
         prompt: str = "auto",
         limits: Limits | None = None,
-        observe: Callable[[Observed], None] | None = None,
+        observe: ObserverT | None = None,
         constraint: Constraint | None = None,
         guide: str = "auto",
         guardrails: str = "on",
@@ -89,7 +94,9 @@ class Settled(Generic[ChatT]):
         self._guided: Request | None = None
         self._is_first = True
         self._made = ExitStack()
-        self._observe = observe or (lambda _happening: None)
+        self._observe: Callable[[Observed], None] = _ignore
+        if observe is not None:
+            self.observe(observe)
         self._constraint = get_constraint(constraint)
         self._session: Session | None = None
         self._answer: Answer | None = None
@@ -105,14 +112,21 @@ class Settled(Generic[ChatT]):
             )
         self._address, self._given = (base_url, model), chat
         if isinstance(workspace, Workspace):
-            if dialect is not None or approve is not None or tools:
+            if dialect is not None or approve is not None or tools or host is not None:
                 raise UsageError(
-                    "dialect, approve and tools are the Workspace's: give them to it, or give a folder here"
+                    "dialect, approve, tools and host are the Workspace's: give them to it, or give a folder here"
                 )
             self.workspace = workspace
         else:
-            made = Workspace(workspace, dialect or "blade", approve or "ask", tools=tools)
-            self.workspace = self._made.enter_context(made)
+            self.workspace = self._made.enter_context(
+                Workspace(
+                    workspace,
+                    dialect or "blade",
+                    approve or "ask" if isinstance(approve, str | None) else self._approver(approve),
+                    tools=tools,
+                    host=host and self._host(host),
+                )
+            )
         try:
             check_steps(self._steps, self.workspace.tools)
             # Whose template describes the tools, and how large the model is, a server has to be asked.
@@ -123,9 +137,17 @@ class Settled(Generic[ChatT]):
             self._made.close()
             raise
 
-    def observe(self, observer: Callable[[Observed], None]) -> None:
+    def observe(self, observer: ObserverT) -> None:
         """Tell ``observer`` what happens, in place of the one before."""
-        self._observe = observer
+        self._observe = checked_observer(observer, "the observer")
+
+    def _approver(self, approve: ApproverT) -> Approver:
+        """The approver as the workspace calls it."""
+        return approve  # type: ignore[return-value]  # a `Workspace` refuses an async one
+
+    def _host(self, host: Host) -> Host:
+        """The host as the workspace calls it."""
+        return host
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -299,15 +321,19 @@ class Settled(Generic[ChatT]):
         return result
 
 
-class Agent(Settled[Chat]):
+def _ignore(_happening: Observed) -> None:
+    """Observe nothing."""
+
+
+class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
     """A model, a workspace and the loop between them::
 
         with Agent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             print(agent.send("Rename greeting() to hello()").content)
             print(agent.send("In the tests, too").content)
 
-    ``workspace``: a `Workspace`, or a folder, with ``dialect``, ``approve`` and ``tools`` as a `Workspace` takes
-    them. ``chat``: a model; without one that of ``base_url`` and ``model``, by default the first on one of the
+    ``workspace``: a `Workspace`, or a folder, with ``dialect``, ``approve``, ``tools`` and ``host`` as a `Workspace`
+    takes them. ``chat``: a model; without one that of ``base_url`` and ``model``, by default the first on one of the
     usual local ports. What the agent makes itself it closes: use it in a ``with`` block, or `close` it.
 
     ``format``: how the model is taught to call and shown its history, by the model's name when None; what it then
@@ -315,7 +341,7 @@ class Agent(Settled[Chat]):
     format and ``style`` when None. ``prompt``: whether the model's own template describes
     the tools, ``own``, ``words`` or ``auto`` (see `adapter.wire.own_prompt`): where a `ChatClient`
     allows that and no ``style`` or ``system`` is given. ``observe`` is called with everything that
-    happens; it must not raise. ``constraint``: how far the model is held to valid
+    happens; an exception in it ends the run, and is raised by `run`, as is one of an approver. ``constraint``: how far the model is held to valid
     calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
@@ -370,6 +396,9 @@ class Agent(Settled[Chat]):
         except TransportError as error:
             self._observe(Done("failed", str(error)))
             raise
+        except Exception:  # of a function of the program's: `send` can go on from here
+            self._session.stopped(results)
+            raise
         self._observe(step)
         return step
 
@@ -389,4 +418,5 @@ class Agent(Settled[Chat]):
         messages, fields = self.request(query)
         if fields and self._client is not None:
             return self._client.stream(messages, stop=self.format.stops, extra=fields)
-        return self._chat.stream(messages, stop=self.format.stops)
+        chunks: Iterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stops, "__iter__")
+        return chunks

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.session import Done, Query, Run
 from adapter.conversation.shown import Message
 from adapter.formats.parser import Parser
+from adapter.upstream.chunks import Chunk
+from adapter.values.callbacks import wrong_answer
+from adapter.values.errors import UsageError
 from adapter.values.events import Event, ReasoningDelta, ToolResult
 from adapter.values.turn import Turn
 
 if TYPE_CHECKING:
-    from adapter.upstream.transport import Chunk, Usage
+    from adapter.upstream.transport import Usage
 
 Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
 """What an observer is told, in the order in which it happens."""
@@ -35,6 +38,8 @@ class Answer:
         self._usage: Usage | None = None
 
     def take(self, chunk: Chunk) -> None:
+        if not isinstance(chunk, Chunk):
+            raise UsageError(f"chat.stream gave {chunk!r}; expected a Chunk")
         self._observe(chunk)
         if chunk.reasoning:
             self._add([ReasoningDelta(chunk.reasoning, "")])
@@ -60,3 +65,12 @@ class Answer:
         for event in events:
             self._observe(event)
         self._events += events
+
+
+def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:
+    """Return the model's pieces. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError for any other answer."""
+    chunks = stream(messages, stop=stop)
+    if not hasattr(type(chunks), method) or isinstance(chunks, str):
+        expected = "an iterator of Chunk" if method == "__iter__" else "an async iterator of Chunk"
+        raise wrong_answer(stream, "the chat", chunks, f"{expected} (`Agent` iterates, `AsyncAgent` iterates async)")
+    return chunks

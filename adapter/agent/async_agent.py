@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from functools import partial
-from typing import Protocol, Self
+from functools import cached_property, partial
+from typing import Protocol, Self, TypeAlias
 
 from adapter.agent.agent import Settled
-from adapter.agent.answer import Answer
+from adapter.agent.answer import Answer, Observed, chunks_of
+from adapter.agent.async_callbacks import AsyncCallbacks, awaited
 from adapter.conversation.session import Done, Query, Run
 from adapter.conversation.shown import Message
+from adapter.operations.approval import Approver, AsyncApprover
 from adapter.upstream.async_transport import AsyncChatClient
 from adapter.upstream.transport import ChatClient, Chunk
+from adapter.values.callbacks import is_async
 from adapter.values.errors import TransportError
 from adapter.values.events import ToolCall, ToolResult
+from adapter.workspace.hosted.host import Host
 
 
 class AsyncChat(Protocol):
@@ -24,20 +29,52 @@ class AsyncChat(Protocol):
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> AsyncIterator[Chunk]: ...
 
 
-class AsyncAgent(Settled[ChatClient | AsyncChat]):
+AsyncObserver: TypeAlias = Callable[[Observed], Awaitable[None] | None]
+"""An observer of an `AsyncAgent`, which may be async."""
+
+
+class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, AsyncObserver]):
     """`adapter.Agent`, with the same settings, for asyncio::
 
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")
 
     ``chat`` is a `ChatClient` or an `AsyncChat`. The server is looked for, and asked for the model's own prompt, when
-    the ``async with`` block is entered, or with the first message. Tools, and who is asked for approval, run in a
-    thread, one call after the other; an observer is called in the event loop. Cancelling stops the model; a tool that
-    has begun is waited for, so that nothing changes files behind your back, and `send` can go on from there. One
-    message at a time.
+    the ``async with`` block is entered, or with the first message. ``approve``, ``observe``, and the methods and
+    ``events`` of ``host`` may be async: they are awaited in the agent's event loop. Tools, plain approvers and hosts
+    run in a thread, one call after the other, and async tools in a loop that the workspace has for them; an observer is
+    called in the agent's loop. Cancelling stops the model and the question that is open, which counts as refused; a
+    tool that has begun is waited for, so that nothing changes files behind your back, and `send` can go on from there.
+    One message at a time.
     """
 
     _connects_at_once = False
+
+    _async_observer: AsyncObserver | None = None
+
+    @cached_property
+    def _untold(self) -> deque[Observed]:
+        """What an async observer has not been told yet."""
+        return deque()
+
+    @cached_property
+    def _callbacks(self) -> AsyncCallbacks:
+        return AsyncCallbacks()
+
+    def observe(self, observer: AsyncObserver) -> None:
+        """Tell ``observer``, which may be async, what happens, in place of the one before."""
+        self._untold.clear()
+        self._async_observer = observer if is_async(observer) else None
+        if self._async_observer is None:
+            super().observe(observer)
+        else:
+            self._observe = self._untold.append
+
+    def _approver(self, approve: Approver | AsyncApprover) -> Approver:
+        return self._callbacks.approver(approve)
+
+    def _host(self, host: Host) -> Host:
+        return self._callbacks.host(host)
 
     async def run(self, task: str) -> Done:
         """Work on ``task``, as a new conversation; see `Agent.run`. Raises TransportError, and CancelledError."""
@@ -71,25 +108,38 @@ class AsyncAgent(Settled[ChatClient | AsyncChat]):
     async def _work(self, step: Query | Run | Done) -> Done:
         assert self._session is not None
         results: list[ToolResult] = []
+        self._callbacks.begin()
         try:
             while not isinstance(step, Done):
-                self._observe(step)
+                await self._tell(step)
                 if isinstance(step, Query):
                     step = self._answered(await self._ask(step))
+                    await self._tell()
                 else:
                     results = []
                     for call in step.calls:
-                        await _to_the_end(partial(self._run_into, results, call))
-                        self._observe(results[-1])
+                        await self._to_the_end(partial(self._run_into, results, call))
+                        await self._tell(results[-1])
                     step = self._session.ran(results)
         except asyncio.CancelledError:
-            self._observe(self._session.stopped(results))
+            await self._tell(self._session.stopped(results))
             raise
         except TransportError as error:
-            self._observe(Done("failed", str(error)))
+            await self._tell(Done("failed", str(error)))
             raise
-        self._observe(step)
+        except Exception:  # of a function of the program's: `send` can go on from here
+            self._session.stopped(results)
+            self._untold.clear()
+            raise
+        await self._tell(step)
         return step
+
+    async def _tell(self, *happening: Observed) -> None:
+        """Tell the observer, also what an async one has not been told yet."""
+        for each in happening:
+            self._observe(each)
+        while self._untold and self._async_observer is not None:
+            await awaited(partial(self._async_observer, self._untold.popleft()), "the observer")
 
     def _run_into(self, results: list[ToolResult], call: ToolCall) -> None:
         results.append(self._run_call(call))
@@ -100,25 +150,27 @@ class AsyncAgent(Settled[ChatClient | AsyncChat]):
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 answer.take(chunk)
+                await self._tell()
         return answer
 
     def _stream(self, query: Query) -> AsyncIterator[Chunk]:
         messages, fields = self.request(query)
         if isinstance(self._chat, ChatClient):
             return AsyncChatClient(self._chat).stream(messages, stop=self.format.stops, extra=fields)
-        return self._chat.stream(messages, stop=self.format.stops)
+        chunks: AsyncIterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stops, "__aiter__")
+        return chunks
 
-
-async def _to_the_end(work: Callable[[], object]) -> None:
-    """``work`` in a thread. Who cancels this waits for it, too: a thread cannot be stopped."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    cancelled: asyncio.CancelledError | None = None
-    while not running.done():
-        try:
-            await asyncio.wait([running])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        running.exception()  # seen; the cancellation counts
-        raise cancelled
-    running.result()
+    async def _to_the_end(self, work: Callable[[], object]) -> None:
+        """Do ``work`` in a thread. Cancelling waits for it, since a thread cannot be stopped, but not for a question."""
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        cancelled: asyncio.CancelledError | None = None
+        while not running.done():
+            try:
+                await asyncio.wait([running])
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self._callbacks.cancel()
+        if cancelled is not None:
+            running.exception()  # seen; the cancellation counts
+            raise cancelled
+        running.result()

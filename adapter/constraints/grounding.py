@@ -40,6 +40,7 @@ from typing import Protocol
 from adapter.constraints.mentions import LONGEST_RUN, directories, ends_with, mentioned, quoted, runs, spelled_paths
 from adapter.constraints.shapes import Choices
 from adapter.tools.definition import Tool, ToolSet
+from adapter.values.callbacks import failure, require_items
 from adapter.values.events import Json
 from adapter.values.fields import field, frozen
 from adapter.values.lazy_pattern import lazy_pattern
@@ -93,7 +94,8 @@ class Ground(Protocol):
     """The values that an argument of a tool may take, as far as somebody knows: None leaves it free, none forbids it.
 
     ``messages``: the conversation so far, in OpenAI's shape. It is asked for each argument with each request, and
-    must be quick. Arguments inside objects and lists are asked for by their own names.
+    must be quick. Arguments inside objects and lists are asked for by their own names. Any other answer, or an
+    exception, refuses the request.
     """
 
     def __call__(self, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]) -> Sequence[str] | None: ...
@@ -114,9 +116,13 @@ def conversational(tools: ToolSet, messages: Sequence[Mapping[str, Json]], groun
         return choices
     for tool in tools.values():
         for name in _property_names(tool.parameters):
-            known = ground(tool.name, name, messages)
+            try:
+                known = ground(tool.name, name, messages)
+            except Exception as error:
+                raise failure(ground, "ground", error, "Nothing was asked") from error
             if known is None:
                 continue
+            require_items(ground, "ground", known, str, "a list of texts, or None")
             mentioned_ones = choices.get((tool.name, name))
             if mentioned_ones is not None:
                 known = [value for value in known if value in mentioned_ones or _is_named(value, evidence)]

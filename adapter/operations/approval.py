@@ -6,13 +6,14 @@ that asks; a rule that allows; what the mode says about the call's effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from adapter.operations import CallFunction, Effect, Operation
 from adapter.operations.command_words import covers, is_unknowable, may_be, possible_commands, simple_command
 from adapter.operations.run_later import GIT_DATA, reason_for
+from adapter.values.callbacks import failure, wrong_answer
 from adapter.values.errors import UsageError
 from adapter.values.fields import field, frozen, mutable
 
@@ -112,11 +113,34 @@ class Decision:
 
 
 Approver: TypeAlias = Callable[[Approval], "bool | Decision"]
+AsyncApprover: TypeAlias = Callable[[Approval], "Awaitable[bool | Decision]"]
+"""For an `AsyncAgent` only."""
 
 
-def decided(answer: bool | Decision) -> Decision:
-    """An approver's answer; a bare truth value is for this once."""
-    return answer if isinstance(answer, Decision) else Decision(answer)
+def decided(answer: object, approver: Approver) -> Decision:
+    """Return an approver's answer as a Decision. Raises UsageError for everything but a bool and a Decision of bools
+    and texts: a truthy value is not a yes."""
+    decision = answer if isinstance(answer, Decision) else Decision(answer)  # type: ignore[arg-type]
+    is_valid = (
+        isinstance(decision.allowed, bool)
+        and isinstance(decision.remember, bool)
+        and isinstance(decision.reason, str)
+        and isinstance(decision.content, str | None)
+    )
+    if not is_valid:
+        raise wrong_answer(approver, "the approver", answer, "True, False or a Decision, whose allowed is a bool")
+    return decision
+
+
+def ask_approver(approver: Approver, approval: Approval) -> Decision:
+    """Ask for approval. Raises UsageError, with nothing allowed, when the approver raises or does not decide."""
+    try:
+        answer = approver(approval)
+    except UsageError:
+        raise  # of an approver inside this one, which it names
+    except Exception as error:
+        raise failure(approver, "the approver", error, "It counts as a refusal; nothing was done") from error
+    return decided(answer, approver)
 
 
 @frozen

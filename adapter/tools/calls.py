@@ -20,6 +20,7 @@ from adapter.tools.definition import Arguments, Tool, ToolSet
 from adapter.tools.samples import sample_of
 from adapter.tools.schema import fits, fitted, types_of
 from adapter.tools.shapes import as_object
+from adapter.values.callbacks import wrong_answer
 from adapter.values.errors import FormatError, ToolError
 from adapter.values.events import Json, JsonObject, ToolCall
 from adapter.values.fields import frozen
@@ -288,9 +289,14 @@ def _validated(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Argumen
     from pydantic import ValidationError
 
     try:
-        return tool.validate(arguments)
+        validated = tool.validate(arguments)
     except ValidationError as error:
         raise ToolError(_complaint(tool, list(_field_errors(error, tool)), unknown)) from error
+    if not callable(getattr(validated, "operation", None)):
+        raise wrong_answer(
+            tool.validate, "Tool.validate", validated, "an object with operation(), render() and notes()"
+        )
+    return validated
 
 
 def _field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapter.text.truncate import MAX_LINES
 from adapter.tools.references import resolved
+from adapter.values.callbacks import require_sync
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen
@@ -84,6 +85,12 @@ class Tool:
         if self.function is None:
             raise UsageError(f"{self.name} is no function: run it in a Workspace")
         return self.function(*args, **kwargs)
+
+    def require_sync(self) -> None:
+        """Raises UsageError where ``validate`` or ``failure`` is async; ``function`` may be."""
+        for name in ("validate", "failure"):
+            if (callback := getattr(self, name)) is not None:
+                require_sync(callback, f"Tool.{name}")
 
     _resolved: list[JsonObject] = field(default_factory=list, init=False)
     """``parameters`` with nothing left to follow, once somebody has asked."""

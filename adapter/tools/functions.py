@@ -116,6 +116,8 @@ def _bound(made: Tool) -> Tool:
 def _required(described: object, function: Function | None) -> Function:
     if function is None:
         raise UsageError(f"{described!r} describes a tool, but nothing runs it; give the function as second argument")
+    if not callable(function):
+        raise UsageError(f"the function of a tool must be a function, got {function!r}")
     return function
 
 

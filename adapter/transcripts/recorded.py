@@ -45,6 +45,7 @@ from adapter.transcripts.transcript import (
     Transcript,
 )
 from adapter.upstream.chunks import Chunk
+from adapter.values.callbacks import require_sync
 from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
 from adapter.values.fields import frozen, replace
@@ -187,6 +188,8 @@ class RecordedWorkspace(Workspace):
     def run_programs(self, commands: Commands) -> None:
         """Have programs run again. Raises UsageError for a rule about no tool of this session."""
         policy = policy_of(commands.mode, commands.rules, self.known_tools, frozenset())
+        if commands.ask is not None:
+            require_sync(commands.ask, "the approver")
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
     def continue_as(self, header: Header) -> None:

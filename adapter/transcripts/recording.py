@@ -14,7 +14,7 @@ from adapter.conversation.guardrails.steps import as_json
 from adapter.conversation.session import Done, Query, Run
 from adapter.conversation.shown import Message
 from adapter.dialects import get_dialect
-from adapter.operations.approval import Approval, Approver, Decision, decided
+from adapter.operations.approval import Approval, Approver, Decision, ask_approver
 from adapter.operations.capabilities import Capability
 from adapter.text.visible import visible
 from adapter.tools.definition import Tool, ToolSet
@@ -199,13 +199,12 @@ class Recording:
     def asking(self, ask: Approver) -> Approver:
         """``ask``, its decisions recorded."""
 
-        def recorded(approval: Approval) -> bool | Decision:
-            answer = ask(approval)
-            decision = decided(answer)
+        def recorded(approval: Approval) -> Decision:
+            decision = ask_approver(ask, approval)
             with self._writing:
                 self._asked.tools.append(approval.tool)
                 self._recorder.approval(approval.tool, decision)
-            return answer
+            return decision
 
         return recorded
 

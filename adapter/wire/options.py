@@ -16,6 +16,7 @@ from adapter.prompting.prompt import system_prompt
 from adapter.prompting.setups import Setup
 from adapter.reading.policy import get_policy
 from adapter.tools.definition import Tool, ToolSet
+from adapter.values.callbacks import require_sync
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen, replace
@@ -155,6 +156,10 @@ def checked(options: Options) -> Options:
     if options.max_tools is not None and (not isinstance(options.max_tools, int) or options.max_tools < 1):
         raise UsageError(f"max_tools cannot be {options.max_tools!r}; give a number from 1 on")
     checked_retries(options.asking.retries)
+    if options.ground is not None:
+        require_sync(options.ground, "ground")
+    if options.observe is not None:
+        require_sync(options.observe, "observe")
     if options.prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):

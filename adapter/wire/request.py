@@ -230,7 +230,10 @@ def _held(asked: Asked, options: Options) -> _Held:
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (options.grounded or options.ground):
-        choices = conversational(allowed, asked.messages or [], options.ground)
+        try:
+            choices = conversational(allowed, asked.messages or [], options.ground)
+        except UsageError as error:  # of ``ground``
+            raise RequestError(str(error)) from error
     choices = {**choices, **(options.choices or {})}
     fields: JsonObject = {}
     if options.enforce and constraint in ("prefer", "required"):

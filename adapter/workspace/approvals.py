@@ -26,9 +26,10 @@ from adapter.operations import (
     WriteMemory,
     effect_of,
 )
-from adapter.operations.approval import MODES, Approval, Approver, Policy, Rule, decided, rules_for
+from adapter.operations.approval import MODES, Approval, Approver, Policy, Rule, ask_approver, rules_for
 from adapter.text.visible import visible
 from adapter.tools.definition import Tool, ToolSet
+from adapter.values.callbacks import require_sync
 from adapter.values.errors import DeniedError, UsageError
 from adapter.values.fields import mutable, replace
 from adapter.workspace.changes.planned import Plan
@@ -44,6 +45,8 @@ def policy_of(approve: str | Approver, rules: Iterable[Rule], tools: ToolSet, un
     does not exist."""
     mode = "ask" if callable(approve) else approve
     _check_mode(mode)
+    if callable(approve):
+        require_sync(approve, "the approver")
     named = rules_for({name: tool.name for tool in tools.values() for name in (tool.name, *tool.aliases)}, rules)
     for rule in named:
         if rule.pattern is not None and rule.tool in tools and tools[rule.tool].function is not None:
@@ -145,7 +148,7 @@ class Approvals:
         with self.person, clock.paused() if clock is not None else nullcontext():
             if self.policy.verdict(approval)[0] == "allow":
                 return None  # remembered while this was waiting for its turn
-            decision = decided(self.ask(approval))
+            decision = ask_approver(self.ask, approval)
             if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
         if not decision.allowed:

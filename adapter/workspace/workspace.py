@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from types import NoneType
 
 from adapter.dialects import Dialect, get_dialect
 from adapter.dialects.foreign import patch_in_command, understood
@@ -18,6 +19,7 @@ from adapter.tools.calls import Invocation, normalise, resolve
 from adapter.tools.definition import Arguments, Tool, ToolSet
 from adapter.tools.functions import tool as as_tool
 from adapter.tools.shapes import as_object
+from adapter.values.callbacks import require_answer, require_sync, tool_observer
 from adapter.values.errors import FormatError, ToolError, UsageError
 from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.values.turn import HasCalls
@@ -47,7 +49,9 @@ class Workspace:
     """Runs tool calls in the directory ``root`` and answers each with a ToolResult.
 
     ``approve`` is a mode or a callable; ``ask`` answers what a mode does not
-    allow by itself, without it such calls are refused. ``rules`` decide about
+    allow by itself, without it such calls are refused. Only True, or a `Decision` whose ``allowed`` is True, allows;
+    an approver that raises, or returns anything but a bool or a `Decision`, raises UsageError, with nothing done.
+    ``rules`` decide about
     single tools, paths and commands before the mode does. ``only`` names the tools
     to offer, all of the dialect's when None; ``tools`` are functions of yours
     besides them. ``host`` gives what some tools need; those that need what it has not are not offered.
@@ -56,7 +60,8 @@ class Workspace:
     it comes. ``sandbox`` says how programs are confined. ``edits``: "exact" takes an edit only where its old text
     stands as it was given, "tolerant" also where it has slips, None does what each tool's document says.
     ``encoding``: of files that are not UTF-8, which is guessed otherwise. Raises UsageError for a directory, dialect,
-    mode, tool or encoding that does not exist.
+    mode, tool or encoding that does not exist, and for an approver, ``echo`` or part of ``host`` that is async:
+    only `AsyncAgent` awaits these. Functions of ``tools`` may be async.
     """
 
     def __init__(
@@ -78,14 +83,21 @@ class Workspace:
     ) -> None:
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
-        whole = joined(self.dialect.tools, [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools])
+        self.host.require_sync()
+        if ask is not None:
+            require_sync(ask, "the approver")
+        own = [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools]
+        for tool in own:
+            tool.require_sync()
+        whole = joined(self.dialect.tools, own)
         self._policy = policy_of(approve, rules, whole, self.dialect.unasked)
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
         self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(sandbox)
         self.edits = chosen_edits(edits)
         self.encoding = encoding_named(encoding)
-        self._state, self._echo = None if state is None else os.fspath(state), echo
+        self._state = None if state is None else os.fspath(state)
+        self._echo = None if echo is None else tool_observer(echo, "echo")
         self._whole = whole if only is None else chosen(whole, only)
         self._desk = self._new_desk(Root(root), ())
         self._hosted = Hosted(self.host, self._desk.root, self)
@@ -148,8 +160,11 @@ class Workspace:
 
     def watch_approvals(self, watch: Callable[[Approver], Approver]) -> None:
         """Have all questions go through what ``watch`` makes of the one who answers them."""
+        require_sync(watch, "watch")
         if self._approvals.ask is not None:
-            self._approvals.ask = watch(self._approvals.ask)
+            asking = watch(self._approvals.ask)
+            require_sync(asking, "the approver")
+            self._approvals.ask = asking
 
     def close(self) -> None:
         self._hosted.close()
@@ -321,7 +336,9 @@ class Workspace:
             given, _ = as_object(arguments if isinstance(arguments, str | dict) else dict(arguments))
         except FormatError:
             given = {}
-        return tool.failure(normalise(name, given, self._whole)[1], error)
+        data = tool.failure(normalise(name, given, self._whole)[1], error)
+        require_answer(tool.failure, "Tool.failure", data, (dict, list, str, int, float, NoneType), "JSON")
+        return data
 
     def _check_present(self, name: str) -> None:
         """Raises ToolError that says why a tool of the dialect is not there, and what to do instead."""

@@ -40,6 +40,7 @@ from adapter.conversation.guardrails.wording import Encode, Wordings
 from adapter.formats.hermes import encode_calls
 from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
+from adapter.values.callbacks import text_function
 from adapter.values.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.values.fields import frozen
 from adapter.values.turn import Turn
@@ -93,7 +94,7 @@ class Guardrails:
     """See the module. ``on``: names of `GUARDRAILS`. ``encode``: how examples of calls are written. One for each loop.
 
     ``retries``: answers in a row that are asked again. Raises UsageError for an unknown
-    guardrail, for no steps, and for retries below 0.
+    guardrail, for no steps, for retries below 0, and for an ``encode`` that is async, or returns no text.
     """
 
     def __init__(
@@ -107,7 +108,8 @@ class Guardrails:
     ) -> None:
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = checked(on), steps_of(steps)
-        self.retries, self.encode = checked_retries(retries), encode
+        self.retries = checked_retries(retries)
+        self.encode = text_function(encode, "encode")
         self._tries: Counter[str] = Counter()
 
     @property

@@ -60,6 +60,8 @@ class _Run:
         self._code, self._tools, self._call, self._clock = code, tools, call, clock
         self._printed: list[str] = []
         self._size = 0
+        self._fault: Exception | None = None
+        """The program's mistake in a call, such as an approver that raised: the code may not catch it."""
 
     @property
     def output(self) -> str:
@@ -86,6 +88,8 @@ class _Run:
                     session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
                 )
                 await self._wait_for(feed)
+                if self._fault is not None:
+                    raise self._fault
                 try:
                     return _as_text(feed.result())
                 except MontyError as error:
@@ -93,6 +97,10 @@ class _Run:
 
     async def _wait_for(self, feed: asyncio.Future[object]) -> None:
         while not feed.done():
+            if self._fault is not None:
+                feed.cancel()
+                await asyncio.wait([feed])
+                return
             reason = ""
             if self._clock.remaining <= 0:
                 reason = f"the code was stopped after {self._clock.seconds:g} s. Do less at once"
@@ -108,7 +116,11 @@ class _Run:
         async def function(*args: Json, **kwargs: Json) -> str:
             arguments = self._arguments(name, args, kwargs)
             loop = asyncio.get_running_loop()
-            result = await loop.run_in_executor(threads, self._call, name, arguments, self._clock)
+            try:
+                result = await loop.run_in_executor(threads, self._call, name, arguments, self._clock)
+            except Exception as error:
+                self._fault = self._fault or error
+                raise
             if not result.ok:
                 raise RuntimeError(result.error)
             return result.content

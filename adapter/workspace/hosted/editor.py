@@ -6,6 +6,7 @@ changed by the workspace, through its gate and after approval, as by any edit.
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from adapter.edits.document import Document
@@ -25,6 +26,7 @@ from adapter.operations import (
 from adapter.text.diffs import unified_diff
 from adapter.text.lines import split_lines, to_lf, without_end
 from adapter.text.visible import visible
+from adapter.values.callbacks import require_answer, require_finished
 from adapter.values.errors import ToolError
 from adapter.workspace.changes.documents import decode_for_editing, encode
 from adapter.workspace.changes.encodings import check_new_characters
@@ -96,6 +98,33 @@ class MemoryEditor:
     def _move(self, path: str, line: int, column: int) -> None:
         self._cursors[path] = (line, column)
         self._selections.pop(path, None)
+
+
+class CheckedEditor:
+    """The editor of a host. Raises UsageError for an answer that is not of the documented type."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+
+    def state(self) -> EditorState:
+        state = self._editor.state()
+        require_answer(self._editor.state, "Host.editor", state, EditorState, "an EditorState")
+        return state
+
+    def open(self, path: str, line: int | None = None) -> None:
+        require_finished(self._editor.open, "Host.editor", self._editor.open(path, line))  # type: ignore[func-returns-value]
+
+    def goto(self, line: int, column: int = 1) -> None:
+        require_finished(self._editor.goto, "Host.editor", self._editor.goto(line, column))  # type: ignore[func-returns-value]
+
+    def selection(self) -> Span | None:
+        span = self._editor.selection()
+        require_answer(self._editor.selection, "Host.editor", span, (Span, NoneType), "a Span or None")
+        return span
+
+    def changed(self, path: str, line: int, column: int) -> None:
+        answer: object = self._editor.changed(path, line, column)  # type: ignore[func-returns-value]
+        require_finished(self._editor.changed, "Host.editor", answer)
 
 
 EditorOperation = GetEditorState | GetSelection | OpenInEditor | GoToLine | ReplaceSelection | InsertAtCursor

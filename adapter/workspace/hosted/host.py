@@ -8,7 +8,7 @@ implementation that comes with the package and needs nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from adapter.operations import (
@@ -25,6 +25,7 @@ from adapter.operations import (
     TodoList,
 )
 from adapter.operations.capabilities import Capability, is_installed
+from adapter.values.callbacks import require_sync
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolResult
 from adapter.values.fields import frozen
@@ -41,6 +42,12 @@ class Questions(Protocol):
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
         """By question the labels chosen, or own words. Raises ToolError when the user does not answer."""
         ...
+
+
+class AsyncQuestions(Protocol):
+    """`Questions` for an `AsyncAgent`."""
+
+    async def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]: ...
 
 
 @frozen
@@ -126,6 +133,16 @@ HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport 
 """What a display may want to show."""
 
 
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "questions": ("ask",),
+    "editor": ("state", "open", "goto", "selection", "changed"),
+    "agents": ("run",),
+    "search": ("search",),
+    "docs": ("find", "read"),
+}
+"""What is called of each capability of a `Host`."""
+
+
 @frozen
 class Host:
     """The capabilities of one session. As it stands it works without a person and without a configuration.
@@ -135,15 +152,17 @@ class Host:
     ``skill_folders``: folders of the user's, besides those in the workspace.
     ``search``: what web search asks; ``"embedded"`` has no web, its tool says that it searches the workspace.
     ``media``: what the model takes beside text; the files themselves then stand in the results' ``data``.
+    Methods of a capability may be async for an `AsyncAgent`. One that returns another type than documented raises
+    UsageError from the call that needed it, and so does an exception in ``events``.
     """
 
-    questions: Questions | None = None
+    questions: Questions | AsyncQuestions | None = None
     editor: Editor | Embedded | None = "embedded"
     agents: AgentRunner[Any] | None = None
     search: SearchProvider | Embedded | None = None
     docs: DocsProvider | Embedded | None = "embedded"
     web: WebAccess | None = WebAccess()
-    events: Callable[[HostEvent], None] | None = None
+    events: Callable[[HostEvent], Awaitable[None] | None] | None = None
     memory: bool = True
     state: str | None = None
     skill_folders: tuple[str, ...] = ()
@@ -156,6 +175,16 @@ class Host:
             if isinstance(given := getattr(self, name), str) and given not in words:
                 expected = "".join(f'"{word}", ' for word in words) + "None, or an object that can do it"
                 raise UsageError(f"{name} cannot be {given!r}; give {expected}")
+
+    def require_sync(self) -> None:
+        """Raises UsageError for what is async, or lacks a method: a `Workspace` awaits nothing."""
+        for name, methods in METHODS.items():
+            capability = getattr(self, name)
+            if capability is not None and not isinstance(capability, str):
+                for method in methods:
+                    require_sync(getattr(capability, method, None), f"Host.{name}.{method}")
+        if self.events is not None:
+            require_sync(self.events, "Host.events")
 
     def capabilities(self) -> frozenset[Capability]:
         """What tools may count on; skills come to it when the workspace or a folder has any."""

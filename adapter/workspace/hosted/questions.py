@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from adapter.operations import Answers, AskUser, Question
+from adapter.values.callbacks import name_of, require_items
 from adapter.values.errors import ToolError, UsageError
-from adapter.workspace.hosted.host import Questions
+from adapter.workspace.hosted.host import AsyncQuestions, Questions
+
+ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 
 
 def check(operation: AskUser) -> None:
@@ -26,12 +32,15 @@ def check(operation: AskUser) -> None:
             raise ToolError(f"question {number} has options without a label, or one twice. Nobody was asked")
 
 
-def ask(questions: Questions, operation: AskUser) -> Answers:
+def ask(questions: Questions | AsyncQuestions, operation: AskUser) -> Answers:
     """The answers, those given beforehand among them."""
     open_ones = [question for question in operation.questions if question.key not in operation.answers]
-    given = list(questions.ask(open_ones)) if open_ones else []
+    given: Any = questions.ask(open_ones) if open_ones else []
+    require_items(questions.ask, ROLE, given, Sequence, EXPECTED)
+    for each in given:
+        require_items(questions.ask, ROLE, each, str, EXPECTED)
     if len(given) != len(open_ones):
-        raise UsageError(f"{type(questions).__name__}.ask gave {len(given)} answers to {len(open_ones)} questions")
+        raise UsageError(f"{name_of(questions.ask)} gave {len(given)} answers to {len(open_ones)} questions")
     answered = dict(operation.answers) | {
         question.key: _checked(question, tuple(answer)) for question, answer in zip(open_ones, given, strict=True)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from adapter.operations import (
     Finished,
     HostOperation,
     Libraries,
+    Library,
     LibraryDocs,
     LoadSkill,
     MemoryChanged,
@@ -34,6 +36,7 @@ from adapter.operations import (
     RunAgent,
     RunBatch,
     RunCode,
+    SearchHit,
     SearchHits,
     SearchWeb,
     SetTodos,
@@ -48,6 +51,7 @@ from adapter.operations.capabilities import ABSENT, Capability
 from adapter.text.counted import counted
 from adapter.text.visible import visible
 from adapter.tools.definition import ToolSet
+from adapter.values.callbacks import require_answer, require_items, tool_observer
 from adapter.values.errors import ToolError
 from adapter.values.events import JsonObject, ToolResult
 from adapter.workspace.changes.planned import Plan
@@ -90,7 +94,8 @@ class Hosted:
 
     @cached_property
     def editor(self) -> Editor | None:
-        return editor.MemoryEditor() if self.host.editor == "embedded" else self.host.editor
+        given = self.host.editor
+        return editor.MemoryEditor() if given == "embedded" else given and editor.CheckedEditor(given)
 
     @cached_property
     def search(self) -> SearchProvider | None:
@@ -126,7 +131,7 @@ class Hosted:
 
     def emit(self, event: HostEvent) -> None:
         if self.host.events is not None:
-            self.host.events(event)
+            tool_observer(self.host.events, "Host.events")(event)
 
 
 OfCalls: TypeAlias = RunBatch | RunCode | RunAgent | CallFunction
@@ -201,9 +206,13 @@ def _plan_web(hosted: Hosted, operation: OfWeb) -> Plan:
 def _present(capability: T | None, name: Capability) -> T:
     """Raises ToolError for a capability that the session has not."""
     if capability is None:
-        why, instead = ABSENT[name]
-        raise ToolError(f"{why}. {instead}")
+        raise _absent(name)
     return capability
+
+
+def _absent(name: Capability) -> ToolError:
+    why, instead = ABSENT[name]
+    return ToolError(f"{why}. {instead}")
 
 
 def _with_editor(desk: Desk, hosted: Hosted, operation: editor.EditorOperation) -> Plan:
@@ -220,7 +229,9 @@ def _with_editor(desk: Desk, hosted: Hosted, operation: editor.EditorOperation) 
 
 def _ask(hosted: Hosted, operation: AskUser, clock: Clock | None) -> Answers:
     with hosted.person, clock.paused() if clock is not None else nullcontext():
-        return questions.ask(_present(hosted.host.questions, "questions"), operation)
+        if (person := hosted.host.questions) is None:
+            raise _absent("questions")
+        return questions.ask(person, operation)
 
 
 def _set_todos(hosted: Hosted, operation: SetTodos) -> TodoList:
@@ -290,6 +301,7 @@ def _agent(hosted: Hosted, operation: RunAgent) -> AgentReport:
     runner = _present(hosted.host.agents, "agents")
     hosted.emit(operation)
     report = runner.run(operation, hosted.workspace)
+    require_answer(runner.run, "Host.agents", report, AgentReport, "an AgentReport")
     hosted.emit(report)
     return report
 
@@ -299,10 +311,12 @@ def _search(hosted: Hosted, operation: SearchWeb) -> SearchHits:
     if operation.limit < 1:
         raise ToolError(f"{operation.limit} results are none; ask for 1 or more")
     notes: tuple[str, ...] = ()
+    found: Sequence[SearchHit]
     if isinstance(provider, LocalSearch):
         found, notes = provider.look(operation)
     else:
-        found = list(provider.search(operation))
+        found = provider.search(operation)
+        require_items(provider.search, "Host.search", found, SearchHit, "a sequence of SearchHit")
     if isinstance(provider, HttpSearch) and provider.most is not None and provider.most < operation.limit:
         notes = (f"{operation.limit} results were asked for; the service gives at most {provider.most}",)
     hits = [hit for hit in found if web.is_in_domains(hit.url, operation.allowed_domains, operation.blocked_domains)]
@@ -310,7 +324,10 @@ def _search(hosted: Hosted, operation: SearchWeb) -> SearchHits:
 
 
 def _find_library(hosted: Hosted, name: str) -> Libraries:
-    libraries = tuple(_present(hosted.docs, "docs").find(name))
+    docs = _present(hosted.docs, "docs")
+    found = docs.find(name)
+    require_items(docs.find, "Host.docs", found, Library, "a sequence of Library")
+    libraries = tuple(found)
     if not libraries:
         raise ToolError(f"no library like {name!r} is known here; check the name, or read its source")
     return Libraries(name, libraries)
@@ -325,4 +342,5 @@ def _library_docs(hosted: Hosted, operation: ReadLibraryDocs) -> LibraryDocs:
         raise ToolError(f"page {operation.page} is not possible; pages go from 1 to {web.MAX_DOCS_PAGE}")
     provider = _present(hosted.docs, "docs")
     text = provider.read(operation.library_id, operation.mode, operation.topic, operation.page)
+    require_answer(provider.read, "Host.docs", text, str, "a text")
     return LibraryDocs(operation.library_id, text, operation.mode, operation.page)
