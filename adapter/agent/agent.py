@@ -341,15 +341,15 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
     format and ``style`` when None. ``prompt``: whether the model's own template describes
     the tools, ``own``, ``words`` or ``auto`` (see `adapter.wire.own_prompt`): where a `ChatClient`
     allows that and no ``style`` or ``system`` is given. ``observe`` is called with everything that
-    happens; an exception in it ends the run, and is raised by `run`, as is one of an approver. ``constraint``: how far the model is held to valid
+    happens; an exception in it ends the run, and `run` raises it. ``constraint``: how far the model is held to valid
     calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
     ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/guardrails.md),
     at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping. ``max_tools``: of more
     only so many are described, those most like the first message, and one that finds the others.
-    Raises UsageError for an unknown name, settings that contradict each other, and a constraint on another chat;
-    TransportError where no model is found.
+    Raises UsageError for an unknown name, settings that contradict each other, a constraint on another chat, and
+    functions that are async, which only `AsyncAgent` awaits; TransportError where no model is found.
     """
 
     _connects_at_once = True

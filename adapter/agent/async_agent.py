@@ -161,7 +161,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
         return chunks
 
     async def _to_the_end(self, work: Callable[[], object]) -> None:
-        """Do ``work`` in a thread. Cancelling waits for it, since a thread cannot be stopped, but not for a question."""
+        """Do ``work`` in a thread. Cancelling ends an open question, and waits for all else: no thread can be stopped."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():

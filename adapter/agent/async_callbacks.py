@@ -69,7 +69,7 @@ class AsyncCallbacks:
         return self._plain(method, role)
 
     def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
-        """Return a plain function for ``callback``. ``is_cancelled``: with the agent; an observer is told to the end."""
+        """Return a plain function for ``callback``. ``is_cancelled``: with the agent, as all but observers are."""
         if not is_async(callback):
             return callback
 

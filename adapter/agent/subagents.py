@@ -26,6 +26,7 @@ from adapter.prompting.neutral import restore
 from adapter.prompting.prompt import Style, new_session, system_prompt
 from adapter.upstream.told_tokens import format_for
 from adapter.upstream.transport import Chunk
+from adapter.values.callbacks import require_sync, tool_observer
 from adapter.values.errors import ToolError, TransportError
 from adapter.workspace import Workspace
 from adapter.workspace.hosted.host import HostEvent
@@ -106,7 +107,10 @@ class SubAgents:
         self._models, self._formats = dict(models or {}), dict(formats or {})
         self._limits = limits or Limits()
         self._max_depth, self._max_total = max_depth, max_total
-        self._record, self._observe = record, observe
+        if record is not None:
+            require_sync(record, "record")
+        self._record = record
+        self._observe = None if observe is None else tool_observer(observe, "the observer")
         self._slots = threading.BoundedSemaphore(max_at_once)
         self._counting = threading.Lock()
         self._started = 0

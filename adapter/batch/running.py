@@ -29,6 +29,7 @@ from adapter.batch import lines
 from adapter.batch.counts import Counts
 from adapter.batch.rows import RowReader, Settings
 from adapter.batch.sources import Kind, Source
+from adapter.values.callbacks import observer
 from adapter.values.errors import AdapterError, UsageError
 from adapter.values.version import __version__
 
@@ -59,6 +60,7 @@ def read_files(
 
     Raises UsageError where the output is there already, or is another run's, and AdapterError where a process dies.
     """
+    told = observer(told, "told")
     RowReader(settings)  # what is wrong with them is said before anything begins
     if sources[0].target is None:
         return _to_stream(sources[0], settings, jobs, told)

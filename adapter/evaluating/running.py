@@ -18,6 +18,7 @@ from adapter.tools.definition import Tool
 from adapter.tools.functions import tool as as_tool
 from adapter.upstream.endpoints import Endpoint, recognise
 from adapter.upstream.transport import ChatClient, Chunk, Message
+from adapter.values.callbacks import require_answer
 from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject
 
@@ -257,7 +258,9 @@ def judged(run: Run, scenario: Scenario, world: object, made: Sequence[Made], be
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(made), sum(not one.ok for one in made)
     try:
-        run.fault = run.fault or scenario.check(world, made, run.answer)
+        fault = run.fault or scenario.check(world, made, run.answer)
     except Exception as error:  # a program of the user's
         raise UsageError(f"the check of {scenario.name!r} failed: {error!r}") from error
+    require_answer(scenario.check, f"the check of {scenario.name!r}", fault, str, "a text, empty if all is right")
+    run.fault = fault
     return run

@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from jsonschema import Draft202012Validator
 
+from adapter.values.callbacks import require_answer
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
@@ -108,6 +109,7 @@ def next_step(scenario: Scenario, made: Sequence[Made]) -> Step | str:
     """What is right after these calls: the missing calls of a step, or the final answer."""
     left = list(made)
     oracle = scenario.oracle()
+    require_answer(scenario.oracle, f"the oracle of {scenario.name!r}", oracle, Generator, "a generator of calls")
     number = 0
     try:
         calls = next(oracle)
@@ -120,6 +122,7 @@ def next_step(scenario: Scenario, made: Sequence[Made]) -> Step | str:
             number += 1
     except StopIteration as end:
         answer: str = end.value
+        require_answer(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a text as its last value")
         return answer
     except (LookupError, TypeError, ValueError):  # a result that is none any more: it was shortened, say
         return Step(number, tuple(calls))

@@ -45,6 +45,7 @@ from adapter.server.work import COLLECTED, SWITCH_S
 from adapter.text.secrets import Secrets
 from adapter.upstream.endpoints import Endpoint, without_password
 from adapter.upstream.template_files import TemplateProcess
+from adapter.values.callbacks import require_sync
 from adapter.values.errors import TransportError, UsageError
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
@@ -205,6 +206,9 @@ def _family(host: str) -> socket.AddressFamily:
 
 def application(settings: Settings, *observers: Observer) -> ASGIApp:
     """The server as an ASGI application. ``observers``: of requests, besides those that ``settings`` asks for."""
+    for each in observers:
+        require_sync(each.begun, "the observer")
+        require_sync(each.ended, "the observer")
     metrics = metrics_of(settings.metrics)
     traces = traces_of(settings.traces, settings.upstream)
     observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))

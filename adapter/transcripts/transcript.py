@@ -30,6 +30,7 @@ from adapter.conversation.session import Done, Limits, Query
 from adapter.operations import Edits, Effect, MediaKind
 from adapter.operations.approval import Decision
 from adapter.text.secrets import Secrets
+from adapter.values.callbacks import observer
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
 from adapter.values.fields import frozen
@@ -300,7 +301,7 @@ class Recorder:
         secrets: Secrets | None = Secrets({}),  # noqa: B008
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self._write = write
+        self._write = observer(write, "write")
         self.secrets = secrets
         self._clock = clock
         self._began = 0.0

@@ -17,6 +17,7 @@ from adapter.prompting.setups import Setup
 from adapter.upstream.probing.asking import Asker, Outcome
 from adapter.upstream.probing.profiles import Score
 from adapter.upstream.probing.tasks import TASKS, Task
+from adapter.values.callbacks import observer
 from adapter.values.errors import TransportError
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
@@ -140,6 +141,7 @@ def probe(
     Ctrl-C and the time limit end it, and what is known by then counts. Raises TransportError where the
     server fails altogether: with every setup.
     """
+    observe = observer(observe, "observe")
     found = Probe([Trial(setup) for setup in setups])
     began, done = time.monotonic(), 0
     going = list(found.trials)
