@@ -71,6 +71,11 @@ class Commands:
     rules: tuple[Rule, ...] = ()
     ask: Approver | None = None
 
+    def __post_init__(self) -> None:
+        """Raises UsageError for an async approver."""
+        if self.ask is not None:
+            require_sync(self.ask, "the approver")
+
 
 class RecordedChat:
     """Answers with a transcript's chunks, in their own boundaries, and stops as the recorded conversation did."""
@@ -188,8 +193,6 @@ class RecordedWorkspace(Workspace):
     def run_programs(self, commands: Commands) -> None:
         """Have programs run again. Raises UsageError for a rule about no tool of this session."""
         policy = policy_of(commands.mode, commands.rules, self.known_tools, frozenset())
-        if commands.ask is not None:
-            require_sync(commands.ask, "the approver")
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
     def continue_as(self, header: Header) -> None:

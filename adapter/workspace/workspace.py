@@ -19,7 +19,7 @@ from adapter.tools.calls import Invocation, normalise, resolve
 from adapter.tools.definition import Arguments, Tool, ToolSet
 from adapter.tools.functions import tool as as_tool
 from adapter.tools.shapes import as_object
-from adapter.values.callbacks import require_answer, require_sync, tool_observer
+from adapter.values.callbacks import require_answer, require_sync, tool_observer, wrong_answer
 from adapter.values.errors import FormatError, ToolError, UsageError
 from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.values.turn import HasCalls
@@ -163,6 +163,8 @@ class Workspace:
         require_sync(watch, "watch")
         if self._approvals.ask is not None:
             asking = watch(self._approvals.ask)
+            if not callable(asking):
+                raise wrong_answer(watch, "watch", asking, "an approver")
             require_sync(asking, "the approver")
             self._approvals.ask = asking
 
@@ -263,6 +265,7 @@ class Workspace:
         ``host``: what it has of the host. ``cwd``: the folder it works in, inside this workspace. Close it.
         Raises ToolError for a folder that is not there.
         """
+        host.require_sync()
         other = copy.copy(self)
         other.host = host
         other._allowed = READ_ONLY if read_only else self._allowed
