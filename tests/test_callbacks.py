@@ -229,7 +229,7 @@ def echoed(callback: Any, folder: Path) -> object:
 
 
 APPROVAL = Approval("run_command", SetTodos(()), "execute", "ls")
-WRITING = ("write_file", {"path": "a.txt", "content": "changed\n"})
+WRITING: tuple[str, dict[str, Any]] = ("write_file", {"path": "a.txt", "content": "changed\n"})
 QUESTION = {"questions": [{"question": "Go?", "options": ["yes", "no"]}]}
 TASK = {"prompt": "Look", "description": "look", "subagent_type": "research"}
 
@@ -244,7 +244,7 @@ USES = [
         lambda f, folder: asyncio.run(with_async_agent(folder, WRITE, "Done.", approve=f)),
         may_be_async=True,
     ),
-    Use(("replay.commands",), lambda f, _folder: ask_approver(Commands(ask=f).ask, APPROVAL)),
+    Use(("replay.commands",), lambda f, _folder: ask_approver(Commands(ask=f).ask or f, APPROVAL)),
     Use(("Workspace.echo",), echoed, decides=False),
     Use(
         ("Agent.observe", "Agent.observe.observer"),
@@ -269,7 +269,10 @@ USES = [
     Use(("Host.questions",), with_host("question", QUESTION, "maki")("questions", "ask"), raises=RuntimeError),
     Use(("Host.editor",), with_host("get_editor_state", {})("editor", "state"), raises=RuntimeError),
     Use(("Host.editor",), with_host("get_selection", {})("editor", "selection"), accepts=(None,), raises=RuntimeError),
-    Use(("Host.editor",), with_host("open_file", {"path": "a.txt"})("editor", "open"), decides=False, raises=RuntimeError),
+    Use(
+        ("Host.editor",), with_host("open_file", {"path": "a.txt"})("editor", "open"), decides=False,
+        raises=RuntimeError,
+    ),
     Use(("Host.editor",), with_host("goto_line", {"line": 1})("editor", "goto"), decides=False, raises=RuntimeError),
     Use(
         ("Host.editor",),
@@ -454,7 +457,7 @@ def test_an_approver_that_raises_is_not_taken_for_a_failed_tool(error, inside, f
             return True
         raise error
 
-    calls = {
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
         "alone": ("write", {"filePath": "a.txt", "content": "changed\n"}),
         "batch": ("batch", {"tool_calls": [{"tool": "write", "parameters": {"filePath": "a.txt", "content": "x"}}]}),
         "code": ("code_execution", {"code": CATCHING}),
@@ -530,7 +533,7 @@ def test_an_oracle_is_a_generator_that_returns_a_text():
     with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a generator"):
         next_step(scenario(oracle=lambda: None), [])
     with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a text"):
-        next_step(scenario(oracle=lambda: (each for each in ())), [])
+        next_step(scenario(oracle=lambda: (each for each in "")), [])
 
 
 def test_the_observer_of_sub_agents_may_not_be_async():

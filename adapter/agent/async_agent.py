@@ -161,7 +161,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
         return chunks
 
     async def _to_the_end(self, work: Callable[[], object]) -> None:
-        """Do ``work`` in a thread. Cancelling ends an open question; a thread cannot be stopped, so it is waited for."""
+        """Do ``work`` in a thread. Cancelling ends an open question; its thread cannot be stopped, only awaited."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():

@@ -283,7 +283,7 @@ def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
 def test_a_workspace_does_not_take_async_functions(root):
     """Its error names the remedy."""
     with pytest.raises(UsageError, match=r"Approver is async.*use AsyncAgent"):
-        Workspace(root, approve=Approver(True))
+        Workspace(root, approve=Approver(True))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"Host\.questions\.ask .*Person\.ask is async"):
         Workspace(root, host=Host(questions=Person(list)))
 
