@@ -38,8 +38,10 @@ from adapter.transcripts.recorded import Commands
 from adapter.upstream.transport import Chunk
 from adapter.values.errors import ToolError
 from adapter.values.events import ToolResult
+from adapter.wire.errors import RequestError
 from adapter.wire.options import Options
 from adapter.wire.options import checked as checked_options
+from adapter.wire.request import translate
 
 ROOT = Path(adapter.__file__).parent
 
@@ -534,6 +536,19 @@ def test_an_oracle_is_a_generator_that_returns_a_text():
         next_step(scenario(oracle=lambda: None), [])
     with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a text"):
         next_step(scenario(oracle=lambda: (each for each in "")), [])
+
+
+def test_a_ground_that_answers_wrongly_refuses_the_request():
+    """As any request that cannot be taken: the client gets the reason, and does not try it again."""
+    definition = {"name": "find", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    body = {
+        "messages": [{"role": "user", "content": "Bern"}],
+        "tools": [{"type": "function", "function": definition}],
+        "tool_choice": "required",
+    }
+    ground: Any = lambda *_args: "no"  # noqa: E731
+    with pytest.raises(RequestError, match=r"ground .*<lambda> returned 'no'; expected a list of texts, or None"):
+        translate(body, Options(format="hermes", ground=ground))
 
 
 def test_the_observer_of_sub_agents_may_not_be_async():

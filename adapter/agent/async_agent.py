@@ -131,6 +131,8 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
             self._session.stopped(results)
             self._untold.clear()
             raise
+        finally:
+            self._callbacks.end()
         await self._tell(step)
         return step
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from adapter.operations.approval import Approval, Approver, AsyncApprover
-from adapter.values.callbacks import in_place_of, is_async, wrong_answer
+from adapter.values.callbacks import in_place_of, is_async, require_sync, wrong_answer
 from adapter.values.errors import DeniedError, UsageError
 from adapter.values.fields import replace
 from adapter.workspace.hosted.host import METHODS, Host
@@ -32,11 +32,15 @@ class AsyncCallbacks:
         self._is_cancelled = False
 
     def begin(self) -> None:
-        """Await in the loop that is running now, until `cancel`."""
+        """Await in the loop that is running now, until `end`."""
         self._loop, self._is_cancelled = asyncio.get_running_loop(), False
 
+    def end(self) -> None:
+        """Await nothing any more. A plain approver is asked as before."""
+        self._loop, self._is_cancelled = None, False
+
     def cancel(self) -> None:
-        """Cancel what is awaited, and take no further answer before the next `begin`."""
+        """Cancel what is awaited, and take no further answer until `end`."""
         with self._lock:
             self._is_cancelled = True
             for future in self._open:
@@ -44,6 +48,8 @@ class AsyncCallbacks:
 
     def approver(self, approve: Approver | AsyncApprover) -> Approver:
         """Return an approver for a thread, whose answers count only as long as the agent is not cancelled."""
+        if not is_async(approve):
+            require_sync(approve, "the approver")
         ask = self._plain(approve, "the approver")
 
         def asking(approval: Approval) -> Any:
@@ -57,16 +63,13 @@ class AsyncCallbacks:
     def host(self, host: Host) -> Host:
         """Return ``host`` with plain functions in place of the async ones."""
         changes: dict[str, object] = {
-            name: _PlainMethods(self, getattr(host, name), f"Host.{name}")
+            name: _PlainMethods(self._plain, getattr(host, name), f"Host.{name}")
             for name, methods in METHODS.items()
             if any(is_async(getattr(getattr(host, name), method, None)) for method in methods)
         }
         if host.events is not None:
             changes["events"] = self._plain(host.events, "Host.events", is_cancelled=False)
         return replace(host, **changes) if changes else host
-
-    def plain_method(self, method: Callable[..., Any], role: str) -> Callable[..., Any]:
-        return self._plain(method, role)
 
     def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
         """Return a plain function for ``callback``. ``is_cancelled``: with the agent, as all but observers are."""
@@ -101,12 +104,12 @@ class AsyncCallbacks:
 class _PlainMethods:
     """A capability of the host with plain methods."""
 
-    def __init__(self, callbacks: AsyncCallbacks, capability: object, role: str) -> None:
-        self._callbacks, self._capability, self._role = callbacks, capability, role
+    def __init__(self, plain: Callable[[Any, str], Any], capability: object, role: str) -> None:
+        self._plain, self._capability, self._role = plain, capability, role
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._capability, name)
-        return self._callbacks.plain_method(value, self._role) if is_async(value) else value
+        return self._plain(value, self._role) if is_async(value) else value
 
 
 async def awaited(call: Callable[[], Awaitable[T] | None], role: str) -> T:

@@ -168,9 +168,11 @@ def test_cancelling_while_a_plain_approver_is_asked(root):
             go.set()
             with pytest.raises(asyncio.CancelledError):
                 await running
+            assert text_of(root) == "one\n"
+            assert agent.workspace.run("write_file", {"path": "a.txt", "content": "changed\n"}).ok  # asked as before
 
     asyncio.run(main())
-    assert text_of(root) == "one\n"
+    assert text_of(root) == "changed\n"
 
 
 def test_a_plain_approver_runs_in_a_thread(root):
@@ -278,6 +280,11 @@ def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
 
     asyncio.run(main())
     assert text_of(root) == "one\n"
+
+
+def test_an_approver_that_is_no_function_is_refused_at_once(root):
+    with pytest.raises(UsageError, match="the approver must be a function, got 5"):
+        AsyncAgent(root, Script(), approve=5)  # type: ignore[arg-type]
 
 
 def test_a_workspace_does_not_take_async_functions(root):
