@@ -54,7 +54,7 @@ BARS = {
     "adapter.parse, format told": 5.0,
     "adapter.parse, none told": 7.0,
     "adapter parse FILE": 8.5,
-    "adapter --help": 5.0,
+    "adapter --help": 15.0,
     "adapter replay EXCHANGES": 23.0,
     "adapter replay TRANSCRIPT": 55.0,
 }

@@ -7,9 +7,7 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from adapter.commands.front_page import ABOUT, OPTIONS, print_front_page
 from adapter.values.version import __version__
 
 COMMANDS = {
@@ -37,23 +35,16 @@ COMMANDS = {
 """Where each command is in this folder: a function, or a Typer app of several."""
 
 
-class _Commands(TyperGroup):
-    """Shows its help as `adapter --help` does, for which it is not loaded."""
-
-    def format_help(self, _ctx: object, _formatter: object) -> None:
-        print_front_page(end="")  # the library ends the line
-
-
 def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command line with these commands."""
     app = typer.Typer(
         name="adapter",
-        cls=_Commands,
-        help=ABOUT,
+        help="Turn a language model that speaks plain text into a tool-calling agent.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # rich and markdown-it take as long to load as all else
         add_completion=True,
-        context_settings={"help_option_names": ["--help", "-h"]},
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
     )
     app.callback()(_options)
     for name in commands:
@@ -79,7 +70,7 @@ def _print_version(wanted: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help=OPTIONS["--version"])
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass
