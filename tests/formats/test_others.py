@@ -10,6 +10,7 @@ import pytest
 from adapter import formats
 from adapter.formats import FORMATS, ORDER
 from adapter.formats.others import OTHERS
+from adapter.prompting.deriving.emitting import PLACEHOLDER
 from adapter.reading.tables import tables_for
 
 
@@ -27,6 +28,19 @@ def test_no_two_formats_share_an_alias():
     """Nor is one the name of another format."""
     aliases = [alias for format in FORMATS.all for alias in format.aliases]
     assert len({*aliases, *FORMATS}) == len(aliases) + len(FORMATS)
+
+
+ASKED_FOR = {"tool_request", "tool_elements", "react", "qwen_agent"}
+"""Formats that programs ask any model for."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_says_whose_it_is(name):
+    """What `adapter derive --emit` leaves open was filled in."""
+    first = (import_module(f"adapter.formats.{name}").__doc__ or "").partition("\n\n")[0]
+    assert first
+    assert PLACEHOLDER not in first
+    assert FORMATS[name].models or name in ASKED_FOR, f"{name}: add regular expressions for model names to `models`"
 
 
 @pytest.mark.parametrize("format", FORMATS.all, ids=lambda format: format.name)
