@@ -73,7 +73,7 @@ def test_all_else_is_left_to_typer(words):
 @pytest.mark.parametrize("words", [["--help"], ["parse", "--help"], ["tool", "-h"]], ids=" ".join)
 def test_help_fits_the_terminal(words, width, tmp_path):
     """Without colours, and without a type beside flags, which take no value."""
-    done = adapter(*words, cwd=tmp_path, env={"COLUMNS": str(width), "FORCE_COLOR": "1"})
+    done = adapter(*words, cwd=tmp_path, env={"COLUMNS": str(width), "NO_COLOR": "1"})
     assert (done.returncode, done.stderr) == (0, "")
     longest = max(len(line) for line in done.stdout.splitlines())
     assert width - 25 < longest <= width
