@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperOption
 
-from adapter.commands.front_page import ABOUT, OPTIONS, print_front_page
 from adapter.values.version import __version__
+
+if TYPE_CHECKING:
+    from typer._click.core import Context, Parameter
 
 COMMANDS = {
     "parse": "parse.parse",
@@ -37,36 +39,45 @@ COMMANDS = {
 """Where each command is in this folder: a function, or a Typer app of several."""
 
 
-class _Commands(TyperGroup):
-    """Shows its help as `adapter --help` does, for which it is not loaded."""
+class _Command(TyperCommand):
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """Leave out the ``<bool>`` that Typer's help shows beside flags, which take no value."""
+        params = super().get_params(ctx)
+        for param in params:
+            if isinstance(param, TyperOption) and param.is_flag:
+                param.metavar = ""
+        return params
 
-    def format_help(self, _ctx: object, _formatter: object) -> None:
-        print_front_page(end="")  # the library ends the line
 
-
-def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
     """The command line with these commands."""
+    loaded = {name: _load(name) for name in commands}
+    is_one_command = len(loaded) == 1 and not any(isinstance(each, typer.Typer) for each in loaded.values())
     app = typer.Typer(
         name="adapter",
-        cls=_Commands,
-        help=ABOUT,
+        help="Turn a language model that speaks plain text into a tool-calling agent.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        # A list of commands needs no rich, which doubles its time; options of one command stand in panels.
+        rich_markup_mode="rich" if is_one_command else None,
         add_completion=True,
-        context_settings={"help_option_names": ["--help", "-h"]},
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
     )
     app.callback()(_options)
-    for name in commands:
-        module, _, attribute = COMMANDS[name].partition(".")
-        command = getattr(import_module(f"adapter.commands.{module}"), attribute)
+    for name, command in loaded.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command)
         else:
-            app.command(name)(command)
+            app.command(name, cls=_Command)(command)
     return app
 
 
-def wanted(arguments: list[str]) -> Iterable[str]:
+def _load(name: str) -> Any:
+    module, _, attribute = COMMANDS[name].partition(".")
+    return getattr(import_module(f"adapter.commands.{module}"), attribute)
+
+
+def wanted(arguments: list[str]) -> Collection[str]:
     """The command that stands first; all where none does, for help, and for one that does not exist."""
     return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
 
@@ -79,7 +90,7 @@ def _print_version(wanted: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help=OPTIONS["--version"])
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -17,8 +17,8 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from adapter.commands.fast_path import parse_fast_arguments
 from adapter.commands.output import print_visible
-from adapter.commands.plain import plain_command
 from adapter.values.errors import AdapterError, TransportError, UsageError
 
 
@@ -52,14 +52,11 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    """The command, by the library that reads command lines where that is needed."""
-    if arguments[1:] == ["--help"]:
-        from adapter.commands.front_page import print_front_page
+    fast = parse_fast_arguments(arguments[2:]) if arguments[1:2] == ["parse"] else None
+    if fast is not None:
+        from adapter.commands import parsed
 
-        print_front_page()
-        return
-    if (plain := plain_command(arguments[1:])) is not None:
-        plain()
+        parsed.show(**fast)  # type: ignore[arg-type]  # a test compares them with what Typer passes
         return
     from adapter.commands.app import make_app, wanted
 

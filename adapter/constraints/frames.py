@@ -57,13 +57,9 @@ class Pairs:
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
-_OPENS_TEXT = frozenset({"functionary", "functionary_v2"})
-"""Formats that name who is spoken to before plain text as well."""
-
-
 def opening_of(format: str) -> str | None:
     """The text by which a model that writes this format begins a call of its frame, and nothing else."""
-    frame = None if format in _OPENS_TEXT else (_frame(format) or pairs_of(format))
+    frame = None if get_format(format).marks_plain_text else (_frame(format) or pairs_of(format))
     return (frame.head.partition("\n")[0].rstrip() or None) if frame else None
 
 

@@ -8,11 +8,12 @@ anew (other spacing, a repair, a name put right) ends that: the rest is read aga
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
-from adapter.formats import index
+from adapter.formats import FORMATS
 from adapter.prompting.neutral import in_strings, neutralise, restore
 from adapter.reading.format import Format
-from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN
+from adapter.reading.tables import reasoning_of, tables_for
 from adapter.text.pieces import Pieces
 from adapter.tools.definition import ToolSet
 from adapter.values.events import (
@@ -60,7 +61,7 @@ class Written:
                     self._waiting, self._after_reasoning = [], True
                 case ReasoningWasContent():
                     self._kept = Pieces(str(self._reasoning), str(self._kept))
-                case Markup(raw=raw) if any(marker in raw.lower() for marker in index.REASONING.values()):
+                case Markup(raw=raw) if any(marker in raw.lower() for marker in reasoning_of(FORMATS.all).values()):
                     self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
                 case Markup(raw=raw) if not self._after_reasoning:
                     self._waiting.append(raw)
@@ -82,11 +83,14 @@ class Written:
 def _own_end(markup: str) -> str:
     """Of the markup after the last call what closes it: up to where the turn ends or somebody else's begins."""
     lowered = markup.lower()
-    return markup[: min((at for marker in _OTHERS if (at := lowered.find(marker)) >= 0), default=len(markup))]
+    return markup[: min((at for marker in _turn_markers() if (at := lowered.find(marker)) >= 0), default=len(markup))]
 
 
-_OTHERS = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *index.ENDS, *index.NEXT_TURNS, *index.RESULTS, *index.REASONING}
-"""What no call ends with."""
+@cache
+def _turn_markers() -> frozenset[str]:
+    """The markers that end a turn, or begin another part of one: no call ends with these."""
+    tables = tables_for(FORMATS.all, ())
+    return frozenset({*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning})
 
 
 def is_tame(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:

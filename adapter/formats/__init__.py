@@ -1,18 +1,17 @@
 """How model families write calls: one file, one format.
 
-A file of this folder with a ``FORMAT`` in it is a format, by the file's name. It is loaded when it is asked for, all
-of them where no format is told. `index` says what has to be known of those that are not loaded; it is made of the
-files, and no other place names a format.
+A file of this folder with a ``FORMAT`` in it is a format, by the file's name. All of them are loaded, in some 30 ms,
+when the first is needed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
+from pkgutil import iter_modules
 
-from adapter.formats import index
 from adapter.reading.format import Format
 from adapter.values.errors import UsageError
 
@@ -34,33 +33,27 @@ class Formats(Mapping[str, Format]):
     """All formats by name, in the order in which they are tried."""
 
     @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return (*(name for name in ORDER if name in index.NAMES), *(name for name in index.NAMES if name not in ORDER))
+    def _by_name(self) -> Mapping[str, Format]:
+        modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+        formats: dict[str, Format] = {each.FORMAT.name: each.FORMAT for each in modules if hasattr(each, "FORMAT")}
+        return {name: formats.pop(name) for name in ORDER} | formats
 
     @cached_property
     def all(self) -> tuple[Format, ...]:
-        """Every format, loaded."""
         return tuple(self.values())
 
+    @cached_property
+    def by_alias(self) -> Mapping[str, Format]:
+        return {alias: format for format in self.all for alias in format.aliases}
+
     def __getitem__(self, name: str) -> Format:
-        if name not in self._names:
-            raise KeyError(name)
-        return _load(name)
+        return self._by_name[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._by_name)
 
     def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-
-@cache
-def _load(name: str) -> Format:
-    found: Format = import_module(f"{__name__}.{name}").FORMAT
-    return found
+        return len(self._by_name)
 
 
 FORMATS = Formats()
@@ -103,9 +96,7 @@ def get_format(name: str | Format) -> Format:
     if name in _derived:
         return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")
-    if spelling in FORMATS:
-        return FORMATS[spelling]
-    found = index.ALIASES.get(spelling) or index.ALIASES.get(name.strip().lower())
+    found = FORMATS.get(spelling) or FORMATS.by_alias.get(spelling) or FORMATS.by_alias.get(name.strip().lower())
     if found is None and name.startswith(DERIVED):
         raise UsageError(
             f"{name!r} was derived from a chat template in another process; name the template again (--template, "
@@ -114,13 +105,13 @@ def get_format(name: str | Format) -> Format:
     if found is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(spelling, (*FORMATS, *index.ALIASES), n=NEAREST, cutoff=0)
+        near = get_close_matches(spelling, (*FORMATS, *FORMATS.by_alias), n=NEAREST, cutoff=0)
         hint = f" (did you mean {near[0]!r}?)" if get_close_matches(spelling, near) else ""
         raise UsageError(
             f"unknown format {name!r}; of {len(FORMATS)} the nearest are {', '.join(near)}{hint}. "
             "docs/formats.md has all"
         )
-    return FORMATS[found]
+    return found
 
 
 def guess(model: str | None = None, template: str | None = None) -> str | None:

@@ -71,6 +71,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 
 FORMAT = Format(
     name="functionary",
+    marks_plain_text=True,
     aliases=("functionary_v3", "functionary_v3_2", "functionary_v2_5"),
     openers=(Opener(OPEN, read_recipient, keeps_space=True), Opener(OPEN_V25, read_recipient, keeps_space=True)),
     head=read_first_recipient,

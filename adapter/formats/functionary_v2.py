@@ -60,6 +60,7 @@ def encode_result(name: str, content: str, _call_id: str) -> str:
 
 FORMAT = Format(
     name="functionary_v2",
+    marks_plain_text=True,
     aliases=("functionary2",),
     openers=(Opener(RECIPIENT, read_recipient),),
     head=read_first_recipient,

@@ -35,6 +35,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 
 FORMAT = Format(
     name="glm45",
+    tool_call_body="pairs",
     aliases=("glm", "glm4", "glm46", "glm4_5", "glm4_6", "glm4_moe", "glm_ocr"),
     openers=OPENERS,
     encode_calls=encode_calls,

@@ -29,6 +29,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 
 FORMAT = Format(
     name="hermes",
+    tool_call_body="json",
     aliases=(
         "qwen",
         "qwen2",

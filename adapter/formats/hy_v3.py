@@ -57,6 +57,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 
 FORMAT = Format(
     name="hy_v3",
+    tool_call_body="pairs",
     aliases=("hunyuan3", "hy3"),
     openers=(*_section.openers, *tool_calls_tag.OPENERS, *tool_call_tag.OPENERS),
     encode_calls=encode_calls,

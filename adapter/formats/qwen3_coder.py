@@ -58,6 +58,7 @@ def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
 
 FORMAT = Format(
     name="qwen3_coder",
+    tool_call_body="function",
     aliases=(
         "qwen3_xml",
         "qwen_coder",

@@ -22,14 +22,14 @@ from heapq import merge
 from io import StringIO
 from itertools import islice
 
-from adapter.formats import FORMATS, index
+from adapter.formats import FORMATS
 from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD, is_telling
 from adapter.reading.bodies.python_calls import read_list
 from adapter.reading.format import Context, Format
 from adapter.reading.json_values import MAX_ATTEMPTS, take_value
 from adapter.reading.markers import alternatives, markers_for
 from adapter.reading.source import SPACE, Reader, Source, T
-from adapter.reading.tables import END_OF_TURN, INVENTED_RESULT, NEXT_TURN
+from adapter.reading.tables import tables_for
 from adapter.reading.untagged_json import CALL_KEYS, MAX_OPENING
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import looks_like_call
@@ -240,9 +240,11 @@ def _joints(text: str, tools: ToolSet) -> Iterator[int]:
 @cache
 def _literals() -> tuple[frozenset[str], frozenset[str]]:
     """What parsers act on, in lower case, and what tokenizers take for control tokens."""
-    spoken = {*END_OF_TURN, *NEXT_TURN, *INVENTED_RESULT, *index.OPENERS, *index.STRAYS, *index.ENDS}
-    spoken |= {*index.NEXT_TURNS, *index.RESULTS, *index.REASONING, *index.REASONING.values()}
-    return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *index.TOKENS}) - _ORDINARY
+    tables = tables_for(FORMATS.all, ())
+    spoken = {*tables.openers, *tables.strays, *tables.ends, *tables.next_turns, *tables.results}
+    spoken |= {*tables.reasoning, *tables.reasoning.values()}
+    tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stops)}
+    return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
 
 
 # ------------------------------------------------------------------- calls without markers

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from adapter.reading.format import BodyReader, Context, Opener, Reading
@@ -11,20 +10,6 @@ from adapter.reading.source import Reader, Source
 
 MAX_GIVEN_BACK = 100_000
 """Characters that foreign readers may take and give back in one answer: without a bound cost grew with the square."""
-
-
-class ReadLater:
-    """A body's reader that ``find`` gives, which may load a module, when a text needs it."""
-
-    def __init__(self, find: Callable[[], BodyReader]) -> None:
-        self._find = find
-
-    @cached_property
-    def found(self) -> BodyReader:
-        return self._find()
-
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        return self.found(source, span, context)
 
 
 class Others(Protocol):
@@ -43,11 +28,6 @@ class Others(Protocol):
     def __hash__(self) -> int: ...
 
 
-def found(read: BodyReader) -> BodyReader:
-    """``read`` itself, to be compared."""
-    return read.found if isinstance(read, ReadLater) else read
-
-
 def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]) -> dict[str, Opener]:
     """``own`` openers by their markers, and those of ``others``; at a marker of both the own reader comes first."""
     openers = dict(own)
@@ -55,7 +35,7 @@ def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]
         mine = own.get(marker)
         if mine is None:
             openers[marker] = other._replace(read=foreign(other.read))
-        elif mine.read is not found(other.read):
+        elif mine.read is not other.read:
             openers[marker] = mine._replace(read=_own_or_foreign(mine.read, foreign(other.read)))
     return openers
 

@@ -40,6 +40,8 @@ class Context:
     tools: ToolSet
     told: str | None = None
     """The name of the one format that is read, None when any may come."""
+    tool_call_body: str | None = None
+    """That of the format that is read, see `Format`."""
     at_line_start: bool = True
     after_call: bool = False
     plain: bool = False
@@ -147,6 +149,10 @@ class Format:
     """Makes the openers that depend on the names of the session's tools."""
     bare: BodyReader | None = None
     """Reads calls that stand without markers where a message or paragraph begins."""
+    tool_call_body: str | None = None
+    """What this format writes in the ``<tool_call>`` envelope, which several share: json, function or pairs."""
+    marks_plain_text: bool = False
+    """Its opening marker also stands before plain text, so that it announces no call."""
     head: BodyReader | None = None
     """Reads what can only begin a message, the prompt having ended within a header; takes nothing of other text."""
     stripped: BodyReader | None = None

@@ -77,7 +77,8 @@ class Segmenter:
         self._verdicts = Verdicts(formats[0], tools, normalise, policy, id_seed=id_seed)
         self._tables = tables_for(tuple(formats), tuple(tools), others)
         self._plain_end = self._tables.text_markers.plain_end
-        self._context = Context(tools, told=self._tables.told)
+        own_body = formats[0].tool_call_body if len(formats) == 1 else None
+        self._context = Context(tools, told=self._tables.told, tool_call_body=own_body)
 
         self._source = Source()
         self._output = Output()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from adapter.reading.foreign import Others, foreign, found, openers_with_foreign
+from adapter.reading.foreign import Others, foreign, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.reading.line import FENCE, FENCE_KIND
 from adapter.reading.markers import Candidates, Markers, first_two, markers_for
@@ -182,8 +182,7 @@ def _foreign_bare(formats: Sequence[Format], others: Others | None) -> list[Body
 
 
 def _not_among(own: Sequence[BodyReader], others: Sequence[BodyReader]) -> list[BodyReader]:
-    """The ``others`` that are none of ``own``; with none of these, no module of the others is loaded to find out."""
-    return [read for read in others if not own or found(read) not in own]
+    return [read for read in others if read not in own]
 
 
 _bare_json = UntaggedJson("arguments", after_marker=False)

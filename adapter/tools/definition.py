@@ -182,6 +182,9 @@ class ToolSet(Mapping[str, Tool]):
     def __len__(self) -> int:
         return len(self._tools)
 
+    def __hash__(self) -> int:
+        return hash(frozenset(self._tools))
+
     @cached_property
     def lower_names(self) -> frozenset[str]:
         """The names in lower case."""

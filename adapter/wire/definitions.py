@@ -7,6 +7,7 @@ model servers let pass, and which do no harm.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from adapter.tools.definition import Tool, ToolSet
@@ -14,16 +15,15 @@ from adapter.tools.references import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, resolved
 from adapter.tools.schema import types_of
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.kept import Kept
 from adapter.wire.errors import RequestError, checked_as, objects_in
 
 MAX_TOOLS = 4_096
 """In one request: their definitions alone are more than any model of today reads."""
 
-MAX_KEPT = 4_000_000
-"""Characters of definitions whose tools are kept, for they come with every request of a conversation."""
-
-_SETS: Kept[ToolSet] = Kept(MAX_KEPT)
+CACHE_SIZE = 32
+"""Sets of tools whose checked definitions and prompts are cached: they come with every request of a conversation."""
+MAX_CACHED_CHARACTERS = 250_000
+"""Of definitions; longer ones are checked again in each request, so that the cache stays within 8 MB."""
 
 
 def tool_set(definitions: Json) -> ToolSet:
@@ -32,10 +32,12 @@ def tool_set(definitions: Json) -> ToolSet:
     if len(listed) > MAX_TOOLS:
         raise RequestError(f"'tools' has {len(listed):,} tools; at most {MAX_TOOLS:,} are taken: send fewer", "tools")
     text = json.dumps(listed, ensure_ascii=False)
-    return _SETS.of(text, lambda: _tool_set(text))
+    check = _check_tools if len(text) <= MAX_CACHED_CHARACTERS else _check_tools.__wrapped__
+    return check(text)
 
 
-def _tool_set(definitions: str) -> ToolSet:
+@lru_cache(CACHE_SIZE)
+def _check_tools(definitions: str) -> ToolSet:
     return ToolSet(_tool(each, f"tools[{index}]") for index, each in enumerate(json.loads(definitions)))
 
 

@@ -22,13 +22,10 @@ from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen, mutable, replace
-from adapter.values.kept import Kept
-from adapter.wire.definitions import MAX_KEPT
+from adapter.wire.definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
 from adapter.wire.messages import calls_of, content_of, short, split_texts, with_system, with_texts
-
-_NEUTRAL: Kept[list[Json]] = Kept(MAX_KEPT)
 
 
 @frozen
@@ -81,13 +78,17 @@ def own_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
 
+    text = json.dumps(list(definitions.values()), ensure_ascii=False)
+    escape = _escape_definitions if len(text) <= MAX_CACHED_CHARACTERS else _escape_definitions.__wrapped__
+    return escape(text, shown, format)
+
+
+@lru_cache(CACHE_SIZE)
+def _escape_definitions(definitions: str, shown: ToolSet, format: Format) -> list[Json]:
     def neutral(text: str) -> str:
         return neutralise(text, format, shown)
 
-    def made() -> list[Json]:
-        return [_neutral_definition(definition, neutral) for definition in definitions.values()]
-
-    return _NEUTRAL.of(json.dumps(list(definitions.values()), ensure_ascii=False), made, format)
+    return [_neutral_definition(definition, neutral) for definition in json.loads(definitions)]
 
 
 def _as_function(definition: JsonObject) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 
 from adapter.constraints.grounding import conversational
 from adapter.constraints.modes import Constraint
@@ -22,11 +22,10 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen, replace
-from adapter.values.kept import Kept
 from adapter.wire.asked import Asked, asked_of, format_of, shortened
 from adapter.wire.bodies import check_size
 from adapter.wire.chat_fields import not_ours
-from adapter.wire.definitions import MAX_KEPT
+from adapter.wire.definitions import CACHE_SIZE
 from adapter.wire.errors import RequestError, checked_as
 from adapter.wire.llama_cpp import is_lazy
 from adapter.wire.messages import has_strays, last_calls, last_request, plain_messages
@@ -39,8 +38,6 @@ from adapter.wire.watching import EXTENSION, Watch
 
 SESSION = new_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
-
-_PROMPTS: Kept[str] = Kept(MAX_KEPT)
 
 MAX_ANSWERS = 128
 """That one request may ask for (``n``), as at OpenAI."""
@@ -267,7 +264,7 @@ def _told(asked: Asked, options: Options, held: _Held) -> _Told:
     elif options.prompt == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(shown, asked.format, options) if asked.allowed else ""
+        system = _prompt(shown, asked.format, options.style_used, options.prompts) if asked.allowed else ""
         messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
         told = _Told({**options.fields, **not_ours(asked.body), "messages": messages}, messages, None)
     if asked.allowed and asked.format.stops:
@@ -327,12 +324,7 @@ def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
     return own + [each for each in formats if each not in own]
 
 
-def _prompt(tools: ToolSet, format: Format, options: Options) -> str:
+@lru_cache(CACHE_SIZE)
+def _prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
     """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
-    style, prompts = options.style_used, options.prompts
-
-    def made() -> str:
-        return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()
-
-    frozen = json.dumps([tool.to_openai() for tool in tools.values()], ensure_ascii=False)
-    return _PROMPTS.of(frozen, made, format, style, prompts)
+    return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from adapter.formats.parser import parse
-from adapter.prompting.deriving.emitting import TOOLS
+from adapter.prompting.deriving.derived import derived_by
+from adapter.prompting.deriving.emitting import TOOLS, emitted
 from tests.command_line import adapter
-from tests.prompting.deriving.families import KNOWN_FORMS, YAML
+from tests.prompting.deriving.families import KNOWN_FORMS, YAML, fill_of
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -65,6 +70,29 @@ def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("form", KNOWN_FORMS)
+def test_emitted_files_pass_the_linter(form):
+    """As the project's own do."""
+    found = derived_by(fill_of(KNOWN_FORMS[form]), "template_test")
+    assert found.description is not None
+    files = emitted(found.description, "doer", KNOWN_FORMS[form], "0" * 64)
+    text = files["adapter/formats/doer.py"]
+    for words in (["format", "--diff"], ["check"]):
+        command = [
+            sys.executable,
+            "-m",
+            "ruff",
+            *words,
+            "--config",
+            str(ROOT / "pyproject.toml"),
+            "--stdin-filename",
+            "doer.py",
+            "-",
+        ]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_emit_wants_a_checkout_and_a_name(template, tmp_path):
     done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
     assert (done.returncode, "checkout" in done.stderr) == (2, True)
@@ -86,7 +114,7 @@ def test_parse_reads_by_the_template(template):
 
 def test_the_page_shows_what_is_printed(tmp_path):
     """docs/derive.md: its template, and the report on it."""
-    page = (Path(__file__).parents[2] / "docs" / "derive.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "derive.md").read_text(encoding="utf-8")
     source, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("jinja", "console"))
     assert source is not None
     assert shown is not None

@@ -14,9 +14,13 @@ from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
 from adapter.values.events import InvalidToolCall, Json, JsonObject, Markup, RejectedCall, TextDelta, ToolCall
 
-_FILE = '''"""{name}: {body}.
+PLACEHOLDER = "TODO"
+"""In a written file's first sentence, for which a test wants the models' name and how they write calls."""
+WIDTH = 120
 
-Format: derived from a chat template; say here whose it is, and where to find it. Its SHA-256 is
+_FILE = '''"""{placeholder}: which models write this format, and how ({body}).
+
+Format: derived from a chat template; TODO: its owner and address. Its SHA-256 is
 {digest}::
 
 {example}
@@ -33,7 +37,11 @@ DESCRIPTION = Description(
 {settings}
 )
 
-FORMAT = replace(format_of(DESCRIPTION), models=(r"{model}",), template_marks=({marks}))
+FORMAT = replace(
+    format_of(DESCRIPTION),
+    models=(),  # regular expressions for the names of the models
+    template_marks=({marks}),
+)
 '''
 
 
@@ -44,15 +52,14 @@ def emitted(description: Description, name: str, source: str, digest: str) -> di
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
     known = {opener.marker for entry in FORMATS.values() for opener in entry.openers}
     marks = [opener.marker for opener in format.openers if opener.marker in source and opener.marker not in known][:1]
-    settings = "\n".join(f"    {key}={_literal(value)}," for key, value in _settings(description))
+    settings = "\n".join(_setting(key, value) for key, value in _settings(description))
     text = _FILE.format(
-        name=name,
+        placeholder=PLACEHOLDER,
         body=f"calls as {description.body}",
         digest=digest,
-        example="\n".join(f"    {line}" for line in example.replace("\\", "\\\\").splitlines()),
+        example="\n".join(f"    {line}".rstrip() for line in example.replace("\\", "\\\\").splitlines()),
         pair_text=", PairText" if description.pairs is not None else "",
         settings=settings,
-        model=name.replace("_", "[-_.]?"),
         marks="".join(f"{_literal(mark)}," for mark in marks),
     )
     cases = {
@@ -71,14 +78,24 @@ def _settings(description: Description) -> Iterator[tuple[str, object]]:
             yield each.name, value
 
 
+def _setting(key: str, value: object, indent: str = "    ") -> str:
+    """A field as the formatter has it: one item per line where it is too long for a line."""
+    line = f"{indent}{key}={_literal(value, indent)},"
+    if len(line) <= WIDTH or not isinstance(value, tuple | list | dict):
+        return line
+    items = [f"{_literal(key)}: {_literal(item)}" for key, item in value.items()] if isinstance(value, dict) else None
+    opening, closing = "()" if items is None else "{}"
+    lines = [f"{indent}    {item}," for item in items or map(_literal, value)]
+    return "\n".join([f"{indent}{key}={opening}", *lines, f"{indent}{closing},"])
+
+
 def _literal(value: object, indent: str = "    ") -> str:
-    """``value`` as the formatter has it: double quotes, a line for each field."""
+    """``value`` as the formatter has it: double quotes unless these need more escapes, a line for each field."""
     match value:
         case str():
+            quote = "'" if value.count('"') > value.count("'") else '"'
             return (
-                '"'
-                + "".join('\\"' if char == '"' else repr(char)[1:-1] if char != "'" else char for char in value)
-                + '"'
+                quote + "".join(f"\\{c}" if c == quote else c if c in "'\"" else repr(c)[1:-1] for c in value) + quote
             )
         case tuple() | list():
             items = ", ".join(_literal(item, indent) for item in value)
@@ -87,7 +104,7 @@ def _literal(value: object, indent: str = "    ") -> str:
             return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
         case PairText():
             inner = f"{indent}    "
-            lines = [f"{inner}{each.name}={_literal(getattr(value, each.name), inner)}," for each in fields(value)]
+            lines = [_setting(each.name, getattr(value, each.name), inner) for each in fields(value)]
             return "\n".join(["PairText(", *lines, f"{indent})"])
         case _:
             return repr(value)

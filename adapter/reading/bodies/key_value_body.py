@@ -88,9 +88,10 @@ class _Call:
 
 
 class KeyValueBody:
-    """Reads a call after its opening tag. ``own``: the formats that write the tags so."""
+    """Reads a call after its opening tag. ``own``: the formats that write the tags so, beside those whose
+    ``tool_call_body`` is pairs where the tags are those of the shared envelope."""
 
-    def __init__(self, tags: PairTags, own: tuple[str, ...]) -> None:
+    def __init__(self, tags: PairTags, own: tuple[str, ...] = ()) -> None:
         self.tags, self.own = tags, own
         kinds = {
             tags.key_open: "key",
@@ -119,6 +120,9 @@ class KeyValueBody:
         self._key_before_close = lazy_pattern(
             rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE
         )
+
+    def _is_own(self, context: Context) -> bool:
+        return context.told in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
 
     def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading | None]:
         """The call; None, with nothing taken, when no name in this format's way stands there."""
@@ -150,7 +154,7 @@ class KeyValueBody:
         if not name:
             return None
         call = _Call(name, context.tools.match(name))
-        is_meant = call.tool is not None or context.at_line_start or context.told in self.own
+        is_meant = call.tool is not None or context.at_line_start or self._is_own(context)
         stray = yield from take_marker(source, _end_of_thought)
         if stray:
             ahead.append(stray)
@@ -177,7 +181,7 @@ class KeyValueBody:
         rest = source.text[source.position :].lower()
         is_cut = source.final and any(tag.startswith(rest) for tag in (self.tags.key_open, self.tags.separator))
         if not char or is_cut:
-            return call if context.at_line_start or context.told in self.own else None
+            return call if context.at_line_start or self._is_own(context) else None
         key = yield from self._key_ahead(source)
         return call if call.tool is not None and key in call.tool.properties else None
 

@@ -37,15 +37,8 @@ WORDS_LIMIT = 80
 ATTRIBUTES_LIMIT = 100
 """Characters of attributes in an opening tag; more is prose."""
 
-_OWN_BODY = {
-    "hermes": "json",
-    **dict.fromkeys(("qwen3_coder", "step3p5", "mimo"), "function"),
-    **dict.fromkeys(("glm45", "glm47", "poolside_v1", "spark25", "hy_v3"), "pairs"),
-}
-"""What the formats that share this envelope write in it."""
-
 _read_json = TaggedJson(OPEN, CLOSE)
-_read_key_values = KeyValueBody(GLM, own=tuple(name for name, body in _OWN_BODY.items() if body == "pairs"))
+_read_key_values = KeyValueBody(GLM)
 _read_python = PythonBlock(CLOSE)
 _closing = Markers(CLOSE)
 _after_prose = Markers(OPEN, CLOSE, "<function=", "\n\n")
@@ -89,7 +82,7 @@ def read_tool_call(source: Source, span: list[str], context: Context) -> Reader[
 
 
 def _foreign(body: str, context: Context) -> list[str]:
-    return ["foreign-body"] if _OWN_BODY.get(context.told or "", body) != body else []
+    return ["foreign-body"] if context.tool_call_body not in (body, None) else []
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
