@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from adapter.agent.answer import Answer, Chat, Observed, chunks_of
-from adapter.agent.prompts import check_prompt, derived_for, fields_for, own_chat, parts_for, style_for
-from adapter.constraints.modes import Constraint, get_constraint
+from adapter.agent.prompts import assist_for, check_prompt, derived_for, fields_for, known_files, own_chat, style_for
+from adapter.constraints.modes import Constraint, get_constraint, validate_guide_mode
 from adapter.constraints.replies import ReplyParser, with_reply
 from adapter.conversation.guardrails.catalogue import BY_STEPS, checked_retries, chosen
 from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
@@ -25,9 +26,9 @@ from adapter.dialects import Dialect
 from adapter.formats import get_format, guess, told_format
 from adapter.formats.parser import Parser
 from adapter.operations.approval import Approval, Approver
-from adapter.prompting.choosing import Parts, check_guide
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.tool_shortlist import Shortlist, shortlist
 from adapter.prompting.prompt import new_session, system_prompt
-from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.policy import APPROVED
 from adapter.tools.calls import is_valid
 from adapter.tools.definition import Tool, ToolSet
@@ -44,6 +45,9 @@ from adapter.workspace.hosted.host import Host
 if TYPE_CHECKING:
     from adapter.upstream.transport import ChatClient, Chunk
     from adapter.wire.translated import Request
+
+MAX_CALL_TOKENS = 900
+"""Of a very small model's call: enough for a string of 400 characters, each an escape of two tokens."""
 
 AGENT_RETRIES = 3
 """Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
@@ -82,7 +86,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         steps: Given = NO_STEPS,
         max_tools: int | None = None,
     ) -> None:
-        check_guide(guide)
+        validate_guide_mode(guide)
         if max_tools is not None and (max_tools < 1 or system):
             why = "system describes the tools" if system else f"it is {max_tools}"
             raise UsageError(f"max_tools cannot be had: {why}; give a number from 1 on, and no system")
@@ -90,7 +94,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         self._few: Shortlist | None = None
         self._watched, self._retries, self._steps = chosen(guardrails), checked_retries(retries), steps_of(steps)
         self._guide = guide
-        self._parts: Parts | None = None
+        self._assist: AssistSettings | None = None
         self._guided: Request | None = None
         self._is_first = True
         self._made = ExitStack()
@@ -187,10 +191,11 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         if self._constraint == "prefer":
             tools, self._reply = with_reply(tools)
         self._own = own_chat(chat, tools, self.format, self._prompt)
-        if self._client is not None and not (self._own or style or system or self._constraint):
-            self._parts = parts_for(self._client, self._guide)
+        if self._client is not None and not (self._own or style or system):
+            self._assist = assist_for(self._client, self._guide, self._constraint)
+            self._constraint = self._constraint if self._assist is None else None
         # Of a result such a model can say nothing, nor whether that was all.
-        self.limits = limits or Limits(context_tokens=context_tokens, call_turns=1 if self._parts else None)
+        self.limits = limits or Limits(context_tokens=context_tokens, call_turns=1 if self._assist else None)
         style = style or ("native" if self._own else style_for(self._constraint))
         self.system = system or system_prompt(
             self.workspace.dialect, self.format, style, tools=tools, session=new_session()
@@ -232,7 +237,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
     def guardrails(self) -> Guardrails:
         """Of a new conversation. Where answers are held to calls, or words decide, they may well be empty, or a
         promise."""
-        is_free = self._constraint not in ("prefer", "required") and self._parts is None
+        is_free = self._constraint not in ("prefer", "required") and self._assist is None
         on = self._watched if is_free else self._watched & (BY_STEPS | {"repeated_call", "cycle"})
         return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
 
@@ -242,7 +247,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
 
     def _new_answer(self, query: Query) -> Answer:
         tools, turn = self._tools, str(query.number)
-        self._guided = self._chosen(query)
+        self._guided = self._assisted(query)
         self._is_first = False
         told = told_format(self.format.name)
         if self._reply is not None:
@@ -292,12 +297,11 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         fields = self._held if self._is_held else self._free
         return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
 
-    def _chosen(self, query: Query) -> Request | None:
-        """What is asked of a model that is too small to choose: as `adapter serve` would ask it."""
-        if self._parts is None or self._client is None:
+    def _assisted(self, query: Query) -> Request | None:
+        """Build the request for a model that is too small to choose, as `adapter serve` does, by the known files."""
+        if self._assist is None or self._client is None:
             return None
         from adapter.upstream.enforcing import constraint_fields
-        from adapter.upstream.guidance import MAX_CALL_TOKENS
         from adapter.wire.options import Options
         from adapter.wire.request import translate
 
@@ -305,9 +309,10 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         asked = [dict(message) for message in query.messages if message["role"] != "system"]
         enforce = partial(constraint_fields, self._client.endpoint.kind)
         choice = "auto" if self._is_first else "none"
+        settings = replace(self._assist, known_paths=known_files(self.workspace) if self._is_first else ())
         return translate(
             {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
-            Options(format=self.format.name, enforce=enforce, small=self._parts),
+            Options(format=self.format.name, enforce=enforce, small=settings),
         )
 
     def _is_broken(self, turn: Turn) -> bool:
@@ -344,7 +349,8 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
     happens; an exception in it ends the run, and `run` raises it. ``constraint``: how far the model is held to valid
     calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
-    small), ``on`` or ``off`` (see `adapter.prompting.choosing`); such a model gets one call for each message.
+    small), ``on`` or ``off`` (see `adapter.prompting.intent.assist`); such a model gets one call for each message,
+    always one with ``constraint="required"`` and ``guide="on"``.
     ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/guardrails.md),
     at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping. ``max_tools``: of more
     only so many are described, those most like the first message, and one that finds the others.

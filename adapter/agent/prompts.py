@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapter.constraints.modes import Constraint
-from adapter.prompting.choosing import Parts
+from adapter.operations import Glob, Paths
+from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.prompt import Style
 from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.clients import client_of
 from adapter.upstream.own_chat import OwnChat
-from adapter.values.errors import UsageError
+from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import JsonObject
 from adapter.wire.own_prompt import PROMPT_MODES
+from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
     from adapter.upstream.transport import ChatClient
+
+MAX_KNOWN_FILES = 2_000
+"""Paths of the workspace that are looked up for a very small model."""
 
 
 def style_for(constraint: Constraint | None) -> Style:
@@ -51,10 +57,21 @@ def own_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) ->
     return OwnChat(tools, format, found.own) if found is not None and found.own is not None else None
 
 
-def parts_for(client: ChatClient, guide: str) -> Parts | None:
-    """The help that the model of ``client`` needs; None where it needs none. ``guide``: one of `GUIDE_MODES`."""
+def known_files(workspace: Workspace) -> Sequence[str]:
+    """Return the files of a workspace, which a request may name."""
+    with suppress(ToolError):
+        found = workspace.look(Glob("**/*", limit=MAX_KNOWN_FILES))
+        return found.paths if isinstance(found, Paths) else ()
+    return ()
+
+
+def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
+    """Return the assistance that the model of ``client`` needs, if any; with a constraint only where a call is required
+    and the ``guide`` is "on"."""
     from adapter.upstream.guides import Guides
 
+    if constraint is not None:
+        return AssistSettings(threshold=False) if (guide, constraint) == ("on", "required") else None
     return Guides(client.endpoint, guide).of(client.model if client.endpoint.kind == "ollama" else "")
 
 

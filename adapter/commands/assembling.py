@@ -17,7 +17,7 @@ from adapter.commands.models import Served, serve
 from adapter.commands.provided import sub_agents
 from adapter.commands.settings import Settings
 from adapter.commands.witnesses import Witnesses
-from adapter.constraints.modes import get_constraint
+from adapter.constraints.modes import get_constraint, validate_guide_mode
 from adapter.conversation.guardrails.catalogue import chosen
 from adapter.conversation.guardrails.steps import steps_of
 from adapter.conversation.session import Limits
@@ -27,10 +27,8 @@ from adapter.mcp.addresses import servers_of
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools
 from adapter.operations.approval import Approver
-from adapter.prompting.choosing import check_guide
 from adapter.prompting.prompt import new_session, system_prompt
-from adapter.tools.definition import Tool, ToolSet
-from adapter.upstream.guidance import GuidedChat
+from adapter.tools.definition import Tool
 from adapter.upstream.native import NativeChat
 from adapter.upstream.probing import profiles
 from adapter.upstream.template_files import TemplateProcess, read_template
@@ -43,8 +41,8 @@ from adapter.workspace.hosted.host import Host
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """An agent, with the model and the workspace that it has. ``is_guided``: words decide what that model calls, and
-    what was said before would only lead it astray."""
+    """An agent, with the model and the workspace that it has. ``is_guided``: the words of a request choose what that
+    model calls, and earlier messages would only mislead it."""
 
     agent: Agent
     chat: ChatClient
@@ -57,21 +55,21 @@ def assemble(
     settings: Settings,
     whole: Workspace,
     witnesses: Witnesses,
-    open_for: Callable[[Host, ToolSet | None], Workspace],
+    open_for: Callable[[Host], Workspace],
     task: str | None = None,
 ) -> Assembled:
     """An agent for ``task``, or for a chat, until ``stack`` is closed.
 
-    ``open_for``: the workspace with what the model and the terminal give, and with those tools alone where they are
-    told. Raises TransportError and UsageError with the next step.
+    ``open_for``: the workspace with what the model and the terminal give.
+    Raises TransportError and UsageError with the next step.
     """
     console = witnesses.console
     template = stack.enter_context(TemplateProcess(read_template(settings.template))) if settings.template else None
     served = stack.enter_context(serve(settings.base_url, settings.model, console, template))
-    help = help_for(task, settings, served, whole, console)
+    help = help_for(task, settings, served, console)
     limits = _limits(settings, help, served, console)
     host = _host(stack, settings, help, served, limits, witnesses, whole.host)
-    workspace = stack.enter_context(open_for(host, help.few))
+    workspace = stack.enter_context(open_for(host))
     agent = _agent(settings, help, served, workspace, limits, witnesses)
     return Assembled(agent, served.chat, workspace, help.is_guided)
 
@@ -80,7 +78,7 @@ def check(settings: Settings) -> None:
     """Raises UsageError for what the command line cannot mean."""
     get_constraint(settings.constraint)
     check_prompt(settings.prompt)
-    check_guide(settings.guide)
+    validate_guide_mode(settings.guide)
     chosen(settings.config.guardrails.use)
     steps_of(settings.config.steps.model_dump())
     profiles.check(settings.profile)
@@ -94,7 +92,6 @@ def open_workspace(
     host: Host,
     *,
     ask: Approver | None = None,
-    only: ToolSet | None = None,
     echo: Callable[[str], object] | None = None,
 ) -> Workspace:
     return Workspace(
@@ -102,7 +99,6 @@ def open_workspace(
         settings.dialect,
         settings.approve,
         ask,
-        only,
         state=settings.state,
         echo=echo,
         rules=settings.rules,
@@ -134,7 +130,7 @@ def _limits(settings: Settings, help: Help, served: Served, console: Console) ->
         context = served.chat.context()
     if context.advice:
         console.note(context.advice)
-    calls = 1 if help.few is not None or help.is_guided else None
+    calls = 1 if help.is_guided else None
     return Limits(turns=settings.max_turns, call_turns=calls, context_tokens=context.tokens)
 
 
@@ -162,14 +158,11 @@ def _agent(
     settings: Settings, help: Help, served: Served, workspace: Workspace, limits: Limits, witnesses: Witnesses
 ) -> Agent:
     chat: Chat = served.chat
-    if help.few is not None and help.evidence is not None:
-        chat = GuidedChat(served.chat, help.few, help.evidence)
-    elif help.is_native:
+    if help.is_native:
         chat = NativeChat(served.chat, workspace.tools, help.format)
-    offered = workspace.tools if help.few is None else help.few
     format = format_for(chat, help.format)
     system = system_prompt(
-        settings.dialect, format, help.style, tools=offered, prompts=settings.prompts, session=new_session()
+        settings.dialect, format, help.style, tools=workspace.tools, prompts=settings.prompts, session=new_session()
     )
     return Agent(
         workspace,
@@ -181,7 +174,7 @@ def _agent(
         observe=witnesses.observe,
         constraint=help.constraint,
         guide="on" if help.is_guided else "off",
-        guardrails=settings.config.guardrails.use if help.few is None else "off,repeated_call,cycle",
+        guardrails=settings.config.guardrails.use,
         retries=settings.config.guardrails.retries,
         steps=settings.config.steps.model_dump(),
     )

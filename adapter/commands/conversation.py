@@ -143,9 +143,7 @@ class Conversation:
         return [(str(message["role"]), message_text(message)) for message in body["messages"]]
 
     def _assembled(self, settings: Settings, stack: ExitStack) -> Assembled:
-        made = assemble(
-            stack, settings, self.workspace, self._witnesses, lambda host, _few: self.workspace.part(host=host)
-        )
+        made = assemble(stack, settings, self.workspace, self._witnesses, lambda host: self.workspace.part(host=host))
         made.agent.observe(self._observe)
         if made.is_guided:
             self.console.note("this model is too small for a conversation: it is shown each message alone")

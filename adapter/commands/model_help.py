@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 from adapter.agent.prompts import style_for
 from adapter.commands.console import Console
 from adapter.commands.models import Served
 from adapter.commands.settings import Settings
-from adapter.constraints.grounding import Evidence
-from adapter.constraints.mentions import mentioned
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.formats import FROM_TEMPLATE, guess
-from adapter.operations import FileText, Glob, Paths, ReadText
 from adapter.prompting.setups import Setup
-from adapter.tools.definition import ToolSet
-from adapter.upstream.guidance import tools_for_small
 from adapter.upstream.guides import Guides
 from adapter.upstream.own_prompts import Found
 from adapter.upstream.probing import profiles
-from adapter.values.errors import ToolError, UsageError
-from adapter.workspace import Workspace
-
-MAX_KNOWN_FILES = 2_000
-"""Paths of the workspace that help to understand the task."""
+from adapter.values.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Help:
     """What a model needs to write calls.
 
-    ``few``: the tools for one that writes a call each time and is offered no others, by ``evidence``. ``is_guided``:
-    words decide what it calls, message by message. ``is_own``: its own template describes the tools.
+    ``is_guided``: the request's words choose its tool, message by message. ``is_own``: its own template describes the
+    tools.
     """
 
     format: str
     style: str
     constraint: Constraint | None
     is_native: bool = False
-    few: ToolSet | None = None
-    evidence: Evidence | None = None
     is_guided: bool = False
     is_own: bool = False
     sees_images: bool = False
 
 
-def help_for(task: str | None, settings: Settings, served: Served, whole: Workspace, console: Console) -> Help:
+def help_for(task: str | None, settings: Settings, served: Served, console: Console) -> Help:
     """What the command line says, else the model's profile, else what its name tells. ``task``: None in a chat."""
     constraint, setup = get_constraint(settings.constraint), _setup(settings, served, console)
     if setup is not None and setup.constraint != "off":
@@ -56,8 +44,7 @@ def help_for(task: str | None, settings: Settings, served: Served, whole: Worksp
     if is_small and not served.is_small:
         console.note(Guides(served.chat.endpoint, settings.guide).told(served.chat.model))
     if task is not None and (constraint == "required" or is_small):
-        evidence = gather(whole, task)
-        return Help("hermes", "small", None, few=tools_for_small(whole.tools, evidence), evidence=evidence)
+        return Help("hermes", "small", "required", is_guided=True)
     if is_small:
         return Help("hermes", "small", None, is_guided=True)
     sees_images = _sees_images(settings, served)
@@ -130,17 +117,3 @@ def _setup(settings: Settings, served: Served, console: Console) -> Setup | None
 
 def _sees_images(settings: Settings, served: Served) -> bool:
     return bool(served.chat.sees_images()) if settings.images is None else settings.images
-
-
-def gather(workspace: Workspace, task: str) -> Evidence:
-    """What is known before the first answer: the workspace's files, and the text of those that the task names."""
-    paths: tuple[str, ...] = ()
-    contents: dict[str, str] = {}
-    with suppress(ToolError):
-        found = workspace.look(Glob("**/*", limit=MAX_KNOWN_FILES))
-        paths = found.paths if isinstance(found, Paths) else ()
-    for path in mentioned(paths, task):
-        with suppress(ToolError):  # binary or unreadable: it offers no text to edit
-            read = workspace.look(ReadText(path))
-            contents[path] = read.text if isinstance(read, FileText) else ""
-    return Evidence(task, paths, (), contents)

@@ -19,7 +19,6 @@ from adapter.commands.provided import host_of, keys_of
 from adapter.commands.settings import Settings
 from adapter.commands.witnesses import Witnesses
 from adapter.text.secrets import Secrets
-from adapter.tools.definition import ToolSet
 from adapter.transcripts.recording import Recording
 from adapter.transcripts.transcript import Recorder
 from adapter.values.errors import UsageError
@@ -51,8 +50,8 @@ def run_task(task: str, settings: Settings) -> int:
         whole = stack.enter_context(open_workspace(settings, own, plain))
         witnesses = Witnesses(console, Tally(whole.known_tools), _recording(stack, settings, whole))
 
-        def open_for(host: Host, few: ToolSet | None) -> Workspace:
-            return open_workspace(settings, own, host, ask=witnesses.ask, only=few, echo=console.echo)
+        def open_for(host: Host) -> Workspace:
+            return open_workspace(settings, own, host, ask=witnesses.ask, echo=console.echo)
 
         made = assemble(stack, settings, whole, witnesses, open_for, task)
         if made.workspace.sandbox:

@@ -36,7 +36,7 @@ class Settings:
     template: Path | None = None
     constraint: str | None = None
     guide: str = "auto"
-    """Which models are helped to choose; see `adapter.prompting.choosing`."""
+    """Which models are helped to choose; see `adapter.prompting.intent.assist`."""
     profile: str = "none"
     """Which profile counts where the others say nothing; see `adapter.upstream.probing.profiles.in_force`."""
     max_turns: int = 25

@@ -20,7 +20,6 @@ way in which a constrained 135M model failed to give a valid call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -70,7 +69,6 @@ def gbnf(
     reply: Tool | None = None,
     several: bool = False,
     allow_bare: bool = False,
-    each: Sequence[ToolSet] = (),
 ) -> str:
     """A grammar whose every text is one call of one of the tools with arguments of its schema.
 
@@ -80,9 +78,8 @@ def gbnf(
     ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
     alone; then all is in JSON. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as
     models that have called what they wanted go on to talk about it. ``allow_bare``: or one whose JSON stands alone or
-    in a fence, where the format's stands between markers. ``each``: instead of one call several, the tools of
-    each, where calls can follow each other. Raises UsageError when no tool is left to
-    call, and for more than `MAX_GRAMMAR`.
+    in a fence, where the format's stands between markers. Raises UsageError when no tool is left to call, and for
+    more than `MAX_GRAMMAR`.
     """
     shaping = Shaping(choices or {}, max_string, max_text)
     # A reply is streamed while it is written: its text stands in JSON.
@@ -91,7 +88,7 @@ def gbnf(
     shallow = replace(shaping, max_depth=2)
     for frame, shaped in ((frame, shaped) for shaped in (shaping, shallow) for frame in frames):
         try:
-            grammar = _gbnf(tools, frame, shaped, allow_text, reply, several, allow_bare, each)
+            grammar = _gbnf(tools, frame, shaped, allow_text, reply, several, allow_bare)
         except Unwritable:  # in pairs; as JSON everything can be written
             continue
         if len(grammar) <= MAX_GRAMMAR:
@@ -110,7 +107,6 @@ def _gbnf(
     reply: Tool | None,
     several: bool,
     allow_bare: bool,
-    each: Sequence[ToolSet],
 ) -> str:
     rules = PairRules(frame) if isinstance(frame, Pairs) else Rules(frame)
 
@@ -126,8 +122,6 @@ def _gbnf(
         if reply is not None and isinstance(frame, Frame):
             end = f"({quote(frame.between + frame.head + reply.name + frame.middle)})?"
         root = f"{root} ({quote(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
-    if each and frame.between is not None:
-        root = f" {quote(frame.between)} ".join(map(call_of, each))
     if reply is not None:
         root = f"{call_of(ToolSet([reply]))} | {root}"
     if allow_text:

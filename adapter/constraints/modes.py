@@ -29,3 +29,13 @@ def get_constraint(name: str | None) -> Constraint | None:
     if name is None:
         return None
     raise UsageError(f"unknown constraint {name!r}; expected {', '.join(CONSTRAINTS)}")
+
+
+GUIDE_MODES = ("auto", "on", "off")
+"""auto: only models that their server reports as small are assisted (`adapter.prompting.intent.assist`)."""
+
+
+def validate_guide_mode(mode: str) -> None:
+    """Raise UsageError unless ``mode`` is one of `GUIDE_MODES`."""
+    if mode not in GUIDE_MODES:
+        raise UsageError(f"unknown guide {mode!r}; expected {', '.join(GUIDE_MODES)}")

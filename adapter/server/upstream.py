@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from adapter.prompting.choosing import Parts
 from adapter.prompting.deriving.recognising import Recognised
+from adapter.prompting.intent.assist import AssistSettings
 from adapter.server.connection import SILENCE_S, Connection
 from adapter.server.patience import RETRY_S
 from adapter.server.places import Places
@@ -74,7 +74,7 @@ class Upstream(Connection):
         self.store = store or Store()
         self.left_out = LeftOut()
         self._own = OwnPrompts(self.endpoint, template)
-        self._settled: dict[str, tuple[Found, Parts | None]] = {}  # what needs no thread, for nobody is asked
+        self._settled: dict[str, tuple[Found, AssistSettings | None]] = {}  # what needs no thread, for nobody is asked
         self.places = places or Places()
         self.work = Work()
         self.options = options
@@ -126,7 +126,7 @@ class Upstream(Connection):
         splits = (await self.known()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
-    def _found(self, model: str) -> tuple[Found, Parts | None]:
+    def _found(self, model: str) -> tuple[Found, AssistSettings | None]:
         """How ``model`` gets its own prompt, and the help to choose where it gets none; said when it is new."""
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
@@ -147,7 +147,7 @@ class Upstream(Connection):
         if told is not None and (told.by == "template" or self.options.from_template):
             self._tell_once(f"format{of_model}: {told}")
 
-    def _guided(self, endpoint: Endpoint, model: str, found: Found) -> Parts | None:
+    def _guided(self, endpoint: Endpoint, model: str, found: Found) -> AssistSettings | None:
         if found.own is not None or self.options.constraint is not None:
             return None
         guides = self._guides = self._guides or Guides(endpoint, self.options.guide)

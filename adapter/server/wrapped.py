@@ -21,10 +21,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adapter.constraints.grounding import Ground
 from adapter.constraints.modes import Constraint
 from adapter.conversation.guardrails.catalogue import chosen
 from adapter.conversation.guardrails.guardrails import RETRIES
+from adapter.prompting.intent.grounding import Ground
 from adapter.prompting.rendering import TemplateFault
 from adapter.server.passage import Passage, is_chat
 from adapter.server.store import Store
@@ -89,9 +89,9 @@ def wrap(
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.constraints.modes`). ``grounded``: an
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
-    ``ground``: values that you know (see `adapter.constraints.grounding`).
+    ``ground``: values that you know (see `adapter.prompting.intent.grounding`).
     ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
-    it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.choosing`).
+    it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`).
     ``max_tools``: of a request with more tools only so many are described, those most like it, and one that finds the
     others. ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"``
     or names (see docs/guardrails.md); ``retries``: at most how often for one request.

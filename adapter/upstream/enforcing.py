@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from adapter.constraints.frames import opening_of
 from adapter.constraints.grammar import bare_names, begins_with, gbnf, json_schema
 from adapter.constraints.shapes import Choices
@@ -29,7 +27,6 @@ def constraint_fields(
     reply: Tool | None = None,
     several: bool = False,
     waits: bool = False,
-    each: Sequence[ToolSet] = (),
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
@@ -49,7 +46,6 @@ def constraint_fields(
             choices=choices,
             reply=reply,
             several=several,
-            each=each,
             max_string=max_string,
             max_text=max_text,
         )

@@ -1,14 +1,14 @@
 """Which models are too small to choose tools by themselves, as their servers say: they get help.
 
-The help is that of `adapter.prompting.choosing`. llama.cpp tells the number of parameters in ``/v1/models``, Ollama in
-``/api/show``; of others it is not known.
+They get the assistance of `adapter.prompting.intent.assist`. llama.cpp tells the number of parameters in
+``/v1/models``, Ollama in ``/api/show``; of others it is not known.
 """
 
 from __future__ import annotations
 
 import threading
 
-from adapter.prompting.choosing import Parts
+from adapter.prompting.intent.assist import AssistSettings
 from adapter.upstream.endpoints import MAX_MODELS, Endpoint, get
 from adapter.values.events import Json
 
@@ -21,19 +21,19 @@ class Guides:
 
     def __init__(self, endpoint: Endpoint, mode: str) -> None:
         self._endpoint, self._mode = endpoint, mode
-        self._known: dict[str, Parts | None] = {}
+        self._known: dict[str, AssistSettings | None] = {}
         self._asking = threading.Lock()
 
-    def of(self, model: str) -> Parts | None:
+    def of(self, model: str) -> AssistSettings | None:
         """The help for ``model``; None where it needs none. Asks the server, the first time."""
         if self._mode != "auto":
-            return Parts() if self._mode == "on" else None
+            return AssistSettings() if self._mode == "on" else None
         with self._asking:
             if model not in self._known:
                 count = parameters_of(self._endpoint, model)
                 if len(self._known) >= MAX_MODELS:
                     self._known.clear()
-                self._known[model] = Parts() if count is not None and count <= SMALL else None
+                self._known[model] = AssistSettings() if count is not None and count <= SMALL else None
             return self._known[model]
 
     def told(self, model: str) -> str:

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from adapter.conversation.guardrails.past import past_of
 from adapter.formats import DEFAULT_FORMAT, get_format, guess
+from adapter.prompting.intent.tool_shortlist import Shortlist, shortlist
 from adapter.prompting.neutral import knowing
-from adapter.prompting.shortlist import Shortlist, shortlist
 from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject

@@ -11,8 +11,8 @@ from adapter.conversation.guardrails.past import key_of
 from adapter.conversation.history import Written, is_tame
 from adapter.formats import get_format
 from adapter.formats.parser import Parser
+from adapter.prompting.intent.tool_shortlist import LOOKUPS
 from adapter.prompting.neutral import in_strings, knowing, restore
-from adapter.prompting.shortlist import LOOKUPS
 from adapter.text.pieces import Pieces
 from adapter.values.events import (
     ContentWasReasoning,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from adapter.constraints.grounding import Ground
-from adapter.constraints.modes import Constraint, get_constraint
+from adapter.constraints.modes import Constraint, get_constraint, validate_guide_mode
 from adapter.constraints.shapes import Choices
 from adapter.conversation.guardrails.catalogue import checked_retries
 from adapter.dialects import Dialect
 from adapter.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
-from adapter.prompting.choosing import Parts, check_guide
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.grounding import Ground
 from adapter.prompting.prompt import system_prompt
 from adapter.prompting.setups import Setup
 from adapter.reading.policy import get_policy
@@ -36,7 +36,7 @@ class Enforce(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
     ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
-    begun one. ``each``: the tools of each of several calls.
+    begun one.
     """
 
     def __call__(
@@ -48,7 +48,6 @@ class Enforce(Protocol):
         reply: Tool | None = None,
         several: bool = False,
         waits: bool = False,
-        each: Sequence[ToolSet] = (),
     ) -> JsonObject: ...
 
 
@@ -61,7 +60,7 @@ class Options:
     far the model is held to valid calls (see `adapter.constraints.modes`); None holds it where a request demands
     a call. ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
     conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
-    `adapter.constraints.grounding`).
+    `adapter.prompting.intent.grounding`).
     ``prompt``: whether the model is told of its tools by its own template, one of `PROMPT_MODES`; a ``style`` or
     ``prompts`` mean words. ``own``: how it gets that prompt; None where it cannot.
     ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
@@ -99,16 +98,14 @@ class Options:
     setup_of: Callable[[str], Setup | None] | None = None
     guide: str = "auto"
     """Which models are helped to choose, one of `GUIDE_MODES`."""
-    small: Parts | None = None
-    """The help for a model that is too small to choose by itself; see `adapter.prompting.choosing`."""
+    small: AssistSettings | None = None
+    """The assistance for a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
     choices: Choices | None = None
     """The only values of parameters, where they were found already."""
-    each: tuple[ToolSet, ...] = ()
-    """The tools of each call, where an enforced answer has several."""
     asking: Asking = field(default_factory=Asking)
     """Which answers are asked again."""
     max_tools: int | None = None
-    """Of a request with more only so many are described; see `adapter.prompting.shortlist`. None: all."""
+    """Of a request with more only so many are described; see `adapter.prompting.intent.tool_shortlist`. None: all."""
     memory: Memory = field(default_factory=Memory)
     observe: Callable[[Exchange], object] | None = None
     """Told of each answer, when that is over."""
@@ -152,7 +149,7 @@ def checked(options: Options) -> Options:
     """``options``, if they can be used: raises UsageError at the start rather than with each request."""
     get_policy(options.policy)
     get_constraint(options.constraint)
-    check_guide(options.guide)
+    validate_guide_mode(options.guide)
     if options.max_tools is not None and (not isinstance(options.max_tools, int) or options.max_tools < 1):
         raise UsageError(f"max_tools cannot be {options.max_tools!r}; give a number from 1 on")
     checked_retries(options.asking.retries)

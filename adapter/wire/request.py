@@ -7,14 +7,14 @@ import json
 from contextlib import suppress
 from functools import lru_cache, partial
 
-from adapter.constraints.grounding import conversational
 from adapter.constraints.modes import Constraint
 from adapter.constraints.replies import with_reply
 from adapter.constraints.shapes import Choices
 from adapter.conversation.guardrails.past import key_of
 from adapter.formats import DEFAULT_FORMAT, get_format
 from adapter.formats.hermes import encode_calls
-from adapter.prompting.choosing import Parts, choose
+from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
+from adapter.prompting.intent.grounding import ground_conversation
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
@@ -115,7 +115,7 @@ def _translate(asked: Asked, options: Options) -> Request:
     if options.native:
         return _native(asked, options)
     if options.small is not None and asked.allowed and options.helps_with(asked.body):
-        return _chosen(asked, options, options.small)
+        return _assisted(asked, options, options.small)
     as_text = partial(_translate, asked, replace(options, own=None))
     asked = shortened(asked, options)
     held = _held(asked, options)
@@ -195,24 +195,23 @@ def _native(asked: Asked, options: Options) -> Request:
     )
 
 
-def _chosen(asked: Asked, options: Options, parts: Parts) -> Request:
-    """The request for a model that does not choose by itself: an answer in words, or a call of what was chosen."""
+def _assisted(asked: Asked, options: Options, settings: AssistSettings) -> Request:
+    """Build the request for a model that is too small to choose: an answer in words, or a call of the nearest tool."""
     options = replace(options, small=None)
     request, has_result = last_request(asked.messages)
-    chosen = None
+    assist = Assist()
     if asked.must_call or not has_result:
-        chosen = choose(request, asked.allowed, must_call=asked.must_call, parts=parts)
-    if chosen is None or not chosen.tools:
+        assist = plan_assist(request, asked.allowed, settings, must_call=asked.must_call)
+    if not assist.tools:
         return _translate(replace(asked, allowed=ToolSet(), must_call=False), options)
     held = replace(
         options,
         constraint="required",
         style="small",
-        choices=chosen.choices,
-        each=chosen.each,
+        choices=assist.choices,
         fields={"temperature": 0, **options.fields},
     )
-    tools = [tool.to_openai() for tool in chosen.tools.values()]
+    tools = [tool.to_openai() for tool in assist.tools.values()]
     only = {**asked.body, "tools": tools, "tool_choice": "required"}
     try:
         return _translate(asked_of(only, asked.kinds, held), held)
@@ -228,7 +227,7 @@ def _held(asked: Asked, options: Options) -> _Held:
     choices: Choices = {}
     if constraint != "off" and (options.grounded or options.ground):
         try:
-            choices = conversational(allowed, asked.messages or [], options.ground)
+            choices = ground_conversation(allowed, asked.messages or [], options.ground)
         except UsageError as error:  # of ``ground``
             raise RequestError(str(error)) from error
     choices = {**choices, **(options.choices or {})}
@@ -236,10 +235,9 @@ def _held(asked: Asked, options: Options) -> _Held:
     if options.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and asked.body.get("parallel_tool_calls") is True
-        each = options.each if asked.is_parallel else ()
         may_say, format = reply if may_reply else None, asked.format.name
         try:
-            fields = options.enforce(asked.offered, choices, format=format, reply=may_say, several=several, each=each)
+            fields = options.enforce(asked.offered, choices, format=format, reply=may_say, several=several)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     return _Held(constraint, choices, fields, reply, may_reply)

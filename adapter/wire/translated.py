@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # reading an answer again takes nothing of how a request is m
     from adapter.constraints.modes import Constraint
     from adapter.constraints.shapes import Choices
     from adapter.conversation.guardrails.guardrails import AskAgain
-    from adapter.prompting.shortlist import Shortlist
+    from adapter.prompting.intent.tool_shortlist import Shortlist
     from adapter.wire.options import Enforce
     from adapter.wire.recorded import Exchange, Listen
     from adapter.wire.watching import Watch

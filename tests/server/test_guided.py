@@ -13,7 +13,7 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
-from adapter.prompting.choosing import Parts
+from adapter.prompting.intent.assist import AssistSettings
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.guides import SMALL, Guides, parameters_of
 from adapter.upstream.transport import ChatClient, constraint_fields
@@ -131,7 +131,7 @@ def test_the_same_request_in_one_process_is_the_same_bytes():
     enforce = partial(constraint_fields, "llama.cpp")
     plain = translate(body, Options(enforce=enforce))
     assert translate(body, Options(enforce=enforce, small=None, guide="off")).body == plain.body
-    assert translate(body, Options(enforce=enforce, small=Parts())).body != plain.body
+    assert translate(body, Options(enforce=enforce, small=AssistSettings())).body != plain.body
 
 
 def test_a_template_that_knows_tools_describes_them():
@@ -176,7 +176,7 @@ def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
         read = workspace.tools["read_file"].to_openai()
     expected = translate(
         {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
-        Options(enforce=partial(constraint_fields, "llama.cpp"), small=Parts()),
+        Options(enforce=partial(constraint_fields, "llama.cpp"), small=AssistSettings()),
     )
     assert body["messages"] == expected.body["messages"]
     assert body["grammar"] == expected.body["grammar"]
@@ -192,7 +192,7 @@ def test_sizes_are_what_servers_say(scripted):
     endpoint = Endpoint(f"{scripted.url}/v1", "llama.cpp")
     assert [parameters_of(endpoint, "") for _ in range(4)] == [42, None, None, None]
     assert parameters_of(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
-    assert Guides(endpoint, "on").of("") == Parts()
+    assert Guides(endpoint, "on").of("") == AssistSettings()
     assert Guides(endpoint, "off").of("") is None
 
 

@@ -1,6 +1,6 @@
 """Fewer tools for a model than there are: those most like the request, and one that finds the others.
 
-No model is asked: BM25 over names, descriptions and parameters ranks them (`adapter.prompting.ranking`). All can be
+No model is asked: BM25 over names, descriptions and parameters ranks them (`adapter.prompting.intent.bm25`). All can be
 called all the time; the shortlist is what a prompt describes.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
-from adapter.prompting.ranking import Ranking
+from adapter.prompting.intent.bm25 import Ranking
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json
 from adapter.values.fields import frozen

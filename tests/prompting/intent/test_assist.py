@@ -1,4 +1,4 @@
-"""What words decide for a model that is too small: whether to call, which tool, and which values it may write."""
+"""The assistance for a very small model: whether to call, which tool, and which values it may write."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adapter.constraints.grammar import gbnf
 from adapter.formats.parser import parse
-from adapter.prompting.choosing import Parts, choose
-from adapter.prompting.ranking import Ranking, stem, words
-from adapter.prompting.roles import role_of
+from adapter.prompting.intent.argument_proximity import match_by_proximity
+from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
+from adapter.prompting.intent.bm25 import Ranking, stem, tokens
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from tests.constraints.test_grammar import sample
@@ -39,6 +39,10 @@ MAIL = tool("write_mail", "Send a mail.", "email", "body", email=TEXT, body=TEXT
 TOOLS = ToolSet([OPEN, SWAP, PUT, MOVE, LAMP, ROUTE, TRAINS, ADD, MAIL])
 
 
+def plan(request: str, tools: ToolSet = TOOLS, **settings: Any) -> Assist:
+    return plan_assist(request, tools, AssistSettings(**settings))
+
+
 @pytest.mark.parametrize(
     ("request_", "name"),
     [
@@ -50,11 +54,11 @@ TOOLS = ToolSet([OPEN, SWAP, PUT, MOVE, LAMP, ROUTE, TRAINS, ADD, MAIL])
         ("Plan a route from Bern to Basel", "find_route"),
         ("When do trains leave at Olten?", "train_times"),
         ("Add the numbers 4 and 5.5", "add_up"),
-        ("Send a mail to a@b.org: see you", "write_mail"),
+        ("Send a mail to a@b.org saying 'see you'", "write_mail"),
     ],
 )
 def test_the_words_of_a_request_choose_the_tool(request_, name):
-    assert list(choose(request_, TOOLS).tools) == [name]
+    assert list(plan(request_).tools) == [name]
 
 
 @pytest.mark.parametrize(
@@ -67,81 +71,81 @@ def test_the_words_of_a_request_choose_the_tool(request_, name):
         "Show a.py without any tool",
     ],
 )
-def test_where_words_fit_no_tool_the_answer_is_words(request_):
-    assert choose(request_, TOOLS).tools == ToolSet()
-    assert choose(request_, TOOLS, must_call=True).tools, "unless a call is demanded"
+def test_below_the_threshold_the_answer_is_words(request_):
+    assert plan(request_).tools == ToolSet()
+    assert plan_assist(request_, TOOLS, AssistSettings(), must_call=True).tools, "unless a call is demanded"
+    assert plan(request_, threshold=False).tools
 
 
 def test_a_tool_that_is_named_is_called():
-    assert list(choose("Do it with the set_lamp tool", TOOLS).tools) == ["set_lamp"]
-    assert choose("Tell me something. Use the tool.", TOOLS).tools
+    assert list(plan("Do it with the set_lamp tool").tools) == ["set_lamp"]
+    assert plan("Tell me something. Use the tool.").tools
 
 
-def test_values_are_those_of_the_request():
-    """Paths and quotations in their order; choices that it names; numbers; names; what it did not mean is left out."""
-    assert choose("Swap 'x = 1' for 'x = 2' in a.py", TOOLS).choices == {
+def test_what_destroys_is_chosen_by_its_words_only():
+    """A path alone chooses a tool that reads."""
+    delete = tool("delete_file", "Delete a file.", "file_path", file_path=TEXT)
+    tools = ToolSet([delete, OPEN])
+    assert list(plan("What is written in docs/a.md?", tools).tools) == ["open_file"]
+    assert list(plan("Delete docs/a.md", tools).tools) == ["delete_file"]
+
+
+def test_candidates_are_values_of_the_request():
+    """Paths and quoted strings in their order; enum values; numbers; names; optional parameters only if mentioned."""
+    assert plan("Swap 'x = 1' for 'x = 2' in a.py").choices == {
         ("swap_text", "file"): ["a.py"],
         ("swap_text", "old"): ["x = 1"],
         ("swap_text", "new"): ["x = 2"],
     }
-    moved = choose("Move a.py to lib/a.py", TOOLS).choices
+    moved = plan("Move a.py to lib/a.py").choices
     assert (moved["move_file", "source"], moved["move_file", "target_path"]) == (["a.py"], ["lib/a.py"])
-    lamp = choose("Switch the lamp in the hall off", TOOLS).tools["set_lamp"]
+    lamp = plan("Switch the lamp in the hall off").tools["set_lamp"]
     assert lamp.properties["state"]["enum"] == ["off"]
     assert "percent" not in lamp.properties
-    dimmed = choose("Switch the lamp in the hall on, at 40 percent", TOOLS).tools["set_lamp"]
+    dimmed = plan("Switch the lamp in the hall on, at 40 percent").tools["set_lamp"]
     assert dimmed.properties["percent"]["enum"] == [40]
-    assert choose("Plan a route from Bern to Basel", TOOLS).choices == {
+    assert plan("Plan a route from Bern to Basel").choices == {
         ("find_route", "start"): ["Bern"],
         ("find_route", "end"): ["Basel"],
     }
-    numbers = choose("Add the numbers 4 and 5.5", TOOLS).tools["add_up"].properties["numbers"]
+    numbers = plan("Add the numbers 4 and 5.5").tools["add_up"].properties["numbers"]
     assert numbers["enum"] == [[4, 5.5]]
-    mail = choose("Send a mail to a@b.org: see you", TOOLS).choices
+    mail = plan("Send a mail to a@b.org saying 'see you'").choices
     assert mail == {("write_mail", "email"): ["a@b.org"], ("write_mail", "body"): ["see you"]}
 
 
-def test_several_values_of_the_one_parameter_are_several_calls():
-    """A call for each, with that value."""
-    chosen = choose("When do trains leave at Olten, Bern and Basel?", TOOLS)
-    named = [each["train_times"].properties["station"]["enum"] for each in chosen.each]
-    assert named == [["Olten"], ["Bern"], ["Basel"]]
-    assert choose("Show a.py and b.py", TOOLS).each[1]["open_file"].properties["file_path"]["enum"] == ["b.py"]
-    assert choose("When do trains leave at Olten?", TOOLS).each == ()
-    assert choose("Show a.py and b.py", TOOLS, parts=Parts(counts=False)).each == ()
+def test_a_path_may_be_a_known_file():
+    assert plan("Show the readme file", known_paths=["README.md", "a.py"]).choices == {
+        ("open_file", "file_path"): ["README.md"]
+    }
 
 
-@pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
-def test_several_calls_are_written_one_for_each(random_engine, format):
-    """By a real llama.cpp; each has its own value, and after the last nothing follows."""
-    chosen = choose("Show a.py and b.py", TOOLS)
-    grammar = gbnf(chosen.tools, format=format, choices=chosen.choices, each=chosen.each)
-    calls = parse(sample(random_engine, grammar), chosen.tools, format).calls
-    assert [call.arguments for call in calls] == [{"file_path": "a.py"}, {"file_path": "b.py"}]
+def test_a_value_belongs_to_the_parameter_beside_it():
+    """Behind its name, or before its unit; not across the end of a clause."""
+    sides = {"base": WHOLE, "height": WHOLE}
+    candidates = {"base": [10, 5], "height": [10, 5]}
+    assert match_by_proximity("a height of 5 and a base of 10", sides, candidates) == {"base": [10], "height": [5]}
+    units = {"distance": {"description": "in meters"}, "time": {"description": "in seconds"}}
+    assert match_by_proximity("450 meters in 20 seconds", units, {"distance": [450, 20], "time": [450, 20]}) == {
+        "distance": [450],
+        "time": [20],
+    }
+    assert match_by_proximity("the base, then 10", sides, {"base": [10]}) == {}
+    assert match_by_proximity("base of 10 " * 500, sides, {"base": [10]}) == {}
 
 
-def test_what_was_chosen_can_be_written(random_engine):
-    """A call of a shortlist, by random weights: the right tool and the values of the request."""
-    chosen = choose("Swap 'x = 1' for 'x = 2' in a.py", TOOLS)
-    text = sample(random_engine, gbnf(chosen.tools, choices=chosen.choices))
-    (call,) = parse(text, chosen.tools, "hermes").calls
+def test_what_was_planned_can_be_written(random_engine):
+    """A call by random weights: the right tool and the values of the request."""
+    assist = plan("Swap 'x = 1' for 'x = 2' in a.py")
+    text = sample(random_engine, gbnf(assist.tools, choices=assist.choices))
+    (call,) = parse(text, assist.tools, "hermes").calls
     assert (call.name, call.arguments) == ("swap_text", {"file": "a.py", "old": "x = 1", "new": "x = 2"})
-
-
-def test_roles_are_known_by_names_and_never_guessed_for_what_destroys():
-    assert [role[0] if (role := role_of(each)) else None for each in (OPEN, SWAP, PUT, MOVE, LAMP)] == [
-        "read_file", "apply_edit", "write_file", None, None,
-    ]  # fmt: skip
-    assert role_of(tool("delete_file", "Delete.", "path", path=TEXT)) is None
-    assert role_of(
-        tool("Edit", "", "filePath", "oldString", "newString", filePath=TEXT, oldString=TEXT, newString=TEXT)
-    )
 
 
 def test_words_are_compared_without_endings_and_values_by_their_kind():
     assert stem("prices") == stem("price")
-    assert words("Please convert the prices in a/b.txt") == ["_path_", "convert", stem("prices")]
-    assert words("on 2026-01-02 at 07:30 to x@y.org for ORD-7, 12.5") == [
+    assert tokens("Please convert the prices in a/b.txt") == ["_path_", "convert", stem("prices")]
+    assert tokens("on 2026-01-02 at 07:30 to x@y.org for ORD-7, 12.5") == [
         "_mail_",
         "_date_",
         "_time_",
@@ -158,7 +162,7 @@ def test_one_of_many_tools_is_found():
     verbs = ["open", "close", "clean", "repair", "paint", "sell", "measure", "insure", "photograph", "move"]
     many = ToolSet(tool(f"{verb}_{thing}", f"{verb} the {thing}", "id", id=TEXT) for verb in verbs for thing in things)
     assert [
-        next(iter(choose(f"Please {verb} our {thing} K-7", many).tools)) for verb in verbs for thing in things
+        next(iter(plan(f"Please {verb} our {thing} K-7", many).tools)) for verb in verbs for thing in things
     ] == list(many)
 
 
@@ -177,8 +181,9 @@ def test_one_of_many_tools_is_found():
 def test_no_request_and_no_definition_is_too_odd(request_, schema, name):
     """Whatever they hold, there is an answer, and from the same words the same."""
     tools = ToolSet([Tool(name, name, {"properties": {"p": schema}, "required": ["p"]}), OPEN])
-    chosen = choose(request_, tools, must_call=True)
-    assert chosen == choose(request_, tools, must_call=True)
-    assert chosen.tools
+    assist = plan(request_, tools, threshold=False)
+    assert assist == plan(request_, tools, threshold=False)
+    assert assist.tools
+    plan(request_, tools)
     with suppress(UsageError):  # nothing left to choose
-        gbnf(chosen.tools, choices=chosen.choices, each=chosen.each)
+        gbnf(assist.tools, choices=assist.choices)

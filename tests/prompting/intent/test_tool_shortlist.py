@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.prompting.shortlist import shortlist
+from adapter.prompting.intent.tool_shortlist import shortlist
 from adapter.tools.definition import ToolSet
 from adapter.tools.functions import tool
 from adapter.upstream.transport import Chunk

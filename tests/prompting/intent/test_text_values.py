@@ -1,10 +1,10 @@
-"""What a text speaks of."""
+"""The values that a text spells out."""
 
 from __future__ import annotations
 
 import pytest
 
-from adapter.constraints.mentions import directories, mentioned, quoted, runs, spelled_paths
+from adapter.prompting.intent.text_values import find_known_paths, find_numbers, find_paths, find_quoted, find_runs
 
 FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
 
@@ -22,8 +22,8 @@ FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
         ("", []),
     ],
 )
-def test_quoted_pieces(text, pieces):
-    assert quoted(text) == pieces
+def test_quoted_strings(text, pieces):
+    assert find_quoted(text) == pieces
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_quoted_pieces(text, pieces):
         ("", []),
     ],
 )
-def test_spelled_paths(text, paths):
-    assert spelled_paths(text) == paths
+def test_paths_that_are_spelled_out(text, paths):
+    assert find_paths(text) == paths
 
 
 @pytest.mark.parametrize(
@@ -56,22 +56,22 @@ def test_spelled_paths(text, paths):
         ("nothing", []),
     ],
 )
-def test_mentioned_paths(text, paths):
-    assert mentioned(FILES, text) == paths
+def test_known_paths_that_a_text_names(text, paths):
+    assert find_known_paths(FILES, text) == paths
 
 
-def test_directories_are_those_with_files_in_them():
-    assert directories(FILES) == ["src", "src/web", "tests"]
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("5cm and 2,000,000 at 5 %", [(5, 5), (2000000, 2000000), (5, 0.05)]),
+        ("-1.5 to 3e2", [(-1.5, -1.5), (300, 300)]),
+        ("version 1.2.3, x^2, B1004", []),
+        ("1" * 30, []),
+    ],
+)
+def test_numbers_in_figures(text, numbers):
+    assert [(each.value, each.share) for each in find_numbers(text)] == numbers
 
 
-def test_runs_are_the_words_as_they_stand_together():
-    assert runs("say (Hello World).", 2) == [
-        "say",
-        "say (Hello",
-        "(Hello",
-        "Hello",
-        "(Hello World).",
-        "Hello World",
-        "World).",
-        "World",
-    ]
+def test_runs_of_words_with_and_without_punctuation():
+    assert find_runs("buy milk, now", 2) == ["buy", "buy milk,", "buy milk", "milk,", "milk", "milk, now", "now"]

@@ -1,0 +1,1 @@
+"""Assistance for models too small to choose a tool: a shortlist of tools, candidate values, and a call threshold."""
