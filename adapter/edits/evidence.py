@@ -125,8 +125,8 @@ class Evidence:
         return self._alike[pair]
 
 
-def is_telling(key: str) -> bool:
-    return letters(key) >= TELLING_CHARACTERS
+def is_telling(key: str, characters: int = TELLING_CHARACTERS) -> bool:
+    return letters(key) >= characters
 
 
 def letters(key: str) -> int:

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from adapter.edits.document import Document, line_range, view_of
 from adapter.edits.indent import indent_of
-from adapter.edits.locating import Spot
 from adapter.edits.readings import is_placeholder
+from adapter.edits.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.edits.search import Search
 from adapter.edits.splice import exact_replacement
 from adapter.edits.stages import Place, lines_of
@@ -29,26 +29,26 @@ MIN_KEPT = 0.5
 _ADVICE = "write the whole file with the tool for that, or change only the lines that are meant"
 
 
-def rewritten(search: Search, patch: Rewrite, names: PatchNames) -> list[Spot] | str:
-    """The places that change when the file becomes ``patch.new_text``, or why it may not be meant so."""
+def locate_whole_file(search: Search, patch: Rewrite, names: PatchNames) -> Resolution:
+    """Return the edits that turn the file into ``patch.new_text``, or why that cannot be meant."""
     document, new = search.document, lines_of(view_of(patch.new_text))
     old = document.lines[: document.line_count]
     if not any(line.strip() for line in old):
         left_out = next(filter(is_placeholder, new), None)
         if left_out is not None:
-            return f"{left_out.strip()[:80]!r} stands for lines that stay, but the file has none"
-        return [_spot(document, Change(0, len(old), 0, len(new)), new)]
+            return Rejection("invalid", f"{left_out.strip()[:80]!r} stands for lines that stay, but the file has none")
+        return (_edit(document, Change(0, len(old), 0, len(new)), new),)
     pieces = list(_pieces(new))
-    if len(pieces) == 1 and pieces[0] == new:
+    if len(pieces) == 1:
         changed = changes(old, new)
-        refusal = _unlikely(old, changed)
+        reason = _unlikely(old, changed)
     else:
-        changed, refusal = _filled_in(old, new, pieces)
-    if refusal:
-        return f"{refusal}; {_ADVICE}"
+        changed, reason = _filled_in(old, new, pieces)
+    if reason:
+        return Rejection("invalid", f"{reason}; {_ADVICE}")
     if not changed:
-        return f"no change: the file already reads like {names.new_text}"
-    return [_spot(document, change, new) for change in changed]
+        return Rejection("no change", f"no change: the file already reads like {names.new_text}")
+    return tuple(_edit(document, change, new) for change in changed)
 
 
 def _unlikely(old: Sequence[str], changed: Sequence[Change]) -> str:
@@ -159,7 +159,7 @@ def _without_blank_ends(lines: Sequence[str]) -> list[str]:
     return list(lines[filled[0] : filled[-1] + 1]) if filled else []
 
 
-def _spot(document: Document, change: Change, new: Sequence[str]) -> Spot:
+def _edit(document: Document, change: Change, new: Sequence[str]) -> ResolvedEdit:
     """The lines of ``change`` with their line ends, or the place before a line where some are added."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.view_offset(change.start) if change.start < len(document.lines) else len(document.view)
@@ -174,4 +174,4 @@ def _spot(document: Document, change: Change, new: Sequence[str]) -> Spot:
     first, last = min(change.start, len(document.lines) - 1), max(change.start, change.end - 1)
     written = partial(exact_replacement, document, document.view[start:end], added, first)
     place = Place(start, end, first, min(last, len(document.lines) - 1), written, "exact")
-    return Spot(place, written(), ())
+    return ResolvedEdit(place, written())

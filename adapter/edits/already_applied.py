@@ -25,7 +25,7 @@ MAX_OFFSETS = 20
 """Places of the old text in the new one that are looked at."""
 
 
-def stands_around(search: Search, place: Place, old: str, new: str, is_part: bool) -> int | None:
+def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is_part: bool) -> int | None:
     """The line at which the new text, which holds the old one, stands with the place in it.
     ``is_part``: also as a part of a word."""
     view = search.document.view
@@ -142,13 +142,13 @@ def _distances(rows: Sequence[int]) -> list[int]:
     return [below - above for above, below in pairwise(rows)]
 
 
-def standing(search: Search, old: str, new: str) -> list[tuple[int, int]]:
+def find_applied_lines(search: Search, old: str, new: str) -> list[tuple[int, int]]:
     """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
     old_keys, new_keys = ([key for line in lines_of(text) if (key := line_key(line))] for text in (old, new))
     return search.find_lines(new_keys) if _tells(old_keys, new_keys) else []
 
 
-def standing_verbatim(search: Search, place: Place, new: str) -> list[int]:
+def find_verbatim_copies(search: Search, place: Place, new: str) -> list[int]:
     """The first lines of where ``new`` stands as it is written, in whole lines and apart from ``place``, if it is
     telling."""
     view = search.document.view
@@ -159,7 +159,7 @@ def standing_verbatim(search: Search, place: Place, new: str) -> list[int]:
     return [search.document.line_at(start) for start in apart]
 
 
-def stands_as_part(search: Search, old: str, new: str) -> int:
+def find_inline_copy(search: Search, old: str, new: str) -> int:
     """Where the very characters of the new text stand, if they are telling or fill their lines; or -1."""
     view, wanted = search.document.view, new.strip("\n")
     start = view.find(wanted) if wanted.strip() and wanted.strip() not in old else -1
@@ -169,7 +169,7 @@ def stands_as_part(search: Search, old: str, new: str) -> int:
     return start if fills else -1
 
 
-def shares_lines(old: Sequence[str], new: Sequence[str]) -> bool:
+def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
     """Lines kept around the change make a text that stands there evidence; a lone new line proves little."""
     return bool(set(map(line_key, old)) & set(map(line_key, new)) - {""})
 
@@ -177,7 +177,7 @@ def shares_lines(old: Sequence[str], new: Sequence[str]) -> bool:
 # ------------------------------------------------------------------ a rough match
 
 
-def made_roughly(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def find_roughly_applied(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """A line of what ``new`` leads to, where it is there, roughly: what it adds, its indentation, or most of it."""
     for find in (_inserted, _respaced, _fits_better):
         line = find(search, best, old, new)
@@ -245,7 +245,7 @@ def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Seque
     if not all(search.places(key) for key in added) or (not added and not _tells(before, after)):
         return None
     found = align(search, new, best.first_line)
-    if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not shares_lines(old, new)):
+    if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not have_common_lines(old, new)):
         return None
     if not added and (found[0].flaws or any(_has_lines(search, step) for step in found[0].steps)):
         return None
