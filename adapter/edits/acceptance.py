@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.edits.alignment import REACH, Candidate
 from adapter.edits.document import line_list, line_range
-from adapter.edits.evidence import TELLING_CHARACTERS, is_telling
-from adapter.edits.folding import line_key, loose_key
+from adapter.edits.folding import DISTINCTIVE_LETTERS, is_distinctive, line_key, loose_key
 from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
 from adapter.edits.rows import WRAPPED, is_comment
@@ -26,7 +25,7 @@ from adapter.text.diffs import Change, changes
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Distinctive lines found, and the score that a match then needs."""
-SURE_CHARACTERS = 16
+SURE_LETTERS = 16
 """Letters of a changed line that locates itself although the line beside it differs; ``address_family:`` does not."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
@@ -147,29 +146,29 @@ class _Features:
             return ""
         return "reads differently" if found else "is not"
 
-    def is_distinctive(self, row: int) -> bool:
+    def is_located(self, row: int) -> bool:
         """Whether a row that was found says where it is."""
         found = self.compared[row]
-        if found.conflicts or found.similarity < MIN_DISTINCTIVE_SIMILARITY or not is_telling(self.keys[row]):
+        if found.conflicts or found.similarity < MIN_DISTINCTIVE_SIMILARITY or not is_distinctive(self.keys[row]):
             return False
         return max(len(self.places(row)), len(self.search.places(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
 
     def count_unique(self) -> int:
         """Rows that occur exactly here and nowhere else."""
         exact = (row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY)
-        return sum(len(self.places(row)) == 1 for row in exact if self.is_distinctive(row))
+        return sum(len(self.places(row)) == 1 for row in exact if self.is_located(row))
 
     def is_change_beyond_doubt(self) -> bool:
         """Whether every hunk touches exact lines that occur nowhere else, and there are several such lines."""
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
-    def is_beyond_doubt(self, hunk: Change, characters: int = TELLING_CHARACTERS) -> bool:
+    def is_beyond_doubt(self, hunk: Change, letters: int = DISTINCTIVE_LETTERS) -> bool:
         rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.neighbours(hunk)
         block = [row for row in rows if row is not None and self.keys[row]]
         if any(row not in self.compared or self.compared[row].similarity < LOOSE_SIMILARITY for row in block):
             return False
-        sure = (row for row in block if is_telling(self.keys[row], characters))
-        return any(self.is_distinctive(row) and len(self.places(row)) == 1 for row in sure)
+        sure = (row for row in block if is_distinctive(self.keys[row], letters))
+        return any(self.is_located(row) and len(self.places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
         """Whether the line hint is near ``first`` and nearer to it than to all others."""
@@ -225,9 +224,9 @@ def _marks(key: str) -> str:
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
     """A closing bracket or the like, at another depth while all distinctive lines keep theirs."""
-    if row not in match.lines or is_telling(match.keys[row]) or not match.is_moved(row):
+    if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
-    distinctive = [row for row in match.lines if is_telling(match.keys[row])]
+    distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
     return bool(distinctive) and not any(map(match.is_moved, distinctive))
 
 
@@ -254,7 +253,7 @@ def _displaced(match: _Features) -> str:
         places = match.places(row)
         found = match.compared.get(row)
         fits = found is not None and not found.conflicts and (found.similarity >= WRAPPED or not places)
-        if fits or not is_telling(match.keys[row]) or any(line in near for line in places):
+        if fits or not is_distinctive(match.keys[row]) or any(line in near for line in places):
             continue
         if 0 < len(places) <= MAX_DISTINCTIVE_PLACES:
             return f"line {row + 1} of the old text stands elsewhere ({_listed(places)})"
@@ -265,7 +264,7 @@ def _detached(match: _Features) -> str:
     """An unmentioned line of the file, right beside the change, must leave no doubt about the place."""
     for step in match.unmentioned_code:
         hunks = [hunk for hunk in match.hunks if step.old_start in (hunk.start, hunk.end)]
-        if not all(match.is_beyond_doubt(hunk, SURE_CHARACTERS) for hunk in hunks):
+        if not all(match.is_beyond_doubt(hunk, SURE_LETTERS) for hunk in hunks):
             return f"line {step.line_start + 1} of the file, beside the change, is not in the old text"
     return ""
 
@@ -304,7 +303,7 @@ def _other_neighbour(match: _Features) -> str:
     for hunk in match.hunks:
         for row in match.neighbours(hunk):
             difference = "" if row is None else match.difference(row)
-            if row is not None and difference and not match.is_beyond_doubt(hunk, SURE_CHARACTERS):
+            if row is not None and difference and not match.is_beyond_doubt(hunk, SURE_LETTERS):
                 return f"line {row + 1} of the old text, beside the change, {difference} there"
     return ""
 
@@ -329,7 +328,7 @@ def _nothing_exact(match: _Features) -> str:
 
 def _low_score(match: _Features) -> str:
     score = match.best.score
-    distinctive = sum(map(match.is_distinctive, match.compared))
+    distinctive = sum(map(match.is_located, match.compared))
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
     if score >= needed or _leaves_out_only_comments(match):
         return ""

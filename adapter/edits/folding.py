@@ -51,3 +51,16 @@ _PIECE = lazy_pattern(r"\s+|\w+|[^\w\s]")
 def pieces(text: str) -> list[str]:
     """Words, runs of blanks and single marks, which joined give ``text`` back."""
     return _PIECE.findall(text)
+
+
+DISTINCTIVE_LETTERS = 8
+
+
+def count_letters(key: str) -> int:
+    """Letters and digits."""
+    return sum(map(str.isalnum, key))
+
+
+def is_distinctive(key: str, letters: int = DISTINCTIVE_LETTERS) -> bool:
+    """Whether a line has enough letters and digits to say where it is; ``}`` and ``end`` have not."""
+    return count_letters(key) >= letters

@@ -14,11 +14,11 @@ from adapter.edits.already_applied import (
     find_verbatim_copies,
     have_common_lines,
 )
-from adapter.edits.anchors import anchored
+from adapter.edits.anchors import find_anchored_changes
 from adapter.edits.document import line_list, line_range, view_of
 from adapter.edits.error_messages import ambiguous_match_message, near_miss_message, not_found_message
 from adapter.edits.escapes import escaped_new
-from adapter.edits.evidence import is_telling
+from adapter.edits.folding import is_distinctive
 from adapter.edits.indent import indent_of
 from adapter.edits.marks import Unmarkable, plain_new
 from adapter.edits.readings import Reading, is_elision, placeholders, readings
@@ -308,7 +308,7 @@ class _Locator:
         first = next(filter(str.strip, self.document.lines[span.start : span.stop]), "")
         if indent_of(first) == indent_of(lines[0]):
             return None
-        line = self.search.verbatim(list(filter(is_telling, lines)), len(lines) + VERBATIM_REACH, span)
+        line = self.search.verbatim(list(filter(is_distinctive, lines)), len(lines) + VERBATIM_REACH, span)
         if line is None:
             return None
         return Rejection(
@@ -374,7 +374,11 @@ class _Locator:
         """The edits of changes that are sure although the lines around them moved on; none when one is not, or
         when the text as a whole is more like another place."""
         edits: list[ResolvedEdit] = []
-        parts = [] if self.patch.replace_all else anchored(self.search, lines_of(reading.old), lines_of(reading.new))
+        parts = (
+            []
+            if self.patch.replace_all
+            else find_anchored_changes(self.search, lines_of(reading.old), lines_of(reading.new))
+        )
         hint = self._hint(reading)
         for part in parts:
             places = whole_lines(self.search, replace(reading, old=part.old, new=part.new))
