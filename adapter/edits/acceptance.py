@@ -12,12 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from adapter.edits.alignment import REACH, Candidate
 from adapter.edits.document import line_list, line_range
-from adapter.edits.folding import DISTINCTIVE_LETTERS, is_distinctive, line_key, loose_key
+from adapter.edits.folding import DISTINCTIVE_LETTERS, is_comment, is_distinctive, line_key, loose_key
+from adapter.edits.fuzzy_match import REACH, WRAPPED, MatchCandidate
 from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
-from adapter.edits.rows import WRAPPED, is_comment
 from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY
 from adapter.edits.steps import Step
@@ -52,8 +51,8 @@ class RejectedMatch(NamedTuple):
 
 
 def accept_best_match(
-    search: Search, old: Sequence[str], new: Sequence[str], candidates: Sequence[Candidate], hint: int | None
-) -> Candidate | RejectedMatch:
+    search: Search, old: Sequence[str], new: Sequence[str], candidates: Sequence[MatchCandidate], hint: int | None
+) -> MatchCandidate | RejectedMatch:
     """Return the candidate that is meant, or why none is safe. ``candidates`` come best first."""
     match = _Features(search, old, new, candidates, hint)
     for name, find_reason in VETOES.items():
@@ -62,7 +61,7 @@ def accept_best_match(
     return match.best
 
 
-def describe_match(search: Search, old: Sequence[str], match: Candidate) -> str:
+def describe_match(search: Search, old: Sequence[str], match: MatchCandidate) -> str:
     """Return one sentence about the differences that an accepted match tolerated."""
     differing = [index + 1 for index, found in match.compared.items() if found.similarity < 1]
     missing = [
@@ -99,7 +98,12 @@ class _Features:
     """The best candidate, its rivals, and the lines of it that the patch changes."""
 
     def __init__(
-        self, search: Search, old: Sequence[str], new: Sequence[str], candidates: Sequence[Candidate], hint: int | None
+        self,
+        search: Search,
+        old: Sequence[str],
+        new: Sequence[str],
+        candidates: Sequence[MatchCandidate],
+        hint: int | None,
     ) -> None:
         self.search, self.old, self.candidates, self.hint = search, old, candidates, hint
         self.best = self._nearest_equal()
@@ -112,7 +116,7 @@ class _Features:
         self.lines = {step.old_start: step.line_start for step in self.best.steps if step.is_pair}
         self.unmentioned_code = [step for step in self.best.steps if step.is_unmentioned and self.has_code(step)]
 
-    def _nearest_equal(self) -> Candidate:
+    def _nearest_equal(self) -> MatchCandidate:
         """The best candidate; of several equals the one that the hint names."""
         best, hint = self.candidates[0], self.hint
         if hint is None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
-from adapter.edits.alignment import Candidate, align
-from adapter.edits.folding import line_key, loose_key
+from adapter.edits.folding import is_comment, line_key, loose_key
+from adapter.edits.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.edits.indent import indent_of, indent_width
-from adapter.edits.rows import is_comment
 from adapter.edits.search import Search, occurrences
 from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
 from adapter.edits.steps import Step
@@ -177,7 +176,7 @@ def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
 # ------------------------------------------------------------------ a rough match
 
 
-def find_roughly_applied(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def find_roughly_applied(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """A line of what ``new`` leads to, where it is there, roughly: what it adds, its indentation, or most of it."""
     for find in (_inserted, _respaced, _fits_better):
         line = find(search, best, old, new)
@@ -186,7 +185,7 @@ def find_roughly_applied(search: Search, best: Candidate, old: Sequence[str], ne
     return None
 
 
-def _inserted(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def _inserted(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """The line from which all that ``new`` adds stands where it is to be added, if it takes nothing away."""
     hunks = changes(list(map(line_key, old)), list(map(line_key, new)))
     if any(hunk.start < hunk.end for hunk in hunks) or not _are_respaced(search, best, old, new, hunks):
@@ -196,7 +195,7 @@ def _inserted(search: Search, best: Candidate, old: Sequence[str], new: Sequence
 
 
 def _are_respaced(
-    search: Search, best: Candidate, old: Sequence[str], new: Sequence[str], hunks: Sequence[Change]
+    search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str], hunks: Sequence[Change]
 ) -> bool:
     """Whether the lines between ``hunks``, which only add others, read as they are to where blanks in them change."""
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
@@ -207,7 +206,7 @@ def _are_respaced(
     return True
 
 
-def _stands_between(search: Search, best: Candidate, row: int, added: Sequence[str]) -> int | None:
+def _stands_between(search: Search, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
     """Where ``added`` stands behind the lines above ``row`` or before those below it."""
     above = max((step.line_stop for step in best.steps if step.old_stop <= row and not step.is_unmentioned), default=0)
     count = search.document.line_count
@@ -222,7 +221,7 @@ def _stands_between(search: Search, best: Candidate, row: int, added: Sequence[s
     return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
 
 
-def _respaced(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def _respaced(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """The first line of the place if only indentation and blank lines are to change, and the lines stand there so."""
     before, after = ([row for row, line in enumerate(lines) if line_key(line)] for lines in (old, new))
     lines = search.document.lines
@@ -238,13 +237,13 @@ def _respaced(search: Search, best: Candidate, old: Sequence[str], new: Sequence
     return best.first_line if found and is_found and is_indented and is_spaced else None
 
 
-def _fits_better(search: Search, best: Candidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def _fits_better(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Where the new text stands, if it is no less like the document than the old one."""
     before, after = ([key for line in lines if (key := line_key(line))] for lines in (old, new))
     added = set(after) - set(before)
     if not all(search.places(key) for key in added) or (not added and not _tells(before, after)):
         return None
-    found = align(search, new, best.first_line)
+    found = find_fuzzy_matches(search, new, best.first_line)
     if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not have_common_lines(old, new)):
         return None
     if not added and (found[0].flaws or any(_has_lines(search, step) for step in found[0].steps)):

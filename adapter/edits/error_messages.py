@@ -12,9 +12,9 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from adapter.edits.acceptance import LOW_SCORE, RejectedMatch
-from adapter.edits.alignment import Candidate
 from adapter.edits.document import line_list, line_range
 from adapter.edits.folding import line_key
+from adapter.edits.fuzzy_match import MatchCandidate
 from adapter.edits.readings import is_elision
 from adapter.edits.search import MAX_PLACES, MIN_LIKENESS, Search
 from adapter.edits.similarity import MAX_COMPARED
@@ -66,7 +66,7 @@ def _listed(search: Search, places: Sequence[Place]) -> str:
 
 
 def not_found_message(
-    search: Search, old: Sequence[str], match: Candidate | None, rejected: RejectedMatch | None, names: PatchNames
+    search: Search, old: Sequence[str], match: MatchCandidate | None, rejected: RejectedMatch | None, names: PatchNames
 ) -> str:
     """Show the closest block, why it was rejected, and its first difference."""
     reason = "" if rejected is None else rejected.reason
@@ -150,7 +150,7 @@ def _numbered(search: Search, first: int, last: int, shown: Callable[[str], str]
     return [*listed, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else listed
 
 
-def _aligned_difference(search: Search, old: Sequence[str], match: Candidate, names: PatchNames) -> list[str]:
+def _aligned_difference(search: Search, old: Sequence[str], match: MatchCandidate, names: PatchNames) -> list[str]:
     for step in match.steps:
         for index in range(step.old_start, step.old_stop):
             if step.is_elided or not line_key(old[index]) or is_elision(old[index]):

@@ -45,6 +45,14 @@ def loose_key(key: str) -> str:
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
 
+_COMMENT = lazy_pattern(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
+
+
+def is_comment(key: str) -> bool:
+    """Whether a line key begins as a comment does."""
+    return _COMMENT.match(key) is not None
+
+
 _PIECE = lazy_pattern(r"\s+|\w+|[^\w\s]")
 
 

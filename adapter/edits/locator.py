@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapter.edits.acceptance import HINT_REACH, RejectedMatch, accept_best_match, describe_match
-from adapter.edits.alignment import Candidate, align
 from adapter.edits.already_applied import (
     find_applied_lines,
     find_enclosing_new_text,
@@ -19,6 +18,7 @@ from adapter.edits.document import line_list, line_range, view_of
 from adapter.edits.error_messages import ambiguous_match_message, near_miss_message, not_found_message
 from adapter.edits.escapes import escaped_new
 from adapter.edits.folding import is_distinctive
+from adapter.edits.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.edits.indent import indent_of
 from adapter.edits.marks import Unmarkable, plain_new
 from adapter.edits.readings import Reading, is_elision, placeholders, readings
@@ -341,10 +341,10 @@ class _Locator:
 
     def _resolve_fuzzily(self, found: Sequence[Reading]) -> Resolution:
         """The best alignment of all readings, or the rejection that shows the closest lines."""
-        tried: list[tuple[Reading, list[str], list[Candidate]]] = []
+        tried: list[tuple[Reading, list[str], list[MatchCandidate]]] = []
         for reading in dict.fromkeys((*found[: MAX_ALIGNED - 1], found[-1])):
             hint, old = self._hint(reading), lines_of(reading.old)
-            if candidates := align(self.search, old, None if hint is None else hint - 1):
+            if candidates := find_fuzzy_matches(self.search, old, None if hint is None else hint - 1):
                 tried.append((reading, old, candidates))
         if not tried:
             return Rejection("not found", not_found_message(self.search, lines_of(self.old), None, None, self.names))
@@ -353,7 +353,7 @@ class _Locator:
         best = accept_best_match(self.search, old, new, candidates, None if hint is None else hint - 1)
         edits: tuple[ResolvedEdit, ...] = ()
         match best:
-            case Candidate():
+            case MatchCandidate():
                 meant = best
             case RejectedMatch():
                 meant = candidates[0]
@@ -370,7 +370,7 @@ class _Locator:
         place = line_place(self.document, written, meant.steps, "aligned")
         return self._build(place, (describe_match(self.search, old, meant),), reading)
 
-    def _resolve_anchored(self, reading: Reading, best: Candidate) -> tuple[ResolvedEdit, ...]:
+    def _resolve_anchored(self, reading: Reading, best: MatchCandidate) -> tuple[ResolvedEdit, ...]:
         """The edits of changes that are sure although the lines around them moved on; none when one is not, or
         when the text as a whole is more like another place."""
         edits: list[ResolvedEdit] = []
