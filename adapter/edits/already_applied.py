@@ -1,8 +1,7 @@
-"""Whether a patch was made before: what it leads to stands in the document already.
+"""Detect patches that have already been applied: the document has their result.
 
 A new text that holds the old one (a block around it, a level deeper, a word before a name) fits its own
-result, and a tolerant search finds near twins of what was changed. So before anything is
-written the document is asked whether it has been.
+result, and a tolerant search finds near twins of what was changed. So this is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -15,39 +14,42 @@ from adapter.edits.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.edits.indent import indent_of, indent_width
 from adapter.edits.search import Search, occurrences
 from adapter.edits.stages import Place, are_whole_lines, lines_of, splits_word
-from adapter.edits.steps import Step
-from adapter.text.diffs import Change, changes
+from adapter.text.diffs import changes
 
-MIN_TELLING_CHARACTERS = 8
+MIN_VISIBLE = 8
 """Visible characters from which a text's presence elsewhere says something; ``}`` is everywhere."""
 MAX_OFFSETS = 20
-"""Places of the old text in the new one that are looked at."""
+"""Occurrences of the old text in the new one that are looked at."""
+
+
+# ---------------------------------------------------------------------- at the match
 
 
 def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is_part: bool) -> int | None:
-    """The line at which the new text, which holds the old one, stands with the place in it.
+    """Return the line of the new text, which holds the old one, if it is there with the match in it.
     ``is_part``: also as a part of a word."""
     view = search.document.view
     start = _start_around(view, place, old, new, is_part)
-    if start is None and not are_whole_lines(view, place.start, view[place.start : place.end]):
-        # Blanks around a part of a line are no part of the place.
-        start = _start_around(view, place, old.strip(), new.strip(), is_part) if old.strip() != new.strip() else None
+    is_inline = not are_whole_lines(view, place.start, view[place.start : place.end])
+    if start is None and is_inline and old.strip() != new.strip():
+        start = _start_around(view, place, old.strip(), new.strip(), is_part)  # blanks around it are no part of it
     if start is not None:
         return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
-    keys = [line_key(line) for line in after]
-    line = line_key(search.document.lines[place.first_line])
-    if len(after) == 1 == len(before) and line_key(before[0]) != keys[0] == line:
+    kept, keys = [line_key(line) for line in before], [line_key(line) for line in after]
+    if len(keys) == 1 == len(kept) and kept != keys == [search.keys[place.first_line]]:
         return place.first_line
-    kept = set(map(line_key, before))
-    inside = [line for line in range(place.first_line, place.last_line + 1) if search.document.lines[line].strip()]
-    if not before or not inside or not kept <= set(keys):
+    lines = search.document.lines
+    inside = [line for line in range(place.first_line, place.last_line + 1) if lines[line].strip()]
+    if not kept or not inside or not set(kept) <= set(keys):
         return None
-    around = [line for line in _filled_around(search, inside, len(after)) if _counts(search, line, keys)]
+    around = _filled_around(lines, inside, len(keys))
+    # Comments of the document that the new text does not have may be between its lines.
+    around = [line for line in around if search.keys[line] in keys or not is_comment(search.keys[line])]
     for at in range(len(around) - len(keys) + 1):
         rows = around[at : at + len(keys)]
         is_around = rows[0] <= inside[0] and inside[-1] <= rows[-1]
-        if is_around and _are_same(search, rows, keys, kept) and _reads_so(search, rows, old, new):
+        if is_around and _have_keys(search, rows, keys, kept) and _matches_new_text(search, rows, old, new):
             return rows[0]
     return None
 
@@ -62,52 +64,44 @@ def _start_around(view: str, place: Place, old: str, new: str, is_part: bool) ->
     return None
 
 
-def _counts(search: Search, line: int, keys: Sequence[str]) -> bool:
-    """Comments of the document that the new text does not have may stand between its lines."""
-    key = line_key(search.document.lines[line])
-    return key in keys or not is_comment(key)
-
-
-def _are_same(search: Search, rows: Sequence[int], keys: Sequence[str], kept: set[str]) -> bool:
+def _have_keys(search: Search, rows: Sequence[int], keys: Sequence[str], kept: Sequence[str]) -> bool:
     """Whether lines are those of the document; those that are kept may differ in quote style or a closing comma."""
-    pairs = ((key, line_key(search.document.lines[row])) for key, row in zip(keys, rows, strict=True))
+    pairs = zip(keys, (search.keys[row] for row in rows), strict=True)
     return all(key == other or (key in kept and loose_key(key) == loose_key(other)) for key, other in pairs)
 
 
-def _filled_around(search: Search, inside: Sequence[int], count: int) -> list[int]:
-    """Lines of a place, and ``count`` before and after it that are not blank."""
-    lines = search.document.lines
+def _filled_around(lines: Sequence[str], inside: Sequence[int], count: int) -> list[int]:
+    """The lines ``inside``, and ``count`` before and after them that are not blank."""
     above = (line for line in range(inside[0] - 1, -1, -1) if lines[line].strip())
     below = (line for line in range(inside[-1] + 1, len(lines)) if lines[line].strip())
     return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
-def _reads_so(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
+def _matches_new_text(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
     """Whether the lines are those of ``new``, also in another indentation, where that tells them from the old ones.
     Where nothing else was changed all are indented by as much more or less, and blanks count, too."""
     before, after, filled = _filled(old), _filled(new), [search.document.lines[row] for row in rows]
-    widths = [(indent_width(line), indent_width(actual)) for line, actual in zip(after, filled, strict=True)]
+    widths = list(zip(map(indent_width, after), map(indent_width, filled), strict=True))
     if widths[0][0] == 0:
-        widths = widths[1:]  # models leave out what stands before a text's first word
+        widths = widths[1:]  # models leave out what is before a text's first word
     if list(map(line_key, before)) != list(map(line_key, after)):
         return _keeps_order(widths)
     shifts = {written - actual for written, actual in widths}
     is_reindented = list(map(indent_width, before)) != list(map(indent_width, after))
     if is_reindented and _are_moved(before, after, filled):
-        shifts = {0}  # a line that stays may stand otherwise
+        shifts = {0}  # a line that stays may be indented otherwise
     if len(shifts) > 1 and (is_reindented or not _keeps_order(widths)):
         return False
-    bodies = [
-        (_body(was), _body(becomes), _body(reads)) for was, becomes, reads in zip(before, after, filled, strict=True)
-    ]
-    gaps = list(zip(_gaps(lines_of(old)), _gaps(lines_of(new)), _distances(rows), strict=True))
-    is_so = all(becomes == reads for was, becomes, reads in bodies if was != becomes) and all(
-        reads >= becomes if becomes > was else reads <= becomes for was, becomes, reads in gaps if was != becomes
-    )
+    bodies = list(zip(*([line.lstrip(" \t") for line in lines] for lines in (before, after, filled)), strict=True))
+    gaps = list(zip(_gaps(old), _gaps(new), _distances(rows), strict=True))
+    if any(was != becomes != reads for was, becomes, reads in bodies):
+        return False
+    if any(was != becomes and (reads < becomes if becomes > was else reads > becomes) for was, becomes, reads in gaps):
+        return False
     is_more = any(was != becomes for was, becomes, _ in (*bodies, *gaps))
-    is_moved = shifts == {0} and is_reindented
     is_verbatim = _stripped(filled) == _stripped(after) != _stripped(before)
-    return is_so and (is_more or is_moved or is_verbatim or _depths(before) != _depths(after))
+    is_moved = (is_reindented and shifts == {0}) or _depths(before) != _depths(after)
+    return is_more or is_moved or is_verbatim
 
 
 def _are_moved(before: Sequence[str], after: Sequence[str], filled: Sequence[str]) -> bool:
@@ -128,30 +122,38 @@ def _stripped(lines: Sequence[str]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _body(line: str) -> str:
-    return line.lstrip(" \t")
-
-
-def _gaps(lines: Sequence[str]) -> list[int]:
-    """How many blank lines stand between one line and the next that is not."""
-    return _distances([at for at, line in enumerate(lines) if line.strip()])
+def _gaps(text: str) -> list[int]:
+    """How far each line is from the next that is not blank."""
+    return _distances([at for at, line in enumerate(lines_of(text)) if line.strip()])
 
 
 def _distances(rows: Sequence[int]) -> list[int]:
     return [below - above for above, below in pairwise(rows)]
 
 
+def _depths(lines: Sequence[str]) -> list[int]:
+    """How much deeper than the first each line is."""
+    return [indent_width(line) - indent_width(lines[0]) for line in lines]
+
+
+def _filled(text: str) -> list[str]:
+    return [line for line in lines_of(text) if line.strip()]
+
+
+# ------------------------------------------------------------------------ elsewhere
+
+
 def find_applied_lines(search: Search, old: str, new: str) -> list[tuple[int, int]]:
     """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
     old_keys, new_keys = ([key for line in lines_of(text) if (key := line_key(line))] for text in (old, new))
-    return search.find_lines(new_keys) if _tells(old_keys, new_keys) else []
+    return search.find_lines(new_keys) if _says_more(old_keys, new_keys) else []
 
 
 def find_verbatim_copies(search: Search, place: Place, new: str) -> list[int]:
     """The first lines of where ``new`` stands as it is written, in whole lines and apart from ``place``, if it is
     telling."""
     view = search.document.view
-    if len("".join(new.split())) < MIN_TELLING_CHARACTERS:
+    if len("".join(new.split())) < MIN_VISIBLE:
         return []
     starts = (start for start in islice(occurrences(view, new), MAX_OFFSETS) if are_whole_lines(view, start, new))
     apart = (start for start in starts if start >= place.end or start + len(new) <= place.start)
@@ -162,7 +164,7 @@ def find_inline_copy(search: Search, old: str, new: str) -> int:
     """Where the very characters of the new text stand, if they are telling or fill their lines; or -1."""
     view, wanted = search.document.view, new.strip("\n")
     start = view.find(wanted) if wanted.strip() and wanted.strip() not in old else -1
-    if start < 0 or len("".join(wanted.split())) >= MIN_TELLING_CHARACTERS:
+    if start < 0 or len("".join(wanted.split())) >= MIN_VISIBLE:
         return start
     fills = view[start - 1 : start] in ("", "\n") and view[start + len(wanted) :][:1] in ("", "\n")
     return start if fills else -1
@@ -173,56 +175,50 @@ def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
     return bool(set(map(line_key, old)) & set(map(line_key, new)) - {""})
 
 
-# ------------------------------------------------------------------ a rough match
+def _says_more(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the lines ``after`` say something that a part of those ``before`` does not."""
+    texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
+    return len("".join(after).replace(" ", "")) >= MIN_VISIBLE and next(texts) not in next(texts)
+
+
+# -------------------------------------------------------------------- a fuzzy match
 
 
 def find_roughly_applied(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """A line of what ``new`` leads to, where it is there, roughly: what it adds, its indentation, or most of it."""
-    for find in (_inserted, _respaced, _fits_better):
-        line = find(search, best, old, new)
-        if line is not None:
-            return line
-    return None
+    """Return a line of the result of ``new`` where it is there, roughly: its additions, its indentation, or most of
+    it."""
+    found = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
+    return next((line for line in found if line is not None), None)
 
 
-def _inserted(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """The line from which all that ``new`` adds stands where it is to be added, if it takes nothing away."""
+def _find_insertion(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The line from which all that ``new`` adds is where it is to be added, if it takes nothing away."""
     hunks = changes(list(map(line_key, old)), list(map(line_key, new)))
-    if any(hunk.start < hunk.end for hunk in hunks) or not _are_respaced(search, best, old, new, hunks):
+    if not hunks or any(hunk.start < hunk.end for hunk in hunks):
         return None
-    found = [_stands_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
-    return found[0] if found and None not in found else None
-
-
-def _are_respaced(
-    search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str], hunks: Sequence[Change]
-) -> bool:
-    """Whether the lines between ``hunks``, which only add others, read as they are to where blanks in them change."""
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
-    for row, was in enumerate(old):
+    for row, was in enumerate(old):  # kept lines must have the blanks of the new text where these change
         becomes = new[row + sum(hunk.new_end - hunk.new_start for hunk in hunks if hunk.start <= row)].rstrip()
         if was.rstrip() != becomes and (row not in at or search.document.lines[at[row]].rstrip() != becomes):
-            return False
-    return True
+            return None
+    found = [_find_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
+    return None if None in found else found[0]
 
 
-def _stands_between(search: Search, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
-    """Where ``added`` stands behind the lines above ``row`` or before those below it."""
-    above = max((step.line_stop for step in best.steps if step.old_stop <= row and not step.is_unmentioned), default=0)
-    count = search.document.line_count
-    below = min(
-        (step.line_start for step in best.steps if step.old_start >= row and not step.is_unmentioned), default=count
-    )
-    keys = search.keys
-    wanted = [line_key(line) for line in added]
+def _find_between(search: Search, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
+    """Where ``added`` is behind the lines above ``row`` or before those below it."""
+    steps = [step for step in best.steps if not step.is_unmentioned]
+    above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
+    below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
+    keys, wanted = search.keys, [line_key(line) for line in added]
     if not any(wanted):
         return above if above < below and not any(keys[above:below]) else None
     size = len(wanted)
     return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
 
 
-def _respaced(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """The first line of the place if only indentation and blank lines are to change, and the lines stand there so."""
+def _find_respaced(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The first line of the match if only indentation and blank lines are to change, and the lines are there so."""
     before, after = ([row for row, line in enumerate(lines) if line_key(line)] for lines in (old, new))
     lines = search.document.lines
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
@@ -237,35 +233,15 @@ def _respaced(search: Search, best: MatchCandidate, old: Sequence[str], new: Seq
     return best.first_line if found and is_found and is_indented and is_spaced else None
 
 
-def _fits_better(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Where the new text stands, if it is no less like the document than the old one."""
+def _find_better_fit(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """Where the new text is, if it is no less like the document than the old one."""
     before, after = ([key for line in lines if (key := line_key(line))] for lines in (old, new))
     added = set(after) - set(before)
-    if not all(search.places(key) for key in added) or (not added and not _tells(before, after)):
+    if not all(map(search.places, added)) or (not added and not _says_more(before, after)):
         return None
-    found = find_fuzzy_matches(search, new, best.first_line)
-    if not found or found[0].score < best.score or (found[0].is_apart_from(best) and not have_common_lines(old, new)):
+    found = next(iter(find_fuzzy_matches(search, new, best.first_line)), None)
+    if found is None or found.score < best.score or (found.is_apart_from(best) and not have_common_lines(old, new)):
         return None
-    if not added and (found[0].flaws or any(_has_lines(search, step) for step in found[0].steps)):
-        return None
-    return found[0].first_line
-
-
-def _tells(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the lines ``after`` say something that a part of those ``before`` does not."""
-    texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
-    return len("".join(after).replace(" ", "")) >= MIN_TELLING_CHARACTERS and next(texts) not in next(texts)
-
-
-def _has_lines(search: Search, step: Step) -> bool:
-    """Whether lines of the document stand between those of a text."""
-    return (step.is_unmentioned or step.is_elided) and any(search.keys[step.line_start : step.line_stop])
-
-
-def _filled(text: str) -> list[str]:
-    return [line for line in lines_of(text) if line.strip()]
-
-
-def _depths(lines: Sequence[str]) -> list[int]:
-    """How much deeper than the first each line is."""
-    return [indent_width(line) - indent_width(lines[0]) for line in lines]
+    between = (step for step in found.steps if step.is_unmentioned or step.is_elided)
+    has_more = any(any(search.keys[step.line_start : step.line_stop]) for step in between)
+    return None if not added and (found.flaws or has_more) else found.first_line
