@@ -325,4 +325,5 @@ def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
         closing = (
             f"Patch {numbers} fits as it is" if len(fitting) == 1 else f"Patches {numbers} fit as they are"
         ) + ": correct only the others, and send all of them again. "
-    raise EditError("\n".join(named) + f"\n{closing}{_NOTHING_CHANGED}", named)
+    kinds = [rejection.kind for _, rejection in sorted(rejections.items())]
+    raise EditError("\n".join(named) + f"\n{closing}{_NOTHING_CHANGED}", named, kinds)
