@@ -37,7 +37,7 @@ def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is
         return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
     kept, keys = [line_key(line) for line in before], [line_key(line) for line in after]
-    if len(keys) == 1 == len(kept) and kept != keys == [search.keys[place.first_line]]:
+    if len(keys) == 1 == len(kept) and kept != keys == [line_key(search.document.lines[place.first_line])]:
         return place.first_line
     lines = search.document.lines
     inside = [line for line in range(place.first_line, place.last_line + 1) if lines[line].strip()]
@@ -45,11 +45,16 @@ def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is
         return None
     around = _filled_around(lines, inside, len(keys))
     # Comments of the document that the new text does not have may be between its lines.
-    around = [line for line in around if search.keys[line] in keys or not is_comment(search.keys[line])]
+    shown = {line: line_key(lines[line]) for line in around}  # few of the document's lines, often all that is needed
+    around = [line for line, key in shown.items() if key in keys or not is_comment(key)]
     for at in range(len(around) - len(keys) + 1):
         rows = around[at : at + len(keys)]
         is_around = rows[0] <= inside[0] and inside[-1] <= rows[-1]
-        if is_around and _have_keys(search, rows, keys, kept) and _matches_new_text(search, rows, old, new):
+        if (
+            is_around
+            and _are_alike(keys, [shown[row] for row in rows], kept)
+            and _matches_new_text(search, rows, old, new)
+        ):
             return rows[0]
     return None
 
@@ -64,9 +69,9 @@ def _start_around(view: str, place: Place, old: str, new: str, is_part: bool) ->
     return None
 
 
-def _have_keys(search: Search, rows: Sequence[int], keys: Sequence[str], kept: Sequence[str]) -> bool:
-    """Whether lines are those of the document; those that are kept may differ in quote style or a closing comma."""
-    pairs = zip(keys, (search.keys[row] for row in rows), strict=True)
+def _are_alike(keys: Sequence[str], others: Sequence[str], kept: Sequence[str]) -> bool:
+    """Whether lines are the same; those that are kept may differ in quote style or a closing comma."""
+    pairs = zip(keys, others, strict=True)
     return all(key == other or (key in kept and loose_key(key) == loose_key(other)) for key, other in pairs)
 
 
