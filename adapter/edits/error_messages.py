@@ -34,6 +34,7 @@ MAX_WANTED = 200
 MAX_ANCHORS = 3
 """Lines of the old text that are sought for that: the longest are the most distinctive."""
 MAX_ANCHOR_PLACES = 4
+"""Lines of the file that each of these may be, the most similar."""
 
 
 def ambiguous_match_message(
