@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.operations import FileAction, Hunk, Patch
@@ -20,6 +20,11 @@ class Asked:
     patches: list[Patch] = field(default_factory=list)
     content: str = ""
     moved_to: str | None = None
+
+
+def close_lines(lines: Iterable[str]) -> str:
+    """The text of ``lines``, each with a line feed."""
+    return "".join(line + "\n" for line in lines)
 
 
 def is_no_newline(line: str) -> bool:
@@ -40,12 +45,12 @@ def hunk_of(lines: Sequence[str], line: int | None = None, below: tuple[str, ...
         last = written[:1] if written[:1] in ("-", "+") else " "
         text = written[1:] if written[:1] in (" ", "-", "+") else written
         if last != "+":
-            old.append(text + "\n")
+            old.append(text)
         if last != "-":
-            new.append(text + "\n")
+            new.append(text)
     final_newline = "+" not in unclosed if len(unclosed) == 1 else None
     is_last = at_end or bool(unclosed)
-    return Hunk("".join(old), "".join(new), line, below=below, at_end=is_last, final_newline=final_newline)
+    return Hunk(close_lines(old), close_lines(new), line, below=below, at_end=is_last, final_newline=final_newline)
 
 
 def is_changed(lines: Sequence[str]) -> bool:

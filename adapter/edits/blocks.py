@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from adapter.edits.asked import Asked
+from adapter.edits.asked import Asked, close_lines
 from adapter.edits.naming import path_above, path_in
 from adapter.operations import Hunk
 from adapter.values.errors import FormatError
@@ -125,19 +125,13 @@ def _readings(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """The two halves of a block; ``:start_line:12`` and ``-------`` may stand above the old one."""
-    lines: dict[str, int] = {}
+    """The two halves of a block; ``:start_line:12`` and ``-------`` may be above the old one."""
     first = 0
+    start: int | None = None
     while first < len(old) and (hint := _HINT.fullmatch(old[first])):
-        if not hint["end"] and not lines:
-            break  # a rule of dashes that the file has
-        if hint["end"]:
-            lines[hint["end"]] = int(hint["line"])
-        first += 1
-        if not hint["end"]:
+        if not hint["end"]:  # a rule of dashes without hints is a line of the file
+            first += first > 0
             break
-    return Hunk(_closed(old[first:]), _closed(new), lines.get("start"))
-
-
-def _closed(lines: Sequence[str]) -> str:
-    return "".join(line + "\n" for line in lines)
+        start = int(hint["line"]) if hint["end"] == "start" else start
+        first += 1
+    return Hunk(close_lines(old[first:]), close_lines(new), start)

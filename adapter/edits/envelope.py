@@ -27,7 +27,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapter.edits.asked import Asked, hunk_of, is_changed, is_no_newline
+from adapter.edits.asked import Asked, close_lines, hunk_of, is_changed, is_no_newline
 from adapter.edits.naming import FENCE
 from adapter.edits.unified import head_of
 from adapter.operations import FileAction
@@ -105,7 +105,7 @@ def _content(edit: Asked, body: Sequence[str]) -> str:
     if any(marked) and not all(marked):
         line = next(line for line in lines if line.strip() and not line.startswith("+"))
         raise FormatError(f"{line[:60]!r} in the new file {edit.path} has no + before it, other lines have; write one")
-    text = "".join((line[1:] if line.startswith("+") else line) + "\n" for line in lines)
+    text = close_lines(line.removeprefix("+") for line in lines)
     return text if is_closed else text.removesuffix("\n")
 
 

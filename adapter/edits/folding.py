@@ -45,9 +45,30 @@ def loose_key(key: str) -> str:
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
 
+_COMMENT = lazy_pattern(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
+
+
+def is_comment(key: str) -> bool:
+    """Whether a line key begins as a comment does."""
+    return _COMMENT.match(key) is not None
+
+
 _PIECE = lazy_pattern(r"\s+|\w+|[^\w\s]")
 
 
 def pieces(text: str) -> list[str]:
     """Words, runs of blanks and single marks, which joined give ``text`` back."""
     return _PIECE.findall(text)
+
+
+DISTINCTIVE_LETTERS = 8
+
+
+def count_letters(key: str) -> int:
+    """Letters and digits."""
+    return sum(map(str.isalnum, key))
+
+
+def is_distinctive(key: str, letters: int = DISTINCTIVE_LETTERS) -> bool:
+    """Whether a line has enough letters and digits to say where it is; ``}`` and ``end`` have not."""
+    return count_letters(key) >= letters

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from adapter.edits.asked import Asked
 from adapter.edits.listings import fenced
@@ -18,6 +19,8 @@ from adapter.operations import FileEdit, Patch
 from adapter.tools.customary import NEW_TEXT, OLD_TEXT, PATH
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
+
+T = TypeVar("T")
 
 _TEXTS = ("old_text", "new_text")
 _HINTS = ("start_line", "end_line")
@@ -113,12 +116,15 @@ def _speaks_of_texts(given: Json) -> bool:
 def _edits(given: Json, path: str | None = None) -> list[Asked]:
     """The edits of a JSON value, joined by file. Raises FormatError."""
     asked: list[Asked] = []
-    for number, (named, patch) in enumerate(_items(given, path), start=1):
-        if isinstance(patch, str):
-            raise FormatError(f"patch {number}: {patch}")
-        if isinstance(patch, Asked):
-            asked.append(patch)
-        elif asked and asked[-1].path == named and asked[-1].action == "update":
+    for number, (named, item) in enumerate(_items(given, path), start=1):
+        if isinstance(item, Asked):
+            asked.append(item)
+            continue
+        try:
+            patch = patch_from_mapping(item)
+        except FormatError as error:
+            raise FormatError(f"patch {number}: {error}") from None
+        if asked and asked[-1].path == named and asked[-1].action == "update":
             asked[-1].patches.append(patch)
         else:
             asked.append(Asked(named, patches=[patch]))
@@ -127,8 +133,8 @@ def _edits(given: Json, path: str | None = None) -> list[Asked]:
     return asked
 
 
-def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Patch | Asked | str]]:
-    """Each edit with its file, or the sentence that says what is wrong with it."""
+def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Json | Asked]]:
+    """Each edit with its file."""
     if isinstance(given, list):
         for item in given:
             yield from _items(item, path)
@@ -137,52 +143,50 @@ def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Patch | 
         if isinstance(given.get("arguments"), Mapping):
             given = given["arguments"]
             assert isinstance(given, Mapping)
-        said = next((given[key] for key in given if _MEANT.get(_spelling(key)) == "path"), None)
-        path = said if isinstance(said, str) else path
+        named = next((given[key] for key in given if _MEANT.get(_spelling(key)) == "path"), None)
+        path = named if isinstance(named, str) else path
         listed = next((given[key] for key in _LISTS if isinstance(given.get(key), list | Mapping)), None)
         if listed is not None:
             yield from _items(listed, path)
             beside = {key: value for key, value in given.items() if _MEANT.get(_spelling(key)) in _KNOWN}
             if any(beside[key] for key in beside if _MEANT[_spelling(key)] in _TEXTS):
-                yield path, patch_from(beside)  # models that know a tool of one edit give that one so
+                yield path, beside  # models that know a tool of one edit give that one so
             return
         nested = next((given[key] for key in _NESTED if isinstance(given.get(key), str)), None)
         if isinstance(nested, str):
             yield from ((edit.path, replace(edit, path=path or edit.path)) for edit in read_notation(nested))
             return
-    yield path, patch_from(given)
+    yield path, given
 
 
-def patch_from(given: Json) -> Patch | str:
-    """The patch that a mapping describes, or the sentence that says what is wrong with it."""
+def patch_from_mapping(given: Json) -> Patch:
+    """Return the patch that a mapping describes. Raises FormatError."""
     if not isinstance(given, Mapping):
-        return f"expected an object with old_text and new_text, got {str(given)[:60]!r}"
+        raise FormatError(f"expected an object with old_text and new_text, got {str(given)[:60]!r}")
     named: dict[str, Json] = {}
     for key, value in given.items():
         meant = _MEANT.get(_spelling(str(key)))
         if meant is None and key not in _SAID:
-            return f"unknown key {key!r}; expected {', '.join(_KNOWN)}"
+            raise FormatError(f"unknown key {key!r}; expected {', '.join(_KNOWN)}")
         if meant in named:
-            return f"{key} and another key both give {meant}; give it once"
+            raise FormatError(f"{key} and another key both give {meant}; give it once")
         if meant is not None:
             named[meant] = value
-    return _checked(named)
+    old, new = (_checked(named, key, str, "a text") for key in _TEXTS)
+    start, end = (_checked(named, key, int, "a line number") for key in _HINTS)
+    every = _checked(named, _SWITCH, bool, "true or false")
+    assert old is not None
+    assert new is not None
+    return Patch(old, new, start, end, bool(every))
 
 
-def _checked(named: Mapping[str, Json]) -> Patch | str:
-    old, new = named.get("old_text"), named.get("new_text")
-    for key, value in zip(_TEXTS, (old, new), strict=True):
-        if not isinstance(value, str):
-            return f"{key} is missing" if key not in named else f"{key} must be a text, got {str(value)[:60]!r}"
-    lines: list[int | None] = []
-    for key in _HINTS:
-        hint = named.get(key)
-        if hint is not None and (not isinstance(hint, int) or isinstance(hint, bool)):
-            return f"{key} must be a line number, got {str(hint)[:60]!r}"
-        lines.append(hint)
-    every = named.get(_SWITCH, False)
-    if not isinstance(every, bool):
-        return f"{_SWITCH} must be true or false, got {str(every)[:60]!r}"
-    assert isinstance(old, str)
-    assert isinstance(new, str)
-    return Patch(old, new, lines[0], lines[1], every)
+def _checked(named: Mapping[str, Json], key: str, kind: type[T], expected: str) -> T | None:
+    """The value of ``key``; lines may be missing or null. Raises FormatError for one of another kind."""
+    value = named.get(key)
+    if key not in named and key in _TEXTS:
+        raise FormatError(f"{key} is missing")
+    if (value is None and key in _HINTS) or (key not in named):
+        return None
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise FormatError(f"{key} must be {expected}, got {str(value)[:60]!r}")
+    return value

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from adapter.edits.asked import Asked
+from adapter.edits.asked import Asked, close_lines
 from adapter.edits.naming import FENCE, is_surely_file, path_alone
 from adapter.operations import Rewrite
 from adapter.values.lazy_pattern import lazy_pattern
@@ -41,7 +41,7 @@ def is_listing(lines: Sequence[str]) -> bool:
 def read_listings(lines: Sequence[str]) -> list[Asked]:
     """A rewrite for each fence that has a path."""
     return [
-        Asked(fence.path, patches=[Rewrite("", "".join(line + "\n" for line in lines[fence.start : fence.end]))])
+        Asked(fence.path, patches=[Rewrite("", close_lines(lines[fence.start : fence.end]))])
         for fence in _listed(lines)
     ]
 

@@ -34,15 +34,12 @@ class Unmarkable(Exception):
 def unmarked(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Both texts without diff marks, if the old one has them: of lines that are kept, too, or only of the others."""
     before, after = old.split("\n"), new.split("\n")
-    if not is_marked(before):
-        return
-    if is_marked(after) and not any(line.startswith("+") for line in after):
-        return  # a list of "- items", not a diff
-    yield "\n".join(_side(before, "-", 1)), "\n".join(_new_side(_side(before, "-", 1), after))
-    bare = [line[1:] if line[:1] == "-" else line for line in before if line[:1] != "+"]
-    written = [line for line in after if line[:1] != "-"]
+    if not is_marked(before) or (is_marked(after) and not any(line.startswith("+") for line in after)):
+        return  # a list of "- items" is no diff
+    bare = _side(before, "-")
+    yield "\n".join(bare), "\n".join(_new_side(bare, after))
     if any(line[:1] == " " for line in before):
-        yield "\n".join(bare), "\n".join(line[1:] if line[:1] == "+" else line for line in written)
+        yield "\n".join(_stripped(before, "-")), "\n".join(_stripped(after, "+"))
 
 
 def is_marked(lines: Sequence[str]) -> bool:
@@ -50,21 +47,26 @@ def is_marked(lines: Sequence[str]) -> bool:
     return all(line[:1] in " -+" for line in lines) and any(line[:1] in ("-", "+") for line in lines)
 
 
-def _side(lines: Sequence[str], mark: str, width: int) -> list[str]:
-    return [line[width if line[:1] == mark else 1 :] for line in lines if line[:1] in ("", " ", mark)]
+def _side(lines: Sequence[str], mark: str) -> list[str]:
+    """One side of a diff in which every line is marked."""
+    return [line[1:] for line in lines if line[:1] in ("", " ", mark)]
+
+
+def _stripped(lines: Sequence[str], mark: str, width: int = 1) -> list[str]:
+    """One side of a diff in which lines that are kept have no mark."""
+    other = "-" if mark == "+" else "+"
+    return [line[width:] if line[:1] == mark else line for line in lines if line[:1] != other]
 
 
 def _new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
     if is_marked(new):
-        return _side(new, "+", 1)
+        return _side(new, "+")
     known = set(old) - {""}
     filled = [line for line in new if line.strip()]
     is_shifted = bool(filled) and all(line[:1] == " " for line in filled)
     if is_shifted and known.issuperset(line[1:] for line in filled) and not known.intersection(filled):
         return [line[1:] for line in new]  # lines were only taken out: the kept ones have their blank still
-    if any(line[:1] == "+" for line in new):
-        return [line[1:] if line[:1] == "+" else line for line in new if line[:1] != "-"]
-    return new
+    return _stripped(new, "+") if any(line[:1] == "+" for line in new) else new
 
 
 # -------------------------------------------------------------------- the new text
@@ -94,20 +96,17 @@ def _without_marks(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
     added = [line for line in new if line[:1] == "+"]
     kept = [line for line in new if line[:1] not in ("+", "-")]
     has_removed = len(added) + len(kept) < len(new)
-    if is_marked(new) and _filled(_side(new, "-", 1)) == _filled(old) and (added or has_removed):
-        return _side(new, "+", 1)
+    if is_marked(new) and _filled(_side(new, "-")) == _filled(old) and (added or has_removed):
+        return _side(new, "+")
     if not added or "\n+" in "\n" + view:
         return None
     if has_removed:
-        for width in (1, 2):
-            before = [line[width:] if line[:1] == "-" else line for line in new if line[:1] != "+"]
-            if _filled(before) == _filled(old):
-                return [line[width:] if line[:1] == "+" else line for line in new if line[:1] != "-"]
-        return None
+        widths = (width for width in (1, 2) if _filled(_stripped(new, "-", width)) == _filled(old))
+        return next((_stripped(new, "+", width) for width in widths), None)
     if not kept or not any(line.strip() for line in kept):
         return None if _may_be_a_list(added) else [line[1:] for line in new]
     if _is_part(_filled([line[1:] for line in kept]), old) and not _is_part(_filled(kept), old):
-        return _side(new, "+", 1)
+        return _side(new, "+")
     if not _is_part(_filled(kept), old):
         return None
     shift = _shift(old, new)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from adapter.edits.document import Document, line_range, view_of
-from adapter.edits.given import patch_from, patches_in
+from adapter.edits.given import patch_from_mapping, patches_in
 from adapter.edits.grammar import new_mistake
-from adapter.edits.hunks import located_hunk
-from adapter.edits.locating import Spot, locate
-from adapter.edits.rewriting import rewritten
+from adapter.edits.hunk_locator import locate_hunk
+from adapter.edits.locator import locate
+from adapter.edits.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.edits.search import Search
+from adapter.edits.whole_file_locator import locate_whole_file
 from adapter.operations import EmptyOldText, Hunk, Patch, PatchBasis, PatchNames, Rewrite
 from adapter.text.diffs import Change as LineChange
 from adapter.text.diffs import unified_diff
@@ -90,101 +91,100 @@ def patch_text(
     return PatchResult(patched, tuple(map(_match, groups)), diff, places, notes)
 
 
+_Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
+"""The edits of each patch."""
+
+
 def _grammar_notes(
-    text: str,
-    patched: str,
-    path: str,
-    patches: Sequence[Patch],
-    groups: Sequence[Sequence[Spot]],
-    names: PatchNames,
+    text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: PatchNames
 ) -> tuple[str, ...]:
-    """Word of a file that parses no longer. Raises EditError when that may come of what was adapted here."""
+    """A note on a file that parses no longer. Raises EditError when that may come of a tolerated difference."""
     mistake = new_mistake(text, patched, path)
     if mistake is None:
         return ()
-    failures = {
-        index: (
-            f"{names.old_text} fits line {spots[0].place.first_line + 1}, but with {names.new_text} as it would be put "
+    rejections = {
+        index: Rejection(
+            "breaks syntax",
+            f"{names.old_text} fits line {edits[0].match.first_line + 1}, but with {names.new_text} as it would be put "
             f"there {mistake}; copy {names.old_text} from the file exactly, and write {names.new_text} with the "
-            "indentation of the file"
+            "indentation of the file",
         )
-        for index, (patch, spots) in enumerate(zip(patches, groups, strict=True))
-        if any(_is_adapted(patch, spot) for spot in spots)
+        for index, (patch, edits) in enumerate(zip(patches, groups, strict=True))
+        if any(_is_adapted(patch, edit) for edit in edits)
     }
-    if failures:
-        raise _error(failures, len(patches))
+    _raise_for(rejections, len(patches))
     return (str(mistake),)
 
 
-def _is_adapted(patch: Patch, spot: Spot) -> bool:
+def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
     """Whether anything else was written than the new text as it was given."""
     if isinstance(patch, Rewrite):
-        return False  # its new text is the whole file, of which each spot is a piece
-    written = to_lf(spot.replacement).removeprefix("\n").removesuffix("\n")
+        return False  # its new text is the whole file, of which each edit is a piece
+    written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
     return written != view_of(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
 def _against_original(
     text: str, patches: Sequence[Patch], names: PatchNames, empty_old_text: EmptyOldText
-) -> tuple[list[_Change], list[list[Spot]]]:
+) -> tuple[list[_Change], _Groups]:
     search = Search(Document(text))
-    found = [_located(search, patch, names, empty_old_text) for patch in patches]
-    failures = {
-        index: located + _dependence(index, patches, names)
-        for index, located in enumerate(found)
-        if isinstance(located, str)
-    }
-    for index, spots in enumerate(found):
-        if not isinstance(spots, str) and (spots[0].place.strictness == "aligned" or not spots[0].place.is_sharp):
-            dependence = _dependence(index, patches, names)
-            if dependence:
-                failures[index] = f"{names.old_text} is in the file only roughly{dependence}"
-    if failures:
-        raise _error(failures, len(patches))
-    groups = [spots for spots in found if not isinstance(spots, str)]
+    groups: list[Sequence[ResolvedEdit]] = []
+    rejections: dict[int, Rejection] = {}
+    for index, found in enumerate([_resolve(search, patch, names, empty_old_text) for patch in patches]):
+        dependence = _dependence(index, patches, names)
+        match found:
+            case Rejection() as rejection:
+                kind = "dependent" if dependence else rejection.kind
+                rejections[index] = Rejection(kind, rejection.message + dependence)
+                continue
+            case edits:
+                is_rough = edits[0].match.strictness == "aligned" or not edits[0].match.is_sharp
+        if is_rough and dependence:
+            rejections[index] = Rejection("dependent", f"{names.old_text} is in the file only roughly{dependence}")
+        groups.append(edits)
+    _raise_for(rejections, len(patches))
     changes = [
-        _trimmed(search.document, spot, index, order)
-        for index, spots in enumerate(groups)
-        for order, spot in enumerate(spots)
+        _trimmed(search.document, edit, index, order)
+        for index, edits in enumerate(groups)
+        for order, edit in enumerate(edits)
     ]
     return _without_overlaps(changes, groups), groups
 
 
 def _in_sequence(
     text: str, patches: Sequence[Patch], names: PatchNames, empty_old_text: EmptyOldText
-) -> tuple[str, list[list[Spot]]]:
-    groups: list[list[Spot]] = []
-    failures: dict[int, str] = {}
+) -> tuple[str, _Groups]:
+    groups: list[Sequence[ResolvedEdit]] = []
+    rejections: dict[int, Rejection] = {}
     for index, patch in enumerate(patches):
         search = Search(Document(text))
-        spots = _located(search, patch, names, empty_old_text)
-        if isinstance(spots, str):
-            failures[index] = spots
-            continue
-        text = _spliced(text, [_trimmed(search.document, spot, index, 0) for spot in spots])
-        groups.append(spots)
-    if failures:
-        raise _error(failures, len(patches))
+        match _resolve(search, patch, names, empty_old_text):
+            case Rejection() as rejection:
+                rejections[index] = rejection
+            case edits:
+                text = _spliced(text, [_trimmed(search.document, edit, index, 0) for edit in edits])
+                groups.append(edits)
+    _raise_for(rejections, len(patches))
     return text, groups
 
 
-def _located(search: Search, patch: Patch, names: PatchNames, empty_old_text: EmptyOldText) -> list[Spot] | str:
+def _resolve(search: Search, patch: Patch, names: PatchNames, empty_old_text: EmptyOldText) -> Resolution:
     match patch:
         case Rewrite():
-            return rewritten(search, patch, names)
+            return locate_whole_file(search, patch, names)
         case Hunk():
-            return located_hunk(search, patch, names)
+            return locate_hunk(search, patch, names)
         case _:
             return locate(search, patch, names, empty_old_text)
 
 
-def _match(spots: Sequence[Spot]) -> Match:
-    first, last = spots[0].place, spots[-1].place
-    return Match(first.strictness, first.first_line + 1, last.last_line + 1, spots[0].notes)
+def _match(edits: Sequence[ResolvedEdit]) -> Match:
+    first, last = edits[0].match, edits[-1].match
+    return Match(first.strictness, first.first_line + 1, last.last_line + 1, edits[0].notes)
 
 
 def _dependence(index: int, patches: Sequence[Patch], names: PatchNames) -> str:
-    """What to do about a text that only another patch brings in."""
+    """Advice on a text that only another patch brings in."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
@@ -199,7 +199,7 @@ def _dependence(index: int, patches: Sequence[Patch], names: PatchNames) -> str:
 
 
 class _Change(NamedTuple):
-    """``text[start:end]`` becomes ``replacement``, for a patch and its first or a further place."""
+    """``text[start:end]`` becomes ``replacement``, for a patch and its first or a further edit."""
 
     start: int
     end: int
@@ -208,43 +208,41 @@ class _Change(NamedTuple):
     replacement: str
 
 
-def _trimmed(document: Document, spot: Spot, patch: int, order: int) -> _Change:
+def _trimmed(document: Document, edit: ResolvedEdit, patch: int, order: int) -> _Change:
     """The change without the whole lines at its edges that stay: context may be shared by patches."""
-    start, end = document.text_offset(spot.place.start), document.text_offset(spot.place.end)
-    old, new = split_lines(document.text[start:end]), split_lines(spot.replacement)
+    start, end = document.text_offset(edit.match.start), document.text_offset(edit.match.end)
+    old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
     before = sum(map(len, old[:head]))
     after = sum(map(len, old[len(old) - tail :]))
-    return _Change(start + before, end - after, patch, order, spot.replacement[before : len(spot.replacement) - after])
+    return _Change(start + before, end - after, patch, order, edit.replacement[before : len(edit.replacement) - after])
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    for index, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return index
-    return min(len(left), len(right))
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def _without_overlaps(changes: Sequence[_Change], groups: Sequence[Sequence[Spot]]) -> list[_Change]:
+def _without_overlaps(changes: Sequence[_Change], groups: _Groups) -> list[_Change]:
     """The changes in the order of the text; the same change asked for twice is made once."""
     ordered = sorted(changes)
-    kept: list[_Change] = ordered[:1]
-    failures: dict[int, str] = {}
+    kept = ordered[:1]
+    rejections: dict[int, Rejection] = {}
     for before, after in pairwise(ordered):
         is_same_place = (before.start, before.end) == (after.start, after.end)
         if is_same_place and before.replacement == after.replacement:
             continue
         if after.start < before.end or is_same_place:
             first, second = sorted((before, after), key=lambda change: change.patch)
-            left, right = (groups[change.patch][change.order].place for change in (first, second))
-            failures[second.patch] = (
+            left, right = (groups[change.patch][change.order].match for change in (first, second))
+            rejections[second.patch] = Rejection(
+                "overlapping",
                 f"overlaps patch {first.patch + 1} ({line_range(left.first_line + 1, left.last_line + 1)} and "
-                f"{line_range(right.first_line + 1, right.last_line + 1)}); join the two into one patch"
+                f"{line_range(right.first_line + 1, right.last_line + 1)}); join the two into one patch",
             )
         kept.append(after)
-    if failures:
-        raise _error(failures, len(groups))
+    _raise_for(rejections, len(groups))
     return kept
 
 
@@ -289,7 +287,10 @@ def _checked(
 ) -> list[Patch]:
     """The patches as values. Raises EditError for what is none."""
     if isinstance(given, str):
-        return _read(given)
+        try:
+            return list(patches_in(given))
+        except FormatError as error:
+            raise EditError(f"{error}. {_NOTHING_CHANGED}") from error
     patches = [given] if isinstance(given, Patch | Mapping) else given
     if not patches:
         raise EditError(
@@ -298,31 +299,31 @@ def _checked(
         )
     if not isinstance(patches, Sequence):
         raise EditError(f"expected a text, or a list of patches, got {str(patches)[:60]!r}. {_NOTHING_CHANGED}")
-    checked = [patch if isinstance(patch, Patch) else patch_from(patch) for patch in patches]
-    failures = {index: patch for index, patch in enumerate(checked) if isinstance(patch, str)}
-    if failures:
-        raise _error(failures, len(patches))
-    return [patch for patch in checked if isinstance(patch, Patch)]
+    checked: list[Patch] = []
+    rejections: dict[int, Rejection] = {}
+    for index, patch in enumerate(patches):
+        try:
+            checked.append(patch if isinstance(patch, Patch) else patch_from_mapping(patch))
+        except FormatError as error:
+            rejections[index] = Rejection("invalid", str(error))
+    _raise_for(rejections, len(patches))
+    return checked
 
 
-def _read(written: str) -> list[Patch]:
-    try:
-        return list(patches_in(written))
-    except FormatError as error:
-        raise EditError(f"{error}. {_NOTHING_CHANGED}") from error
-
-
-def _error(failures: Mapping[int, str], count: int) -> EditError:
-    """One error for all failing patches, by patch number."""
+def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
+    """Raise one EditError for all rejected patches, if there are any."""
+    if not rejections:
+        return
     named = [
-        f"patch {index + 1} of {count}: {failure}." if count > 1 else f"{failure}."
-        for index, failure in sorted(failures.items())
+        f"patch {index + 1} of {count}: {rejection.message}." if count > 1 else f"{rejection.message}."
+        for index, rejection in sorted(rejections.items())
     ]
-    fitting = [index + 1 for index in range(count) if index not in failures]
+    fitting = [index + 1 for index in range(count) if index not in rejections]
     closing = ""
     if fitting:
         numbers = ", ".join(map(str, fitting))
         closing = (
             f"Patch {numbers} fits as it is" if len(fitting) == 1 else f"Patches {numbers} fit as they are"
         ) + ": correct only the others, and send all of them again. "
-    return EditError("\n".join(named) + f"\n{closing}{_NOTHING_CHANGED}", named)
+    kinds = [rejection.kind for _, rejection in sorted(rejections.items())]
+    raise EditError("\n".join(named) + f"\n{closing}{_NOTHING_CHANGED}", named, kinds)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple
 
 from adapter.edits.escapes import unescaped
 from adapter.edits.marks import unmarked, without_numbers
-from adapter.values.fields import frozen, replace
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 
@@ -38,10 +38,13 @@ MAX_READINGS = 24
 
 def readings(written: Reading) -> list[Reading]:
     """The texts as written, then with each habit that they show taken off, then with all of them."""
-    single = [taken for take in _HABITS for taken in take(written)]
+    single = [taken for habit in _HABITS for taken in _without(habit, written)]
     found = [written, *single]
-    if single and any(next(take(single[-1]), None) for take in _HABITS):
-        found += _without_all(written)
+    if single and any(next(_without(habit, single[-1]), None) for habit in _HABITS):
+        every = [written]
+        for habit in _HABITS:
+            every = [taken for reading in every for taken in (list(_without(habit, reading)) or [reading])]
+        found += every[:MAX_READINGS]
     unique: dict[str, Reading] = {}
     for reading in found:
         if reading.old:
@@ -49,76 +52,48 @@ def readings(written: Reading) -> list[Reading]:
     return list(unique.values())[:MAX_READINGS]
 
 
-def _without_all(written: Reading) -> list[Reading]:
-    """With every habit taken off, one after the other."""
-    found = [written]
-    for take in _HABITS:
-        found = [taken for reading in found for taken in (list(take(reading)) or [reading])]
-    return found[:MAX_READINGS]
+class _Habit(NamedTuple):
+    """``take`` gives both texts without the habit, the likeliest way first, and the line that the old one names, if
+    any; nothing for texts without the habit. ``is_of_lines``: only whole lines have it."""
+
+    note: str
+    take: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]
+    is_of_lines: bool
 
 
-# ------------------------------------------------------------------------- fences
+def _without(habit: _Habit, reading: Reading) -> Iterator[Reading]:
+    notes, is_whole_lines = (*reading.notes, habit.note), reading.is_whole_lines or habit.is_of_lines
+    for old, new, *line in habit.take(reading.old, reading.new):
+        yield Reading(old, new, notes, reading.line or next(iter(line), None), is_whole_lines)
+
 
 _FENCE = lazy_pattern(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 
 
-def _without_fences(reading: Reading) -> Iterator[Reading]:
-    match = _FENCE.fullmatch(reading.old)
-    if match is None:
-        return
-    inner = _FENCE.fullmatch(reading.new)
-    new = inner[2] if inner else reading.new
-    yield _taken(reading, match[2], new, "the code fence around the old text was left off")
-
-
-# ------------------------------------------------- line numbers, diff marks, escapes
-
-
-def _without_numbers(reading: Reading) -> Iterator[Reading]:
-    for old, new, first in without_numbers(reading.old, reading.new):
-        numbered = replace(reading, line=reading.line or first)
-        yield _taken(numbered, old, new, "line numbers in the old text were left off")
-
-
-def _without_markers(reading: Reading) -> Iterator[Reading]:
-    for old, new in unmarked(reading.old, reading.new):
-        yield _taken(reading, old, new, "diff markers in the old text were left off")
-
-
-def _unescaped(reading: Reading) -> Iterator[Reading]:
-    note = "backslash escapes in both texts were undone"
-    for old, new in unescaped(reading.old, reading.new):
-        yield replace(reading, old=old, new=new, notes=(*reading.notes, note))
+def _without_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
+    if match := _FENCE.fullmatch(old):
+        inner = _FENCE.fullmatch(new)
+        yield match[2], inner[2] if inner else new
 
 
 _ENTITY = lazy_pattern(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 
 
-def _without_entities(reading: Reading) -> Iterator[Reading]:
-    if not _ENTITY.search(reading.old):
-        return
-    import html
+def _without_entities(old: str, new: str) -> Iterator[tuple[str, str]]:
+    if _ENTITY.search(old):
+        import html
 
-    note = "HTML entities in both texts were undone"
-    old, new = html.unescape(reading.old), html.unescape(reading.new)
-    yield replace(reading, old=old, new=new, notes=(*reading.notes, note))
+        yield html.unescape(old), html.unescape(new)
 
 
-def _taken(reading: Reading, old: str, new: str, note: str) -> Reading:
-    return replace(reading, old=old, new=new, notes=(*reading.notes, note), is_whole_lines=True)
-
-
-Habit: TypeAlias = Callable[[Reading], Iterator[Reading]]
-
-_HABITS: tuple[Habit, ...] = (
-    _without_fences,
-    _without_entities,
-    _unescaped,
-    _without_numbers,
-    _without_markers,
+_HABITS = (
+    _Habit("the code fence around the old text was left off", _without_fences, is_of_lines=True),
+    _Habit("HTML entities in both texts were undone", _without_entities, is_of_lines=False),
+    _Habit("backslash escapes in both texts were undone", unescaped, is_of_lines=False),
+    _Habit("line numbers in the old text were left off", without_numbers, is_of_lines=True),
+    _Habit("diff markers in the old text were left off", unmarked, is_of_lines=True),
 )
-"""In the order in which they are taken off when a text shows several. To add one, write a
-function that gives nothing for a text without the habit, and the likeliest reading first."""
+"""In the order in which they are taken off when a text shows several."""
 
 
 # ---------------------------------------------------------------------- omissions

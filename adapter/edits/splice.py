@@ -14,9 +14,8 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Opcode
 
 from adapter.edits.document import Document
-from adapter.edits.folding import line_key, pieces, plain_key
+from adapter.edits.folding import is_comment, line_key, pieces, plain_key
 from adapter.edits.indent import IndentMap, indent_of, indent_width
-from adapter.edits.rows import is_comment
 from adapter.edits.steps import Step
 from adapter.text.diffs import Change, changes
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import islice, pairwise
 from typing import TypeAlias
 
@@ -83,11 +82,8 @@ def are_whole_lines(view: str, start: int, text: str) -> bool:
 
 def literal(search: Search, reading: Reading) -> Iterator[Place]:
     """The very characters and nothing else, and the new text as it is written: for tools that promise just that."""
-    document, old, new = search.document, reading.old, reading.new
-    for start in _starts(document, reading):
-        first, last = document.line_at(start), document.line_at(start + len(old) - 1)
-        written = partial(exact_replacement, document, old, new, first)
-        yield Place(start, start + len(old), first, last, written, "exact")
+    document, old = search.document, reading.old
+    return (_part(document, start, start + len(old), lambda: reading.new) for start in _starts(document, reading))
 
 
 def _is_indented_less(document: Document, old: str, start: int) -> bool:
@@ -101,8 +97,7 @@ def _is_indented_less(document: Document, old: str, start: int) -> bool:
 def _exact_place(document: Document, reading: Reading, start: int) -> Place:
     old, new, view = reading.old, reading.new, document.view
     end = start + len(old)
-    first, last = document.line_at(start), document.line_at(end - 1)
-    line_start = document.view_offset(first)
+    line_start = document.view_offset(document.line_at(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
             new = new + "\n" if new and not new.endswith("\n") else new
@@ -113,7 +108,7 @@ def _exact_place(document: Document, reading: Reading, start: int) -> Place:
             end = min(end + 1, len(view))  # lines that are deleted take their line end along
     elif "\n" not in old and "\n" in new and not view[line_start:start].strip():
         new = _shifted(new, view[line_start:start])
-    return Place(start, end, first, last, lambda: exact_replacement(document, view[start:end], new, first), "exact")
+    return _part(document, start, end, lambda: new)
 
 
 def _shifted(new: str, indent: str) -> str:
@@ -211,11 +206,16 @@ def _parts(text: str) -> tuple[str, str, str]:
 
 
 def _inner_place(document: Document, reading: Reading, start: int, end: int, strictness: str) -> Place:
-    actual = document.view[start:end]
-    first = document.line_at(start)
+    view = document.view
+    return _part(document, start, end, lambda: merged_text(reading.old, view[start:end], reading.new), strictness)
+
+
+def _part(document: Document, start: int, end: int, written: Callable[[], str], strictness: str = "exact") -> Place:
+    """A part of the view, which becomes what is ``written``, with the document's line ends."""
+    actual, first = document.view[start:end], document.line_at(start)
 
     def replacement() -> str:
-        return exact_replacement(document, actual, merged_text(reading.old, actual, reading.new), first)
+        return exact_replacement(document, actual, written(), first)
 
     return Place(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
 

@@ -35,11 +35,12 @@ class ToolError(AdapterError):
 
 
 class EditError(ToolError):
-    """Patches that do not fit. ``failures`` holds one sentence per failing patch."""
+    """Patches that do not fit. ``failures`` holds one sentence per failing patch, ``kinds`` what kind each is:
+    "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"."""
 
-    def __init__(self, message: str, failures: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, failures: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.failures = tuple(failures)
+        self.failures, self.kinds = tuple(failures), tuple(kinds)
 
 
 class DeniedError(ToolError):

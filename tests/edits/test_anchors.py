@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from adapter.edits import anchors, patch_text
+from adapter.edits.anchors import ContextScorer
 from adapter.edits.document import Document
-from adapter.edits.evidence import Evidence
 from adapter.edits.search import Search
 from adapter.values.errors import EditError
 from benchmarks.ambiguity import is_ambiguous
@@ -203,8 +203,8 @@ def applied_both(old, new, second):
 def test_a_long_text_that_stands_in_many_places_is_not_compared_with_all():
     """The cost of a comparison is known before, and linear in the places."""
     old = [f"line {number}" for number in range(60)]
-    evidence = Evidence(Search(Document("\n".join(old))), old)
-    assert evidence.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
+    context = ContextScorer(Search(Document("\n".join(old))), old)
+    assert context.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
 def test_a_change_that_is_far_from_the_line_that_was_named_is_not_sure():
@@ -262,7 +262,7 @@ def test_where_the_old_text_has_a_line_more_often_than_the_file_one_of_them_is_a
 def test_a_line_says_more_the_rarer_and_longer_it_is(line, least, most):
     """In bits."""
     text = FILLING + "}\nend\n"
-    assert least <= Evidence(Search(Document(text)), [line]).bits([0]) <= most
+    assert least <= ContextScorer(Search(Document(text)), [line]).bits([0]) <= most
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -151,7 +151,7 @@ def _patched(desk: Desk, file: File, data: bytes, operation: PatchText) -> tuple
     try:
         result, after = patch_bytes(data, operation, shown, desk.encoding)
     except EditError as error:
-        raise EditError(f"{shown}: {error}{since}", error.failures) from None
+        raise EditError(f"{shown}: {error}{since}", error.failures, error.kinds) from None
     if since and any(match.notes or match.strictness != "exact" for match in result.matches):
         raise EditError(f"{shown}: the patches fit only roughly and were not applied.{since}")
     return result, after

@@ -4,8 +4,9 @@ from math import log2
 
 import pytest
 
+from adapter.edits.anchors import ContextScorer
 from adapter.edits.document import Document
-from adapter.edits.evidence import Evidence, is_telling
+from adapter.edits.folding import is_distinctive
 from adapter.edits.search import Search
 
 SIZE = 1_000
@@ -18,8 +19,8 @@ ONCE = log2(SIZE + 1)
 
 def around(lines, old, first=AT):
     """Bits above the last of the old lines, which stands at ``first``."""
-    evidence = Evidence(Search(Document("\n".join(lines))), old)
-    return evidence.around(range(len(old) - 1, len(old)), first, first).above
+    context = ContextScorer(Search(Document("\n".join(lines))), old)
+    return context.around(range(len(old) - 1, len(old)), first, first).above
 
 
 def with_lines(*placed):
@@ -71,8 +72,8 @@ def test_a_line_that_stands_nowhere_counts_by_how_like_another_one_is():
 
 def test_likeness_counts_for_lines_of_eight_letters_or_digits():
     """``value()`` is like too many."""
-    assert is_telling("abcd 1234")
-    assert not is_telling("abc 1234 ()[]{}")
+    assert is_distinctive("abcd 1234")
+    assert not is_distinctive("abc 1234 ()[]{}")
 
 
 def test_a_small_document_says_no_more_than_one_of_250_lines():

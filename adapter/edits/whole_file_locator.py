@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from adapter.edits.document import Document, line_range, view_of
 from adapter.edits.indent import indent_of
-from adapter.edits.locating import Spot
 from adapter.edits.readings import is_placeholder
+from adapter.edits.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.edits.search import Search
 from adapter.edits.splice import exact_replacement
 from adapter.edits.stages import Place, lines_of
@@ -29,52 +29,49 @@ MIN_KEPT = 0.5
 _ADVICE = "write the whole file with the tool for that, or change only the lines that are meant"
 
 
-def rewritten(search: Search, patch: Rewrite, names: PatchNames) -> list[Spot] | str:
-    """The places that change when the file becomes ``patch.new_text``, or why it may not be meant so."""
+def locate_whole_file(search: Search, patch: Rewrite, names: PatchNames) -> Resolution:
+    """Return the edits that turn the file into ``patch.new_text``, or why that cannot be meant."""
     document, new = search.document, lines_of(view_of(patch.new_text))
     old = document.lines[: document.line_count]
     if not any(line.strip() for line in old):
         left_out = next(filter(is_placeholder, new), None)
         if left_out is not None:
-            return f"{left_out.strip()[:80]!r} stands for lines that stay, but the file has none"
-        return [_spot(document, Change(0, len(old), 0, len(new)), new)]
+            return Rejection("invalid", f"{left_out.strip()[:80]!r} stands for lines that stay, but the file has none")
+        return (_edit(document, Change(0, len(old), 0, len(new)), new),)
     pieces = list(_pieces(new))
-    if len(pieces) == 1 and pieces[0] == new:
+    if len(pieces) == 1:
         changed = changes(old, new)
-        refusal = _unlikely(old, changed)
+        reason = _unlikely(old, changed)
     else:
-        changed, refusal = _filled_in(old, new, pieces)
-    if refusal:
-        return f"{refusal}; {_ADVICE}"
+        changed, reason = _filled_in(old, new, pieces)
+    if reason:
+        return Rejection("invalid", f"{reason}; {_ADVICE}")
     if not changed:
-        return f"no change: the file already reads like {names.new_text}"
-    return [_spot(document, change, new) for change in changed]
+        return Rejection("no change", f"no change: the file already reads like {names.new_text}")
+    return tuple(_edit(document, change, new) for change in changed)
 
 
 def _unlikely(old: Sequence[str], changed: Sequence[Change]) -> str:
-    """Why what makes these changes may be a piece of the file and not the file."""
-    gone = [index for change in changed for index in range(change.start, change.end)]
+    """Why the text that makes these changes may be a piece of the file and not the file."""
+    gone = [index for change in changed for index in range(change.start, change.end) if old[index].strip()]
     filled = sum(bool(line.strip()) for line in old)
-    kept = filled - sum(bool(old[index].strip()) for index in gone)
-    if kept < MIN_KEPT * filled:
-        return f"the text given for the whole file has {kept} of its {filled} lines"
-    cut = next((change for change in changed if change.new_start == change.new_end and _is_edge(change, old)), None)
-    if cut is not None:
-        return f"the text given for the whole file leaves out {line_range(cut.start + 1, cut.end)}, an end of it"
+    if filled - len(gone) < MIN_KEPT * filled:
+        return f"the text given for the whole file has {filled - len(gone)} of its {filled} lines"
+    span = _filled_span(old)
+    for change in changed:
+        has_edge = change.start <= span.start < change.end or change.start < span.stop <= change.end
+        if change.new_start == change.new_end and has_edge:
+            return (
+                f"the text given for the whole file leaves out {line_range(change.start + 1, change.end)}, an end of it"
+            )
     return ""
-
-
-def _is_edge(change: Change, old: Sequence[str]) -> bool:
-    is_first = not any(line.strip() for line in old[: change.start])
-    is_last = not any(line.strip() for line in old[change.end :])
-    return (is_first or is_last) and any(line.strip() for line in old[change.start : change.end])
 
 
 # ----------------------------------------------------------------------------- pieces
 
 
 def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
-    """What stands between the lines that stand for others."""
+    """The lines between those that stand for others."""
     piece: list[str] = []
     for line in new:
         if is_placeholder(line):
@@ -94,12 +91,12 @@ def _filled_in(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) 
     new.clear()
     position = 0
     for number, piece in enumerate(pieces):
-        lines = _without_blank_ends(piece)
+        span = _filled_span(piece)
+        lines = piece[span.start : span.stop]
         if not lines:
             continue
-        is_top, is_bottom = number == 0, number == len(pieces) - 1
-        start = _first(old, places, lines[0], position, is_top)
-        stop = None if start is None else _last(old, places, lines, start, is_bottom)
+        start = _first(old, places, lines[0], position, is_top=number == 0)
+        stop = None if start is None else _last(old, places, lines, start, is_bottom=number == len(pieces) - 1)
         if start is None or stop is None:
             line = lines[0] if start is None else lines[-1]
             return [], f"{line.strip()[:80]!r}, an end of a piece, is not in the file just once and in that order"
@@ -107,25 +104,27 @@ def _filled_in(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) 
             at = len(new)
             new += lines[change.new_start : change.new_end]
             found.append(Change(start + change.start, start + change.end, at, len(new)))
-        gone = _filled_lines(old[start:stop], lines)
+        gone = sum(map(bool, map(str.strip, old[start:stop]))) - sum(map(bool, map(str.strip, lines)))
         if gone > 0:
             return [], f"lines {start + 1}-{stop} would lose {gone} more lines than are written for them"
         position = stop
     return found, ""
 
 
-def _filled_lines(old: Sequence[str], new: Sequence[str]) -> int:
-    return sum(bool(line.strip()) for line in old) - sum(bool(line.strip()) for line in new)
+def _filled_span(lines: Sequence[str]) -> range:
+    """The lines from the first to the last that is not blank."""
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    return range(filled[0], filled[-1] + 1) if filled else range(0)
 
 
 _Places: TypeAlias = Mapping[str, Sequence[int]]
-"""Where each line stands, blanks at its end aside."""
+"""The indexes of each line, blanks at its end aside."""
 
 
 def _first(old: Sequence[str], places: _Places, line: str, position: int, is_top: bool) -> int | None:
     """Where a piece begins: at a line that the file has once; at its first line when nothing is left out above."""
     if is_top:
-        top = next(index for index, text in enumerate(old) if text.strip())
+        top = _filled_span(old).start
         return top if old[top].rstrip() == line.rstrip() else None
     found = places.get(line.rstrip(), ())
     return found[0] if len(found) == 1 and found[0] >= position else None
@@ -136,8 +135,8 @@ def _last(old: Sequence[str], places: _Places, lines: Sequence[str], start: int,
     ``start``, where the piece is that block."""
     last = lines[-1].rstrip()
     if is_bottom:
-        bottom = max(index for index, text in enumerate(old) if text.strip())
-        return bottom + 1 if old[bottom].rstrip() == last else None
+        end = _filled_span(old).stop
+        return end if old[end - 1].rstrip() == last else None
     found = places.get(last, ())
     if len(found) == 1:
         return found[0] + 1 if found[0] >= start else None
@@ -154,12 +153,7 @@ def _closes(lines: Sequence[str]) -> bool:
     return is_closing and len(lines) > 1 and len(indent_of(lines[-1])) == level and all(one > level for one in inner)
 
 
-def _without_blank_ends(lines: Sequence[str]) -> list[str]:
-    filled = [index for index, line in enumerate(lines) if line.strip()]
-    return list(lines[filled[0] : filled[-1] + 1]) if filled else []
-
-
-def _spot(document: Document, change: Change, new: Sequence[str]) -> Spot:
+def _edit(document: Document, change: Change, new: Sequence[str]) -> ResolvedEdit:
     """The lines of ``change`` with their line ends, or the place before a line where some are added."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.view_offset(change.start) if change.start < len(document.lines) else len(document.view)
@@ -174,4 +168,4 @@ def _spot(document: Document, change: Change, new: Sequence[str]) -> Spot:
     first, last = min(change.start, len(document.lines) - 1), max(change.start, change.end - 1)
     written = partial(exact_replacement, document, document.view[start:end], added, first)
     place = Place(start, end, first, min(last, len(document.lines) - 1), written, "exact")
-    return Spot(place, written(), ())
+    return ResolvedEdit(place, written())
