@@ -165,6 +165,13 @@ def collect(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
         yield from sink.wait(source)
 
 
+def skip_to(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
+    """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
+    marker = yield from collect(source, markers, span)
+    source.unread(marker)
+    return marker
+
+
 def skip_space(source: Source, span: list[str]) -> Reader[str]:
     """Take white space into ``span``. Returns the character after it, not taken; "" at the end."""
     while True:
@@ -190,6 +197,13 @@ def take_marker(source: Source, markers: Markers) -> Reader[str]:
         if source.final or (ahead and not markers.may_begin(ahead)):
             return ""
         yield
+
+
+def is_next(source: Source, markers: Markers) -> Reader[bool]:
+    """Whether one of ``markers`` comes next. Takes nothing."""
+    marker = yield from take_marker(source, markers)
+    source.unread(marker)
+    return bool(marker)
 
 
 def match_ahead(
