@@ -52,6 +52,11 @@ class Context:
     given_back: int = 0
     """Characters that were read as another family's call, were none, and were read again."""
 
+    def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
+        """Forget the body before."""
+        self.at_line_start, self.after_call = at_line_start, after_call
+        self.json_call, self.may_be_text = None, False
+
     def begin_json(self, start: int, name: str | None, arguments_key: str) -> None:
         if self.json_call is None and not self.may_be_text:
             self.json_call = JsonCall(start, name, arguments_key)
