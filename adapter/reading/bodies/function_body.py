@@ -26,12 +26,15 @@ from adapter.reading.source import (
     Reader,
     Source,
     collect,
+    give_back,
     is_next,
     match_ahead,
     skip_space,
     skip_to,
+    take_again,
     take_cut_marker,
     take_marker,
+    take_match,
     take_until,
 )
 from adapter.reading.tagged_json import TaggedJson
@@ -119,16 +122,12 @@ def _read_following(source: Source, span: list[str], context: Context, *, is_inl
     if (not reading.unfinished and not is_doubtful) or context.plain or (source.was_cut and source.is_empty):
         return reading
     context.plain = context.plain or reading.unfinished  # for good, so that not each call is read to the text's end
-    followed = span[start:]
-    del span[start:]
-    source.unread("".join(followed))
+    followed = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
     again = yield from _read(source, span, context, function)
     if reading.calls and (not again.calls or "missing-inner-tag" in function.fixes):
-        taken = "".join(span[start:])
-        span[start:] = followed
-        source.unread(taken)
-        source.position += sum(map(len, followed))
+        give_back(source, span, start)
+        take_again(source, span, followed)
         return reading
     return again
 
@@ -164,8 +163,7 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
     if open_name is not None:
-        span.append(open_name.group())
-        source.position += len(open_name.group())
+        take_match(source, open_name, span)
         function.fix("misspelt-inner-tag")
     name = open_name[1] if open_name else (yield from _take_name(source, span))
     if not name:
