@@ -24,6 +24,7 @@ from functools import lru_cache, partial
 
 from adapter.reading.bodies.arguments import BodyError, PendingCall, encode_unescaped
 from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
@@ -201,14 +202,6 @@ def encode_call(name: str, arguments: JsonObject) -> str:
     return f"<{name}>\n{body}</{name}>"
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"[{name}] Result:\n{content}"
-
-
 def _is_ambiguous(key: str, value: Json) -> bool:
     """Whether an element would not be read back: no tag inside a value can be told from the element's own."""
     text = encode_unescaped(value)
@@ -222,7 +215,7 @@ FORMAT = Format(
     aliases=("cline", "roo", "roo_code"),
     openers=(),
     openers_for=openers_for,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_call, between="\n"),
+    encode_result=result_encoder("[{name}] Result:\n"),
     results=("] Result:\n",),
 )

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from adapter.reading.bodies.arguments import encode_unescaped, reads_as_null
+from adapter.reading.encoding import calls_encoder
 from adapter.values.events import Json, JsonObject
 
 ATTRIBUTES_LIMIT = 400
@@ -32,8 +34,8 @@ class Tags(NamedTuple):
     call_close: Sequence[str]
     parameter: Sequence[str]
     parameter_close: Sequence[str]
-    section: Sequence[str]
-    section_close: Sequence[str]
+    section: Sequence[str] = ()
+    section_close: Sequence[str] = ()
     end: str = ">"
     name: str = "name"
     key: str = "name"
@@ -60,6 +62,12 @@ def encode_call(tags: Tags, name: str, arguments: JsonObject, describe: Describe
     else:
         body = line_end.join(_encode_parameter(tags, key, value, describe) for key, value in arguments.items())
     return f"{opening}{line_end}{body}{line_end}{tags.call_close[0]}"
+
+
+def section_encoder(tags: Tags, describe: Describe | None) -> Callable[[list[tuple[str, JsonObject]]], str]:
+    """Return an ``encode_calls`` that writes all calls in one section, each on lines of its own."""
+    body = partial(encode_call, tags, describe=describe)
+    return calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
 
 
 def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | None) -> str:

@@ -304,18 +304,22 @@ def _take_word(source: Source) -> Reader[str]:
         yield
 
 
-def encode_arguments(tags: PairTags, arguments: JsonObject, *, key_end: str = "", value_end: str = "") -> str:
-    """The pairs, with ``key_end`` and ``value_end`` after the tags that close a key and a value.
+def encode_call(
+    tags: PairTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
+) -> str:
+    """A call: ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
 
-    As one JSON object where a pair would not be read back, since nothing can be escaped.
+    One JSON object stands in place of the pairs where a pair would not be read back, since nothing can be escaped.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
-        return json.dumps(arguments, ensure_ascii=False) + value_end
-    pairs = (
-        f"{tags.key_open}{key}{tags.key_close}{key_end}{tags.value_open}{encode_unescaped(value)}{tags.value_close}{value_end}"
-        for key, value in arguments.items()
-    )
-    return "".join(pairs)
+        body = json.dumps(arguments, ensure_ascii=False) + value_end
+    else:
+        body = "".join(
+            f"{tags.key_open}{key}{tags.key_close}{key_end}"
+            f"{tags.value_open}{encode_unescaped(value)}{tags.value_close}{value_end}"
+            for key, value in arguments.items()
+        )
+    return f"{tags.open}{name}{gap}{body}{tags.close}"
 
 
 def _is_ambiguous(tags: PairTags, key: str, value: Json) -> bool:
