@@ -1,11 +1,11 @@
 """Cuts a model's text into answer, reasoning and calls: one machine for every format.
 
-The machine is a generator that reads a `Source` and tells an `Output`; formats contribute markers and
-body readers through their tables. Where a call may stand is decided here:
+The machine is a generator that reads a `Source`, keeps a `ParseState` and fills an `EventBuffer`; formats
+contribute markers and body readers through their tables. Where a call may be is decided here:
 
 - at a format's marker, unless it is quoted in inline code or a code fence;
 - as bare or fenced JSON that begins a line, when nothing but calls follows it
-  until the end of the message: until then it is held, and given back as text;
+  until the end of the message: until then it is held, and becomes text otherwise;
 - never in reasoning, unless reasoning never closes and the call is its end, of a tool that only reads
   (Qwen3.5 forgets ``</think>`` before a call).
 """
