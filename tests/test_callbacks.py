@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter.constraints.grounding import conversational
 
 import adapter
 from adapter import Agent, AsyncAgent, Decision, Guardrails, Host, Tool, UsageError, Workspace, tool
 from adapter.agent.subagents import SubAgents
-from adapter.constraints.grounding import conversational
 from adapter.conversation.session import Done
 from adapter.evaluating.running import Run, judged
 from adapter.evaluating.scenario import Scenario, next_step

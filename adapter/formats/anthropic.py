@@ -7,22 +7,18 @@ models trained on transcripts of it write it unasked. See `invoke_tags`.
 from __future__ import annotations
 
 from adapter.reading.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import Format
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return (
-        f"<function_results>\n<result>\n<tool_name>{name}</tool_name>\n"
-        f"<stdout>\n{content}\n</stdout>\n</result>\n</function_results>"
-    )
-
 
 FORMAT = Format(
     name="anthropic",
     aliases=("claude", "function_calls", "invoke"),
     openers=OPENERS,
     encode_calls=calls_encoder(ANTHROPIC),
-    encode_result=encode_result,
+    encode_result=result_encoder(
+        "<function_results>\n<result>\n<tool_name>{name}</tool_name>\n<stdout>\n",
+        "\n</stdout>\n</result>\n</function_results>",
+    ),
     results=("<function_results>",),
     strays=STRAYS,
     stops=("</function_calls>",),

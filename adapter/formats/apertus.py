@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import Format, Opener
 from adapter.reading.tagged_json import TaggedJson, only_json
 from adapter.values.events import Json, JsonObject
@@ -35,16 +36,12 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return OPEN + json.dumps([{name: arguments} for name, arguments in calls], ensure_ascii=False) + CLOSE
 
 
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"[{content}]"
-
-
 FORMAT = Format(
     name="apertus",
     aliases=("apertus2509",),
     openers=(Opener(OPEN, only_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out))),),
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder("[", "]"),
     reasoning={THINK: END_THINK},
     strays=(CLOSE,),
     ends=(END,),

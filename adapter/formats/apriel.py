@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from adapter.formats import hunyuan_a13b
 from adapter.reading.bodies.json_tag import json_tag_reader
+from adapter.reading.encoding import content_alone
 from adapter.reading.format import Context, Opener, Reading
 from adapter.reading.source import Reader, Source
 from adapter.values.fields import replace
@@ -21,12 +22,7 @@ _read_singular = json_tag_reader(SINGULAR, "</tool_call>")
 
 def read_singular(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """The list between the tags that the prompt misnames."""
-    reading = yield from _read_singular(source, span, context)
-    return reading.adding("misspelt-open-tag") if reading.calls else reading
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
+    return (yield from _read_singular(source, span, context)).repaired("misspelt-open-tag")
 
 
 FORMAT = replace(
@@ -34,7 +30,7 @@ FORMAT = replace(
     name="apriel",
     aliases=("apriel_1_5",),
     openers=(*hunyuan_a13b.FORMAT.openers, Opener(SINGULAR, read_singular)),
-    encode_result=encode_result,
+    encode_result=content_alone,
     answers={},
     reasoning={"Here are my reasoning steps:\n": "[BEGIN FINAL RESPONSE]"},
     ends=("<|end|>", "[END FINAL RESPONSE]"),

@@ -11,35 +11,26 @@ DeepSeek-R1-0528::
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SECTION, SEPARATOR, STRAYS
+from adapter.reading.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    body = json.dumps(arguments, ensure_ascii=False)
-    return f"{CALL_BEGIN[0]}function{SEPARATOR[0]}{name}\n```json\n{body}\n```{CALL_END[0]}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = "\n".join(encode_call(name, arguments) for name, arguments in calls)
-    return f"{CALLS_BEGIN[0]}{written}{CALLS_END[0]}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜>"
 
 
 FORMAT = Format(
     name="deepseek_v3",
     aliases=("deepseek", "deepseek3", "deepseek_r1", "deepseekv3", "cogito"),
     openers=SECTION.openers,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(
+        json_arguments,
+        f"{CALL_BEGIN[0]}function{SEPARATOR[0]}{{name}}\n```json\n",
+        f"\n```{CALL_END[0]}",
+        between="\n",
+        opening=CALLS_BEGIN[0],
+        closing=CALLS_END[0],
+    ),
+    encode_result=result_encoder("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
     results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
     strays=STRAYS,
     ends=(END_OF_SENTENCE,),

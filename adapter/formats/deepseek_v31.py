@@ -7,28 +7,22 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
 
 from __future__ import annotations
 
-import json
-
 from adapter.formats import deepseek_v3
 from adapter.reading.bodies.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SEPARATOR
-from adapter.values.events import JsonObject
+from adapter.reading.encoding import calls_encoder, json_arguments
 from adapter.values.fields import replace
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{CALL_BEGIN[0]}{name}{SEPARATOR[0]}{json.dumps(arguments, ensure_ascii=False)}{CALL_END[0]}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = "".join(encode_call(name, arguments) for name, arguments in calls)
-    return f"{CALLS_BEGIN[0]}{written}{CALLS_END[0]}"
-
 
 FORMAT = replace(
     deepseek_v3.FORMAT,
     name="deepseek_v31",
     aliases=("deepseekv31", "deepseek_v3_1"),
-    encode_calls=encode_calls,
+    encode_calls=calls_encoder(
+        json_arguments,
+        f"{CALL_BEGIN[0]}{{name}}{SEPARATOR[0]}",
+        CALL_END[0],
+        opening=CALLS_BEGIN[0],
+        closing=CALLS_END[0],
+    ),
     models=(r"deepseek-?_?v3[.p_-]?1", r"deepseek-?_?v3[.p_-]?2-?exp"),
     template_marks=("tool['function']['name'] + '<｜tool▁sep｜>'",),
 )

@@ -10,17 +10,11 @@ from __future__ import annotations
 from adapter.reading.bodies.invoke_tags import DOTS, OPENERS, STRAYS, calls_encoder
 from adapter.reading.format import Format
 
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 FORMAT = Format(
     name="dots",
     aliases=("dots_llm", "dots1", "dots3"),
     openers=OPENERS,
     encode_calls=calls_encoder(DOTS),
-    encode_result=encode_result,
     strays=STRAYS,
     ends=("<|endofresponse|>",),
     next_turns=("<|userprompt|>",),

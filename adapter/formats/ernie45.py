@@ -19,20 +19,17 @@ Results go back between ``<tool_output>`` tags under the role ``tool``.
 from __future__ import annotations
 
 from adapter.formats import hermes
+from adapter.reading.encoding import result_encoder
 from adapter.values.fields import replace
 
 RESULT = "<tool_output>"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}\n{content}\n</tool_output>"
 
 
 FORMAT = replace(
     hermes.FORMAT,
     name="ernie45",
     aliases=("ernie", "ernie4_5", "ernie5", "ernie_x1", "ernie_45_vl_thinking"),
-    encode_result=encode_result,
+    encode_result=result_encoder(f"{RESULT}\n", "\n</tool_output>"),
     starts_in_reasoning=True,
     answers={"<response>": "</response>"},
     results=(RESULT,),

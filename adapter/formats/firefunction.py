@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from adapter.formats import phi4_mini_json
 from adapter.formats.phi4_mini_json import WORD, read_functools
+from adapter.reading.encoding import content_alone
 from adapter.reading.format import Opener
 from adapter.values.fields import replace
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
 
 FORMAT = replace(
     phi4_mini_json.FORMAT,
     name="firefunction",
     aliases=("firefunction_v2",),
     openers=(Opener(WORD, read_functools),),
-    encode_result=encode_result,
+    encode_result=content_alone,
     strays=(),
     ends=(),
     next_turns=(),

@@ -14,13 +14,11 @@ What is for ``all`` is the answer. v2.5 (v2.llama3) has the token ``<|reserved_s
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.reading.encoding import calls_encoder, json_arguments
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, take_marker
-from adapter.values.events import JsonObject
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
 ALL = "all\n"
@@ -61,22 +59,13 @@ def read_first_recipient(source: Source, span: list[str], context: Context) -> R
     return (yield from read_arguments(name, source, span, context, ENDS))
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(f"{OPEN}{name}\n{json.dumps(arguments, ensure_ascii=False)}" for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 FORMAT = Format(
     name="functionary",
     marks_plain_text=True,
     aliases=("functionary_v3", "functionary_v3_2", "functionary_v2_5"),
     openers=(Opener(OPEN, read_recipient, keeps_space=True), Opener(OPEN_V25, read_recipient, keeps_space=True)),
     head=read_first_recipient,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}\n"),
     ends=(OPEN + ALL,),
     stops=("<|eot_id|>",),
     special_tokens=(OPEN_V25,),

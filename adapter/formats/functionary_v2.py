@@ -14,13 +14,11 @@ What is for ``all`` is the answer. A result goes back as a message from the tool
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.reading.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source
-from adapter.values.events import JsonObject
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 ASSISTANT = FROM + "assistant"
@@ -49,23 +47,14 @@ def _read_message(name: str, source: Source, span: list[str], context: Context) 
     return (yield from read_arguments(name, source, span, context, (FROM, STOP)))
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    each = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in calls]
-    return "".join(f"\n{ASSISTANT}\n{RECIPIENT}{name}\n{CONTENT}{body}" for name, body in each)
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"\n{FROM}{name}\n{RECIPIENT}all\n{CONTENT}{content}"
-
-
 FORMAT = Format(
     name="functionary_v2",
     marks_plain_text=True,
     aliases=("functionary2",),
     openers=(Opener(RECIPIENT, read_recipient),),
     head=read_first_recipient,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_arguments, f"\n{ASSISTANT}\n{RECIPIENT}{{name}}\n{CONTENT}"),
+    encode_result=result_encoder(f"\n{FROM}{{name}}\n{RECIPIENT}all\n{CONTENT}"),
     ends=(ASSISTANT, STOP),
     next_turns=(FROM + "user", FROM + "system"),
     results=(FROM,),

@@ -6,25 +6,16 @@ after ``<|python_tag|>``. Results go back under the role ``ipython``.
 
 from __future__ import annotations
 
-import json
-
 from adapter.formats import llama3_json
-from adapter.values.events import JsonObject
+from adapter.reading.encoding import calls_encoder, json_arguments
 from adapter.values.fields import replace
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(
-        f"<function={name}>{json.dumps(arguments, ensure_ascii=False)}</function>" for name, arguments in calls
-    )
-
 
 FORMAT = replace(
     llama3_json.FORMAT,
     name="functionary_v31",
     aliases=("functionary_v3_1", "functionary_v3_1_llama_3_1"),
     bare=None,
-    encode_calls=encode_calls,
+    encode_calls=calls_encoder(json_arguments, "<function={name}>", "</function>"),
     strays=("</function>",),
     models=(r"functionary.*v(?:3\.1|4)",),
     template_marks=("<{start_tag}={function_name}>",),

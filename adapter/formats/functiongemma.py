@@ -6,28 +6,22 @@ google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.reading.bodies.gemma_call import GemmaCall, encode_call
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
 RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(f"{OPEN}{encode_call(name, arguments, QUOTE)}{CLOSE}" for name, arguments in calls)
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}response:{name}{{value:{QUOTE}{content}{QUOTE}}}<end_function_response>"
 
 
 FORMAT = Format(
     name="functiongemma",
     aliases=("function_gemma",),
     openers=(Opener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"),
     strays=(CLOSE,),
     ends=(END, "<eos>"),
     next_turns=(TURN,),

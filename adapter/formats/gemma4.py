@@ -7,12 +7,14 @@ prompt. The model stops at ``<|tool_response>``, where the result follows in the
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.reading.bodies import call_element
 from adapter.reading.bodies.gemma_call import GemmaCall, encode_call
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source, skip_space
 from adapter.reading.tagged_json import TaggedJson
-from adapter.values.events import JsonObject
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
 RESULT, TURN, END = "<|tool_response>", "<|turn>", "<turn|>"
@@ -35,14 +37,6 @@ def _read_json(source: Source, span: list[str], context: Context) -> Reader[Read
     return reading.adding("misspelt-open-tag") if is_known else TEXT
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(f"{OPEN}{encode_call(name, arguments, QUOTE)}{CLOSE}" for name, arguments in calls)
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}response:{name}{{value:{QUOTE}{content}{QUOTE}}}<tool_response|>"
-
-
 FORMAT = Format(
     name="gemma4",
     aliases=(
@@ -51,8 +45,8 @@ FORMAT = Format(
     ),
     openers=(Opener(OPEN, _read_call, keeps_space=True), call_element.OPENER, Opener(CLOSE, _read_json)),
     stripped=_read_call.read_bare,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
     reasoning={"<|channel>thought": "<channel|>"},
     strays=(CLOSE,),
     ends=(END, "<eos>"),

@@ -15,13 +15,11 @@ hand on NUL in place of the line breaks that belong to the tokens.
 
 from __future__ import annotations
 
-import json
-
+from adapter.reading.encoding import calls_encoder, json_call, result_encoder
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, take_marker
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.events import JsonObject
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
 OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function result" + ROLE_END, "</s>"
@@ -49,15 +47,6 @@ def read_stripped(source: Source, span: list[str], context: Context) -> Reader[R
     return (yield from _read_bare(source, span, context)).adding("misspelt-open-tag")
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    each = [json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False) for name, arguments in calls]
-    return f"{MESSAGE_END}\n\n".join(f"{OPEN}\n{call}" for call in each)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}\n{content}{MESSAGE_END}\n\n"
-
-
 FORMAT = Format(
     name="gigachat3",
     aliases=("gigachat", "gigachat_v3"),
@@ -66,8 +55,8 @@ FORMAT = Format(
         Opener(SHORT, read_call),
         *(Opener(marker, read_stripped) for marker in STRIPPED),
     ),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_call, f"{OPEN}\n", between=f"{MESSAGE_END}\n\n"),
+    encode_result=result_encoder(f"{RESULT}\n", f"{MESSAGE_END}\n\n"),
     ends=(MESSAGE_END, MESSAGE_END + "\0\0", END),
     next_turns=NEXT_TURNS,
     stops=(END,),

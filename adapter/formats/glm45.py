@@ -13,24 +13,14 @@ reasoning itself::
 
 from __future__ import annotations
 
-from adapter.reading.bodies.key_value_body import GLM, encode_arguments
+from functools import partial
+
+from adapter.reading.bodies.key_value_body import GLM, encode_call
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
 
 PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{OPEN}{name}\n{encode_arguments(GLM, arguments, key_end=chr(10), value_end=chr(10))}{CLOSE}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>\n{content}\n</tool_response>"
 
 
 FORMAT = Format(
@@ -38,8 +28,8 @@ FORMAT = Format(
     tool_call_body="pairs",
     aliases=("glm", "glm4", "glm46", "glm4_5", "glm4_6", "glm4_moe", "glm_ocr"),
     openers=OPENERS,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", key_end="\n", value_end="\n"), between="\n"),
+    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
     strays=(*STRAYS, GLM.key_close, GLM.value_close),
     ends=("<|observation|>", "<|user|>", "<|begin_of_box|>", "<|end_of_box|>"),
     stops=("<|observation|>", "<|user|>", "<|endoftext|>"),

@@ -7,31 +7,19 @@ Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.formats import glm45
-from adapter.reading.bodies.key_value_body import GLM, encode_arguments
-from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
-from adapter.values.events import JsonObject
+from adapter.reading.bodies.key_value_body import GLM, encode_call
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.values.fields import replace
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{OPEN}{name}{encode_arguments(GLM, arguments)}{CLOSE}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>{content}</tool_response>"
-
 
 FORMAT = replace(
     glm45.FORMAT,
     name="glm47",
     aliases=("glm5", "glm4_7", "glm47_moe", "glm5_3", "glm53", "glm_4_7"),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, GLM)),
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
     starts_in_reasoning=True,
     models=(r"glm-?_?4[.-]?7", r"glm-?_?[5-9]"),
     template_marks=("<arg_key>{arg-key-1}</arg_key><arg_value>",),

@@ -7,31 +7,19 @@ reasoned. Results go back under the role ``tool_response``.
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
+from adapter.reading.encoding import list_encoder
 from adapter.reading.format import Format, Opener
 from adapter.reading.tagged_json import only_json
-from adapter.values.events import JsonObject
 
 END = "<|end_of_text|>"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    listed = [{"name": name, "arguments": arguments} for name, arguments in calls]
-    return OPEN + json.dumps(listed, ensure_ascii=False)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
 
 
 FORMAT = Format(
     name="granite",
     aliases=("granite3", "granite_3"),
     openers=(Opener(OPEN, read_calls), Opener(TAG, only_json(read_list))),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=list_encoder(OPEN),
     answers={"<response>": "</response>"},
     strays=(TAG_CLOSE,),
     ends=(END,),

@@ -17,8 +17,6 @@ value needs no closing token. The tokenizer of LLM-jp 4.1 puts a space after eac
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.channels import (
     ASSISTANT,
     CALL,
@@ -35,21 +33,8 @@ from adapter.reading.bodies.channels import (
     read_rest_of_header,
     read_without_tokens,
 )
+from adapter.reading.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(
-        f"{ASSISTANT} to=functions.{name}{CHANNEL}commentary {CONSTRAIN}json{MESSAGE}"
-        f"{json.dumps(arguments, ensure_ascii=False)}{CALL}"
-        for name, arguments in calls
-    )
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"{START}functions.{name} to=assistant{CHANNEL}commentary{MESSAGE}{content}{END}"
-
 
 FORMAT = Format(
     name="harmony",
@@ -57,8 +42,10 @@ FORMAT = Format(
     openers=OPENERS,
     head=read_rest_of_header,
     stripped=read_without_tokens,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(
+        json_arguments, f"{ASSISTANT} to=functions.{{name}}{CHANNEL}commentary {CONSTRAIN}json{MESSAGE}", CALL
+    ),
+    encode_result=result_encoder(f"{START}functions.{{name}} to=assistant{CHANNEL}commentary{MESSAGE}", END),
     reasoning={},
     ends=ENDS,
     next_turns=NEXT_TURNS,

@@ -7,24 +7,17 @@ as a user turn in ``<tool_response>`` tags.
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.encoding import calls_encoder, json_call, result_encoder
 from adapter.reading.format import Format
 from adapter.values.events import JsonObject
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:
-    body = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-    return f"{OPEN}\n{body}\n{CLOSE}"
+    return f"{OPEN}\n{json_call(name, arguments)}\n{CLOSE}"
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>\n{content}\n</tool_response>"
+encode_calls = calls_encoder(encode_call, between="\n")
 
 
 FORMAT = Format(
@@ -47,7 +40,7 @@ FORMAT = Format(
     ),
     openers=OPENERS,
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
     strays=STRAYS,
     stops=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),

@@ -5,21 +5,16 @@ Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `json_tag`.
 
 from __future__ import annotations
 
-from adapter.reading.bodies.json_tag import list_encoder
 from adapter.reading.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.encoding import list_encoder, result_encoder
 from adapter.reading.format import Format
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>{content}</tool_response>"
-
 
 FORMAT = Format(
     name="hunyuan_a13b",
     aliases=("hunyuan",),
     openers=OPENERS,
     encode_calls=list_encoder(OPEN, CLOSE),
-    encode_result=encode_result,
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
     answers={"<answer>": "</answer>"},
     strays=(CLOSE,),
     ends=("<|eos|>",),

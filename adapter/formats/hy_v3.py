@@ -15,11 +15,13 @@ other engines hand on it does not::
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.reading.bodies import tool_call_tag, tool_calls_tag
-from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_call
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<tool_call:opensource>",
@@ -42,26 +44,18 @@ _section = Section(
 )
 
 
-def encode_call(name: str, arguments: JsonObject) -> str:
-    pairs = encode_arguments(TAGS, arguments, key_end="\n", value_end="\n")
-    return f"{TAGS.open}{name}{TAGS.separator}\n{pairs}{TAGS.close}\n"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return f"{OPEN}\n{''.join(encode_call(name, arguments) for name, arguments in calls)}{TAGS.section_close}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}\n{content}\n</tool_response:opensource>"
-
-
 FORMAT = Format(
     name="hy_v3",
     tool_call_body="pairs",
     aliases=("hunyuan3", "hy3"),
     openers=(*_section.openers, *tool_calls_tag.OPENERS, *tool_call_tag.OPENERS),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(
+        partial(encode_call, TAGS, gap=f"{TAGS.separator}\n", key_end="\n", value_end="\n"),
+        after="\n",
+        opening=f"{OPEN}\n",
+        closing=TAGS.section_close,
+    ),
+    encode_result=result_encoder(f"{RESULT}\n", "\n</tool_response:opensource>"),
     reasoning={"<think:opensource>": "</think:opensource>", "<think>": "</think>"},
     strays=(
         TAGS.section_close,

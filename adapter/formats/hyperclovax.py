@@ -16,13 +16,11 @@ in a message of ``tool/function_call``. HyperCLOVA X SEED Think 32B writes `glm4
 
 from __future__ import annotations
 
-import json
-
+from adapter.reading.encoding import list_encoder, result_encoder
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading, Section
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, take_marker
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.events import JsonObject
 
 START, END, STOP, END_OF_TURN = "<|im_start|>", "<|im_end|>", "<|stop|>", "<|endofturn|>"
 ASSISTANT, TO_TOOL, THINK = START + "assistant", " -> tool/function_call\n", "/think\n"
@@ -45,15 +43,6 @@ def read_head(source: Source, span: list[str], _context: Context) -> Reader[Read
     return Reading(section=_REASONING) if span[-1] else TEXT
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    listed = [{"name": name, "arguments": arguments} for name, arguments in calls]
-    return HEADER + json.dumps(listed, ensure_ascii=False)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{START}tool/function_call\n{content}{END}\n"
-
-
 FORMAT = Format(
     name="hyperclovax",
     aliases=("hyperclovax_seed_think_14b", "hcx"),
@@ -63,8 +52,8 @@ FORMAT = Format(
         Opener(TO_TOOL.lstrip(), read_stripped),
     ),
     head=read_head,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=list_encoder(HEADER),
+    encode_result=result_encoder(f"{START}tool/function_call\n", f"{END}\n"),
     ends=(STOP, END_OF_TURN),
     results=(START + "tool/function_call",),
     stops=(STOP, END_OF_TURN),

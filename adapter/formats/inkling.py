@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 
 from adapter.reading.bodies.recipient import take_name
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading, Section
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source
@@ -66,10 +67,6 @@ def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"{TOOL}{name}{ANSWER}{content}{END}"
-
-
 FORMAT = Format(
     name="inkling",
     aliases=("tml",),
@@ -81,7 +78,7 @@ FORMAT = Format(
     ),
     head=read_rest_of_header,
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder(f"{TOOL}{{name}}{ANSWER}", END),
     reasoning={},
     ends=(END, STOP),
     next_turns=("<|message_user|>", "<|message_system|>"),

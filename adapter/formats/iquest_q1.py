@@ -8,27 +8,21 @@ Format: the detector that sgl-project/sglang has for the family
 
 from __future__ import annotations
 
-from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from functools import partial
+
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_call
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 TAGS = PairTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(f"{TAGS.open}{name}{encode_arguments(TAGS, arguments)}{TAGS.close}" for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>{content}</tool_response>"
 
 
 FORMAT = Format(
     name="iquest_q1",
     aliases=("iquest",),
     openers=(Opener(TAGS.open, KeyValueBody(TAGS, own=("iquest_q1",)).read),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, TAGS)),
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
     strays=(TAGS.close, TAGS.key_close, TAGS.value_close),
     special_tokens=(*TAGS.all, "<think>", "</think>"),
     models=(r"iquest.*q1",),

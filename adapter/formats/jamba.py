@@ -6,22 +6,18 @@ Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later. Results go 
 
 from __future__ import annotations
 
-from adapter.reading.bodies.json_tag import list_encoder
 from adapter.reading.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.encoding import list_encoder, result_encoder
 from adapter.reading.format import Format
 
 RESULT = "<tool_response>"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}\n{content}\n</tool_response>"
 
 
 FORMAT = Format(
     name="jamba",
     openers=OPENERS,
     encode_calls=list_encoder(OPEN, CLOSE),
-    encode_result=encode_result,
+    encode_result=result_encoder(f"{RESULT}\n", "\n</tool_response>"),
     strays=(CLOSE,),
     ends=("<|eom|>",),
     results=(RESULT,),

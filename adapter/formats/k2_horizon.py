@@ -16,10 +16,12 @@ The prompt opens the reasoning with a tag that says how long it is to be. Result
 
 from __future__ import annotations
 
-from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from functools import partial
+
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_call
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<ifm|tool_call>",
@@ -42,25 +44,16 @@ _section = Section(
 )
 
 
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{TAGS.open}{name}\n{encode_arguments(TAGS, arguments, key_end=chr(10), value_end=chr(10))}{TAGS.close}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = "\n".join(encode_call(name, arguments) for name, arguments in calls)
-    return f"{OPEN}\n{written}\n{TAGS.section_close}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 FORMAT = Format(
     name="k2_horizon",
     aliases=("k2_v3",),
     openers=_section.openers,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(
+        partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"),
+        between="\n",
+        opening=f"{OPEN}\n",
+        closing=f"\n{TAGS.section_close}",
+    ),
     reasoning=THINK,
     strays=(TAGS.section_close, TAGS.close, TAGS.key_close, TAGS.value_close),
     ends=(END,),

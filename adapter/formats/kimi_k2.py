@@ -19,6 +19,7 @@ import json
 import re
 
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space
@@ -120,10 +121,6 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return f"{SECTION_OPEN}{''.join(written)}{SECTION_CLOSE}"
 
 
-def encode_result(_name: str, content: str, call_id: str) -> str:
-    return f"## Return of {call_id}\n{content}"
-
-
 def read_unopened(source: Source, span: list[str], context: Context) -> Reader[Reading]:
     """A call in a section without its own opening marker: the id stands right behind the section's."""
     ahead: list[str] = []
@@ -175,7 +172,7 @@ FORMAT = Format(
     openers=OPENERS,
     stripped=read_stripped,
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder("## Return of {id}\n"),
     results=("\n## Return of ",),
     strays=(SECTION_CLOSE, MISSPELT_CLOSE, CALL_CLOSE),
     stops=("<|im_end|>",),

@@ -18,12 +18,15 @@ call as one object.
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.reading.bodies.element_body import ElementBody
 from adapter.reading.bodies.element_tags import Tags, encode_call
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import Format
 from adapter.tools.schema import type_name
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Json
 
 SEP = "<|sep|>"
 
@@ -56,15 +59,6 @@ TAGS = Tags(
 )
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = (encode_call(TAGS, name, arguments, _type, line_end="") for name, arguments in calls)
-    return f"{TAGS.section[0]}{''.join(written)}{TAGS.section_close[0]}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 def _type(value: Json) -> str:
     name = type_name(value)
     return f' type="{"number" if name == "integer" else name}"'
@@ -82,8 +76,9 @@ FORMAT = Format(
     name="kimi_k3",
     aliases=("kimi3",),
     openers=_section.openers,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(
+        partial(encode_call, TAGS, describe=_type, line_end=""), opening=TAGS.section[0], closing=TAGS.section_close[0]
+    ),
     reasoning={f"<|open|>think{SEP}": _close("think")},
     starts_in_reasoning=True,
     strays=(*TAGS.section_close, _close("toolsmessage"), *TAGS.call_close, *TAGS.parameter_close),

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from adapter.formats import pythonic
 from adapter.reading.bodies.python_calls import python_or_json
+from adapter.reading.bodies.python_writing import encode_call
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_response_start|>"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return f"{OPEN}{pythonic.encode_calls(calls)}{CLOSE}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}{content}<|tool_response_end|>"
 
 
 FORMAT = Format(
@@ -28,8 +21,8 @@ FORMAT = Format(
     aliases=("lfm", "liquid", "lfm2_thinking"),
     openers=(Opener(OPEN, python_or_json(OPEN, CLOSE)),),
     bare=pythonic.FORMAT.bare,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_call, between=", ", opening=f"{OPEN}[", closing=f"]{CLOSE}"),
+    encode_result=result_encoder(RESULT, "<|tool_response_end|>"),
     strays=(CLOSE,),
     results=(RESULT,),
     stops=("<|im_end|>",),

@@ -7,27 +7,13 @@ Several calls are separated by semicolons or line breaks. Results go back under 
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.function_body import read_bare_function
 from adapter.reading.bodies.python_calls import read_after_python_tag
+from adapter.reading.encoding import calls_encoder, json_call_with_parameters
 from adapter.reading.format import Format, Opener
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.events import JsonObject
 
 PYTHON_TAG = "<|python_tag|>"
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "; ".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
 
 
 FORMAT = Format(
@@ -38,8 +24,7 @@ FORMAT = Format(
         Opener("<function=", read_bare_function),
     ),
     bare=UntaggedJson("parameters", after_marker=False),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_call_with_parameters, between="; "),
     stops=("<|eot_id|>", "<|eom_id|>"),
     special_tokens=(PYTHON_TAG,),
     models=(

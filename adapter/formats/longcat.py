@@ -7,13 +7,11 @@ The keys and values of `longcat2` in the same tags are read too.
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.json_tag import json_tag_reader
 from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags
+from adapter.reading.encoding import calls_encoder, json_call
 from adapter.reading.format import Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source, skip_space
-from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<longcat_tool_call>",
@@ -35,24 +33,11 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
 
 
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{OPEN}\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}\n{CLOSE}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 FORMAT = Format(
     name="longcat",
     aliases=("longcat_flash",),
     openers=(Opener(OPEN, read_call),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_call, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     reasoning={"<longcat_think>": "</longcat_think>"},
     strays=(CLOSE, TAGS.key_close, TAGS.value_close),
     ends=("</longcat_s>",),

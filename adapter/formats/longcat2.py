@@ -12,27 +12,19 @@ write, by the issues of their users: the pairs of GLM 4.5 in tags of their own; 
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.formats import longcat
-from adapter.formats.longcat import CLOSE, OPEN, TAGS
-from adapter.reading.bodies.key_value_body import encode_arguments
-from adapter.values.events import JsonObject
+from adapter.formats.longcat import TAGS
+from adapter.reading.bodies.key_value_body import encode_call
+from adapter.reading.encoding import calls_encoder
 from adapter.values.fields import replace
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    pairs = encode_arguments(TAGS, arguments, key_end="\n", value_end="\n")
-    return f"{OPEN}{name}\n{pairs}{CLOSE}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
 
 FORMAT = replace(
     longcat.FORMAT,
     name="longcat2",
     aliases=("longcat_2", "longcat_next"),
-    encode_calls=encode_calls,
+    encode_calls=calls_encoder(partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"), between="\n"),
     special_tokens=(*TAGS.all, "<longcat_think>", "</longcat_think>"),
     models=(r"longcat",),
     template_marks=(TAGS.key_open,),

@@ -12,22 +12,19 @@ MiMo-7B writes `hermes`::
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.formats import qwen3_coder
 from adapter.formats.qwen3_coder import encode_function
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
-from adapter.values.events import JsonObject
+from adapter.reading.encoding import calls_encoder
 from adapter.values.fields import replace
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(f"{OPEN}\n{encode_function(name, arguments, margin='')}\n{CLOSE}" for name, arguments in calls)
-
 
 FORMAT = replace(
     qwen3_coder.FORMAT,
     name="mimo",
     aliases=("mimo_v2", "mimo_v2_flash"),
-    encode_calls=encode_calls,
+    encode_calls=calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     models=(r"mimo-?_?v?[2-9]",),
     template_marks=("You are MiMo",),
 )

@@ -17,28 +17,18 @@ from __future__ import annotations
 
 from adapter.reading.bodies.python_calls import python_or_json
 from adapter.reading.bodies.python_writing import encode_call
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = "\n".join(encode_call(name, arguments) for name, arguments in calls)
-    return f"{OPEN}\n```python\n{written}\n```\n{CLOSE}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
 
 
 FORMAT = Format(
     name="minicpm",
     aliases=("minicpm3", "minicpm4"),
     openers=(Opener(OPEN, python_or_json(OPEN, CLOSE)),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
     reasoning={THINK: END_THINK, "<think>": "</think>"},
     strays=(CLOSE,),
     stops=("<|im_end|>",),

@@ -8,26 +8,19 @@ Format: chat_template.jinja of openbmb/MiniCPM5 as the parsers of ggml-org/llama
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.reading.bodies.element_tags import encode_call
 from adapter.reading.bodies.function_tag import OPENER, TAGS
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(TAGS, name, arguments, None, line_end="") for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>\n{content}\n</tool_response>"
-
 
 FORMAT = Format(
     name="minicpm5",
     aliases=("minicpm5_xml", "minicpm4_xml"),
     openers=(OPENER,),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, TAGS, describe=None, line_end=""), between="\n"),
+    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
     strays=("</function>", "</param>"),
     stops=("<|im_end|>",),
     special_tokens=("<think>", "</think>"),

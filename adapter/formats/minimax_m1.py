@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from adapter.reading.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import Format
 from adapter.values.events import JsonObject
 
@@ -18,16 +19,12 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return "\n".join((OPEN, *each, CLOSE))
 
 
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"tool name: {name}\ntool result: {content}"
-
-
 FORMAT = Format(
     name="minimax_m1",
     aliases=("minimax_text_01", "minimax1"),
     openers=OPENERS,
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder("tool name: {name}\ntool result: "),
     results=("\ntool name:", "\ntool result:"),
     strays=(CLOSE,),
     ends=("<end_of_sentence>",),

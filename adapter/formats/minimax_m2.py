@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from adapter.reading.bodies import arrow_call
 from adapter.reading.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import Format
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<response>{content}</response>"
-
 
 FORMAT = Format(
     name="minimax_m2",
     aliases=("minimax", "minimax-m2"),
     openers=(*OPENERS, arrow_call.OPENER),
     encode_calls=calls_encoder(MINIMAX),
-    encode_result=encode_result,
+    encode_result=result_encoder("<response>", "</response>"),
     results=("<response>",),
     starts_in_reasoning=True,
     strays=STRAYS,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from adapter.reading.bodies.nested_elements import NestedElements, encode_call
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import Format, Opener
 from adapter.values.events import JsonObject
 
@@ -26,10 +27,6 @@ END = "[e~["
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return "\n".join((OPEN, *(encode_call(TOKEN, name, arguments) for name, arguments in calls), CLOSE))
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<response>{content}</response>"
 
 
 _GAPS = ("", " ", "\n")
@@ -45,7 +42,7 @@ FORMAT = Format(
     aliases=("minimax-m3", "minimax3"),
     openers=(*_section.openers, *(Opener(f"<tool_call>{gap}{CALL}", _section.read_alone) for gap in ("", "\n"))),
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder("<response>", "</response>"),
     results=("<response>",),
     reasoning={"<mm:think>": "</mm:think>"},
     strays=(*_section.closes, f"{TOKEN}</invoke>"),

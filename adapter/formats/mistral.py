@@ -12,14 +12,13 @@ markers, its first release between ``<think>`` tags.
 
 from __future__ import annotations
 
-import json
 import re
 
+from adapter.reading.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_marker
+from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_marker, take_match
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.events import JsonObject
 from adapter.values.lazy_pattern import lazy_pattern
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
@@ -89,8 +88,7 @@ def read_stripped(source: Source, span: list[str], context: Context) -> Reader[R
     context.may_be_text = undecided
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
-    span.append(found.group())
-    source.position += found.end()
+    take_match(source, found, span)
     read = UntaggedJson("arguments", after_marker=True, name=found[1], ends=_ENDS)
     return (yield from read(source, span, context)).adding("missing-open-tag")
 
@@ -109,21 +107,13 @@ def _take_head(source: Source, markers: Markers, head: list[str]) -> Reader[str]
     return (yield from collect(source, markers, head))
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "".join(f"{OPEN}{name}{ARGUMENTS}{json.dumps(arguments, ensure_ascii=False)}" for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"[TOOL_RESULTS]{content}[/TOOL_RESULTS]"
-
-
 FORMAT = Format(
     name="mistral",
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
     openers=(Opener(OPEN, read_tool_calls, keeps_space=True),),
     stripped=read_stripped,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
+    encode_result=result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
     results=("[TOOL_RESULTS]",),
     reasoning={"[THINK]": "[/THINK]"},
     strays=(CLOSE,),

@@ -16,6 +16,7 @@ from __future__ import annotations
 from adapter.formats import harmony
 from adapter.reading.bodies.channels import ASSISTANT, MESSAGE, START
 from adapter.reading.bodies.invoke_tags import ATEM, OPENERS, STRAYS, calls_encoder
+from adapter.reading.encoding import result_encoder
 from adapter.values.events import JsonObject
 from adapter.values.fields import replace
 
@@ -29,17 +30,15 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return END.join(messages) + END_TURN
 
 
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f'{START}tool {name}{MESSAGE}<tool_output name="{name}">\n{content}\n</tool_output>{END_TURN}'
-
-
 FORMAT = replace(
     harmony.FORMAT,
     name="muse_glimmer",
     aliases=("muse", "glimmer", "atem"),
     openers=(*harmony.FORMAT.openers, *OPENERS),
     encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_result=result_encoder(
+        f'{START}tool {{name}}{MESSAGE}<tool_output name="{{name}}">\n', f"\n</tool_output>{END_TURN}"
+    ),
     strays=STRAYS,
     stops=(END_TURN,),
     special_tokens=(START, MESSAGE, END, END_TURN),

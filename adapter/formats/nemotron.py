@@ -6,10 +6,11 @@ Llama-3_3-Nemotron-Super-49B-v1_5; see `json_tag`. Nemotron 3 writes `qwen3_code
 
 from __future__ import annotations
 
-from adapter.reading.bodies.json_tag import json_tag_reader, list_encoder
+from adapter.reading.bodies.json_tag import json_tag_reader
 from adapter.reading.bodies.loose_tags import read_elements
+from adapter.reading.encoding import list_encoder, result_encoder
 from adapter.reading.format import Context, Format, Opener, Reading
-from adapter.reading.source import Reader, Source, skip_space
+from adapter.reading.source import Reader, Source, give_back, skip_space
 
 OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 
@@ -26,14 +27,8 @@ def read_calls(source: Source, span: list[str], context: Context) -> Reader[Read
     reading = yield from read_elements(source, span, context, CLOSE)
     if reading.calls:
         return reading.adding("foreign-body")
-    text = "".join(span[start:])
-    del span[start:]
-    source.unread(text)
+    give_back(source, span, start)
     return (yield from _read_json(source, span, context))
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<TOOL_RESPONSE>[{content}]</TOOL_RESPONSE>"
 
 
 FORMAT = Format(
@@ -41,7 +36,7 @@ FORMAT = Format(
     aliases=("nemotron_json", "nemotron_nano_v2"),
     openers=(Opener(OPEN, read_calls),),
     encode_calls=list_encoder(OPEN, CLOSE),
-    encode_result=encode_result,
+    encode_result=result_encoder("<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
     strays=(CLOSE,),
     ends=("<SPECIAL_12>",),
     stops=("<SPECIAL_12>", "<|eot_id|>"),

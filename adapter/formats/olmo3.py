@@ -16,6 +16,7 @@ import re
 
 from adapter.reading.bodies.invoke_tags import OPENERS
 from adapter.reading.bodies.python_calls import python_or_json
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source, skip_space
 from adapter.values.events import JsonObject
@@ -45,7 +46,7 @@ def read_calls(source: Source, span: list[str], context: Context) -> Reader[Read
         return (yield from _read_invokes(source, span, context))
     reading = yield from _read_calls(source, span, context)
     # JSON's true, false and null are this format's own.
-    return reading._replace(fixes=tuple(fix for fix in reading.fixes if fix != "json-literal"))
+    return reading.without_fix("json-literal")
 
 
 def _begins_call(source: Source, context: Context, space: str) -> Reader[bool]:
@@ -73,20 +74,11 @@ def encode_call(name: str, arguments: JsonObject) -> str:
     return f"{name}({written})"
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return OPEN + "\n".join(encode_call(name, arguments) for name, arguments in calls) + CLOSE
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 FORMAT = Format(
     name="olmo3",
     aliases=("olmo", "olmo3_think"),
     openers=(Opener(OPEN, read_calls),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_call, between="\n", opening=OPEN, closing=CLOSE),
     strays=(CLOSE,),
     stops=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),

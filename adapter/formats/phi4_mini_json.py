@@ -7,12 +7,10 @@ after ``<|tool_response|>``.
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
+from adapter.reading.encoding import list_encoder, result_encoder
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source, skip_space
-from adapter.values.events import JsonObject
 
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
@@ -37,21 +35,12 @@ def read_functools(source: Source, span: list[str], context: Context) -> Reader[
     return reading if context.at_line_start or (reading.calls and is_known) else TEXT
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    listed = [{"name": name, "arguments": arguments} for name, arguments in calls]
-    return "functools" + json.dumps(listed, ensure_ascii=False)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}{content}"
-
-
 FORMAT = Format(
     name="phi4_mini_json",
     aliases=("phi4", "phi4_mini", "phi_4_mini", "functools"),
     openers=(Opener(WORD, read_functools), Opener("functools [", read_functools), Opener(OPEN, read_calls)),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=list_encoder("functools"),
+    encode_result=result_encoder(RESULT),
     strays=(CLOSE,),
     ends=(END,),
     next_turns=("<|user|>", "<|system|>"),

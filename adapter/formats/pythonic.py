@@ -9,18 +9,10 @@ from __future__ import annotations
 
 from adapter.reading.bodies.python_calls import python_or_json, read_after_python_tag, read_list
 from adapter.reading.bodies.python_writing import encode_call
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "[" + ", ".join(encode_call(name, arguments) for name, arguments in calls) + "]"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
 
 
 FORMAT = Format(
@@ -31,8 +23,7 @@ FORMAT = Format(
         Opener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     bare=read_list,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),
     strays=(CLOSE,),
     ends=("<|eot|>",),
     next_turns=("<|header_start|>",),

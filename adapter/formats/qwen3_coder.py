@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 
+from adapter.reading.bodies.arguments import encode_unescaped
 from adapter.reading.bodies.function_body import NAME_LIMIT, read_bare_function
 from adapter.reading.bodies.function_tag import OPENER
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format, Opener
 from adapter.values.events import Json, JsonObject
 
 _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{OPEN}\n{encode_function(name, arguments)}\n{CLOSE}"
 
 
 def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> str:
@@ -30,25 +28,14 @@ def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> 
         body = json.dumps(arguments, ensure_ascii=False) + "\n"
     else:
         body = "".join(
-            f"<parameter={key}>{margin}{_bare(value)}{margin}</parameter>\n" for key, value in arguments.items()
+            f"<parameter={key}>{margin}{encode_unescaped(value)}{margin}</parameter>\n"
+            for key, value in arguments.items()
         )
     return f"<function={name}>\n{body}</function>"
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<tool_response>\n{content}\n</tool_response>"
-
-
-def _bare(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
-    text = _bare(value).lower()
+    text = encode_unescaped(value).lower()
     if len(key) >= NAME_LIMIT:
         return True  # its tag would be taken for prose
     if not margin and text != text.strip("\r\n"):
@@ -75,8 +62,8 @@ FORMAT = Format(
         Opener("<function=", read_bare_function),
         OPENER,
     ),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
     strays=STRAYS,
     stops=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),

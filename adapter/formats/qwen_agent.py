@@ -13,30 +13,19 @@ Several calls stand below each other before the first result. ``✿RESULT✿`` i
 
 from __future__ import annotations
 
-import json
-
 from adapter.reading.bodies.labelled_lines import labelled_reader
+from adapter.reading.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    each = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in calls]
-    return "\n".join(f"{OPEN} {name}\n{ARGUMENTS} {written}" for name, written in each)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"{RESULT}: {content}"
 
 
 FORMAT = Format(
     name="qwen_agent",
     aliases=("qwen_fncall",),
     openers=(Opener(OPEN, labelled_reader(ARGUMENTS, RESULT)),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
+    encode_result=result_encoder(f"{RESULT}: "),
     ends=(ANSWER + ":",),
     results=(RESULT,),
     stops=(RESULT, ANSWER),

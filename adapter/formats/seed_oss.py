@@ -13,25 +13,15 @@ that of `qwen3_coder`, with values on the line of their tags::
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.formats.qwen3_coder import encode_function
 from adapter.reading.bodies.function_body import read_inline_function
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
 
 OPEN, CLOSE = "<seed:tool_call>", "</seed:tool_call>"
-
-
-def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{OPEN}\n{encode_function(name, arguments, margin='')}\n{CLOSE}"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
 
 
 _section = Section(
@@ -42,8 +32,7 @@ FORMAT = Format(
     name="seed_oss",
     aliases=("seed", "seed_oss_36b"),
     openers=_section.openers,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     reasoning={"<seed:think>": "</seed:think>"},
     strays=(CLOSE, "</function>", "</parameter>"),
     ends=("<seed:eos>",),

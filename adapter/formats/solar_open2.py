@@ -12,9 +12,11 @@ The tokens are the tokenizer's own, so that nothing else has to be escaped.
 
 from __future__ import annotations
 
-from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_arguments
+from functools import partial
+
+from adapter.reading.bodies.key_value_body import KeyValueBody, PairTags, encode_call
+from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import Format, Opener
-from adapter.values.events import JsonObject
 
 TAGS = PairTags(
     open="<|tool_call:start|>",
@@ -27,24 +29,11 @@ TAGS = PairTags(
 THINK, END_THINK, END, START = "<|think:start|>", "<|think:end|>", "<|im:end|>", "<|im:start|>"
 
 
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = (
-        f"{TAGS.open}{name}\n{encode_arguments(TAGS, arguments, value_end=chr(10))}{TAGS.close}"
-        for name, arguments in calls
-    )
-    return "\n".join(written)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
-
 FORMAT = Format(
     name="solar_open2",
     aliases=("solar", "solar_open", "solar_pro4"),
     openers=(Opener(TAGS.open, KeyValueBody(TAGS, own=("solar_open2",)).read),),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(partial(encode_call, TAGS, gap="\n", value_end="\n"), between="\n"),
     reasoning={THINK: END_THINK},
     strays=(TAGS.close, TAGS.value_close),
     ends=(END,),

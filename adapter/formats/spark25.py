@@ -10,25 +10,18 @@ Format: the detector that sgl-project/sglang has for the family
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.formats import glm45
-from adapter.reading.bodies.key_value_body import GLM, encode_arguments
-from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
-from adapter.values.events import JsonObject
+from adapter.reading.bodies.key_value_body import GLM, encode_call
+from adapter.reading.encoding import calls_encoder
 from adapter.values.fields import replace
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = (
-        f"{OPEN}{name}\n{encode_arguments(GLM, arguments, value_end=chr(10))}{CLOSE}" for name, arguments in calls
-    )
-    return "\n".join(written)
-
 
 FORMAT = replace(
     glm45.FORMAT,
     name="spark25",
     aliases=("spark2_5", "spark"),
-    encode_calls=encode_calls,
+    encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", value_end="\n"), between="\n"),
     ends=(),
     stops=(),
     models=(r"spark-?_?x?2",),

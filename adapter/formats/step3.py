@@ -11,6 +11,8 @@ all on one line.
 
 from __future__ import annotations
 
+from functools import partial
+
 from adapter.reading.bodies.call_tokens import (
     CALL_BEGIN,
     CALL_END,
@@ -23,28 +25,24 @@ from adapter.reading.bodies.call_tokens import (
 )
 from adapter.reading.bodies.call_tokens import STRAYS as TOKEN_STRAYS
 from adapter.reading.bodies.element_tags import encode_call
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import Format
-from adapter.values.events import JsonObject
 
 _OPEN, _SEPARATOR, _CLOSE = CALL_BEGIN[1], SEPARATOR[1], CALL_END[1]
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    invokes = (encode_call(STEP_TAGS, name, arguments, None, line_end="") for name, arguments in calls)
-    written = "".join(f"{_OPEN}function{_SEPARATOR}{invoke}{_CLOSE}" for invoke in invokes)
-    return f"{CALLS_BEGIN[1]}{written}{CALLS_END[1]}"
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return f"<｜tool_output_begin｜>{content}<｜tool_output_end｜>"
 
 
 FORMAT = Format(
     name="step3",
     aliases=("step-3",),
     openers=(*SECTION.openers, STEP_OPENER),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(
+        partial(encode_call, STEP_TAGS, describe=None, line_end=""),
+        f"{_OPEN}function{_SEPARATOR}",
+        _CLOSE,
+        opening=CALLS_BEGIN[1],
+        closing=CALLS_END[1],
+    ),
+    encode_result=result_encoder("<｜tool_output_begin｜>", "<｜tool_output_end｜>"),
     results=("<｜tool_outputs_begin｜>", "<｜tool_output_begin｜>"),
     strays=(*TOKEN_STRAYS, *STEP_TAGS.call_close, *STEP_TAGS.parameter_close),
     ends=("<|EOT|>",),

@@ -22,15 +22,15 @@ import re
 from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
-from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_line_end
+from adapter.reading.bodies.arguments import BodyError, PendingCall, encode_unescaped
+from adapter.reading.bodies.bare_value import BareValue, without_line_end
+from adapter.reading.encoding import calls_encoder, result_encoder
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.schema import types_of
-from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
 from adapter.values.lazy_pattern import lazy_pattern
 
@@ -64,16 +64,16 @@ def _read_tag(name: str, source: Source, span: list[str], context: Context) -> R
     while source.is_empty and not source.final:
         yield
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
-    arguments: JsonObject = {}
-    fixes = {"value-in-attribute": None}
+    call = PendingCall(tool.name, tool)
+    call.fix("value-in-attribute")
     if is_alone and _ATTRIBUTES.fullmatch(written):
         for key, double, single in _ATTRIBUTE.findall(written):
-            add_text(arguments, key, double or single, tool.properties.get(key), fixes)
-    if not arguments or not {*tool.required} <= arguments.keys() <= tool.properties.keys():
+            call.add_text(key, double or single)
+    if not call.arguments or not {*tool.required} <= call.arguments.keys() <= tool.properties.keys():
         source.unread("".join(taken))
         return TEXT
     span.extend(taken)
-    return Reading((Decoded(tool.name, arguments),), tuple(fixes))
+    return call.result()
 
 
 def _reader_of(name: str) -> BodyReader:
@@ -83,52 +83,58 @@ def _reader_of(name: str) -> BodyReader:
         tool = context.tools[name]
         if not (context.at_line_start or context.after_call):
             return TEXT
-        arguments: JsonObject = {}
-        fixes: dict[str, None] = {}
-        problem: str | None = None
+        call = PendingCall(tool.name, tool)
         while True:
             char = yield from skip_space(source, span)
-            if char == "{" and not arguments:
+            if char == "{" and not call.arguments:
                 return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
-            closers = (closing, _FUNCTION_CLOSE) if arguments else (closing,)
+            closers = (closing, _FUNCTION_CLOSE) if call.arguments else (closing,)
             close = yield from take_marker(source, markers_for(*closers))
             if close:
                 span.append(close)
-                return Reading(error=problem) if problem else Reading((Decoded(tool.name, arguments),), tuple(fixes))
+                return call.result()
             if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
                 span.append(source.rest())
                 return Reading(error=CUT_OFF)
             key = yield from _take_key(source, span, tool)
-            if not key and not arguments and char:
+            if not key and not call.arguments and char:
                 return TEXT  # the tag was only mentioned, or is part of the answer
             if not key:
-                return Reading(error=CUT_OFF) if not char else Reading(error=_broken(tool))
-            if span[-1].endswith("/>"):
-                fixes["misspelt-inner-tag"] = None
-                add_text(arguments, key, "", tool.properties.get(key), fixes)
-                continue
-            value: list[str] = []
-            is_parameter = span[-1].lower().startswith("<parameter=")
-            tag = "parameter" if is_parameter else key
-            if is_parameter:
-                fixes["misspelt-inner-tag"] = None
-            ended_by = yield from _value_of(tool.name, tag, _next_keys(tool, key)).take(source, value, _never)
-            span.append("".join(value))
-            if ended_by is None:
-                return Reading(error=CUT_OFF)
-            text = span[-1]
-            if not ended_by:
-                fixes["missing-inner-tag"] = None
-                text, others = _without_others(text, tool.properties.keys() - arguments.keys() - {key})
-                source.unread(others)
-                span[-1] = span[-1].removesuffix(others)
-                text = without_line_end(text)
-            elif twice := ends_twice(text, (f"<{key}>",), (f"</{key}>",)):
-                problem = why_twice(tool.name, key, twice)
-            span.append(ended_by)
-            add_text(arguments, key, _without_margins(text), tool.properties.get(key), fixes)
+                return Reading(error=_broken(tool) if char else CUT_OFF)
+            try:
+                yield from _read_value(key, tool, source, span, call)
+            except BodyError as error:
+                return error.result
 
     return read
+
+
+def _read_value(key: str, tool: Tool, source: Source, span: list[str], call: PendingCall) -> Reader[None]:
+    """Read a parameter after its opening tag, which is the last of ``span``."""
+    is_parameter = span[-1].lower().startswith("<parameter=")
+    is_empty = span[-1].endswith("/>")
+    if is_parameter or is_empty:
+        call.fix("misspelt-inner-tag")
+    if is_empty:
+        call.add_text(key, "")
+        return
+    tag = "parameter" if is_parameter else key
+    value: list[str] = []
+    ended_by = yield from _value_of(tool.name, tag, _next_keys(tool, key)).take(source, value, _never)
+    text = "".join(value)
+    if ended_by is None:
+        span.append(text)
+        raise BodyError
+    if ended_by:
+        span.extend([text, ended_by])
+        call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
+    else:
+        call.fix("missing-inner-tag")
+        text, others = _without_others(text, tool.properties.keys() - call.arguments.keys() - {key})
+        source.unread(others)
+        span.append(text)
+        text = without_line_end(text)
+    call.add_text(key, _without_margins(text))
 
 
 def _is_key(name: str) -> bool:
@@ -192,25 +198,13 @@ def encode_call(name: str, arguments: JsonObject) -> str:
     if any(_is_ambiguous(key, value) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False) + "\n"
     else:
-        body = "".join(f"<{key}>{_bare(value)}</{key}>\n" for key, value in arguments.items())
+        body = "".join(f"<{key}>{encode_unescaped(value)}</{key}>\n" for key, value in arguments.items())
     return f"<{name}>\n{body}</{name}>"
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return "\n".join(encode_call(name, arguments) for name, arguments in calls)
-
-
-def encode_result(name: str, content: str, _call_id: str) -> str:
-    return f"[{name}] Result:\n{content}"
-
-
-def _bare(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _is_ambiguous(key: str, value: Json) -> bool:
     """Whether an element would not be read back: no tag inside a value can be told from the element's own."""
-    text = _bare(value)
+    text = encode_unescaped(value)
     is_word_for_null = isinstance(value, str) and text.strip() in ("null", "None")
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
     return "<" in text or text.startswith(("\n", "\r\n")) or is_word_for_null or not is_tag
@@ -221,7 +215,7 @@ FORMAT = Format(
     aliases=("cline", "roo", "roo_code"),
     openers=(),
     openers_for=openers_for,
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=calls_encoder(encode_call, between="\n"),
+    encode_result=result_encoder("[{name}] Result:\n"),
     results=("] Result:\n",),
 )

@@ -11,30 +11,18 @@ from ``<tool_call>`` tags and after ``[TOOL_CALLS]`` too. Results go back under 
 
 from __future__ import annotations
 
-import json
-
 from adapter.formats import mistral
 from adapter.reading.bodies.tool_call_tag import OPENERS, STRAYS
+from adapter.reading.encoding import list_encoder
 from adapter.reading.format import Format
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.events import JsonObject
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls], ensure_ascii=False)
-
-
-def encode_result(_name: str, content: str, _call_id: str) -> str:
-    return content
-
 
 FORMAT = Format(
     name="xlam",
     aliases=("xlam2",),
     openers=(*OPENERS, *mistral.FORMAT.openers),
     bare=UntaggedJson("arguments", after_marker=False),
-    encode_calls=encode_calls,
-    encode_result=encode_result,
+    encode_calls=list_encoder(),
     strays=(*STRAYS, *mistral.FORMAT.strays),
     stops=("<|im_end|>", "<|eot_id|>"),
     models=(r"xlam",),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from adapter.reading.format import BodyReader, Context, Opener, Reading
-from adapter.reading.source import Reader, Source
+from adapter.reading.source import Reader, Source, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
 """Characters that foreign readers may take and give back in one answer: without a bound cost grew with the square."""
@@ -28,56 +28,46 @@ class Others(Protocol):
     def __hash__(self) -> int: ...
 
 
+class FallbackReader:
+    """Reads a body in the format that is told (``own``), if it has this marker, else as another format (``other``).
+
+    Where ``own`` makes no call of the body, ``other`` may. A call that ``other`` reads is marked as foreign.
+    """
+
+    def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
+        self._own, self._other = own, other
+
+    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+        if self._own is None:
+            return _marked((yield from self._other(source, span, context)))
+        start, plain = len(span), context.plain
+        result = yield from self._own(source, span, context)
+        is_taken = not result.is_text and result.error is None
+        if is_taken or (source.was_cut and source.is_empty) or context.given_back > MAX_GIVEN_BACK:
+            return result
+        taken = give_back(source, span, start)
+        context.plain, context.may_be_text = plain, True
+        again = _marked((yield from self._other(source, span, context)))
+        is_cut = source.was_cut and source.is_empty and result.is_text and again.error is not None
+        if again.calls or is_cut:  # what was cut off within a call has none in it
+            return again
+        context.given_back += sum(map(len, give_back(source, span, start)))
+        context.plain = plain
+        take_again(source, span, taken)
+        return result
+
+
 def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]) -> dict[str, Opener]:
     """``own`` openers by their markers, and those of ``others``; at a marker of both the own reader comes first."""
     openers = dict(own)
     for marker, other in others.items():
         mine = own.get(marker)
         if mine is None:
-            openers[marker] = other._replace(read=foreign(other.read))
+            openers[marker] = other._replace(read=FallbackReader(None, other.read))
         elif mine.read is not other.read:
-            openers[marker] = mine._replace(read=_own_or_foreign(mine.read, foreign(other.read)))
+            openers[marker] = mine._replace(read=FallbackReader(mine.read, other.read))
     return openers
 
 
-def foreign(read: BodyReader) -> BodyReader:
-    """Reads a call in a format that is not the one told, and says so."""
-
-    def read_foreign(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        reading = yield from read(source, span, context)
-        return reading.adding("foreign-body") if reading.calls and "foreign-body" not in reading.fixes else reading
-
-    return read_foreign
-
-
-def _own_or_foreign(own: BodyReader, other: BodyReader) -> BodyReader:
-    """Reads as ``own``, and what that can make no call of as ``other``, if it can."""
-
-    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        start, plain = len(span), context.plain
-        reading = yield from own(source, span, context)
-        if not (reading.is_text or reading.error is not None) or (source.was_cut and source.is_empty):
-            return reading
-        if context.given_back > MAX_GIVEN_BACK:
-            return reading
-        taken = span[start:]
-        _give_back(source, span, start)
-        context.plain, context.may_be_text = plain, True
-        again = yield from other(source, span, context)
-        is_cut = source.was_cut and source.is_empty and reading.is_text and again.error is not None
-        if again.calls or is_cut:  # what was cut off within a call has none in it
-            return again
-        context.given_back += sum(map(len, span[start:]))
-        _give_back(source, span, start)
-        context.plain = plain
-        span.extend(taken)
-        source.position += sum(map(len, taken))
-        return reading
-
-    return read
-
-
-def _give_back(source: Source, span: list[str], start: int) -> None:
-    text = "".join(span[start:])
-    del span[start:]
-    source.unread(text)
+def _marked(result: Reading) -> Reading:
+    return result.adding("foreign-body") if result.calls and "foreign-body" not in result.fixes else result

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from adapter.reading.encoding import content_alone
 from adapter.reading.source import SPACE, Reader, Source
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Decoded
@@ -54,6 +55,11 @@ class Context:
     given_back: int = 0
     """Characters that were read as another family's call, were none, and were read again."""
 
+    def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
+        """Forget the body before."""
+        self.at_line_start, self.after_call = at_line_start, after_call
+        self.json_call, self.may_be_text = None, False
+
     def begin_json(self, start: int, name: str | None, arguments_key: str) -> None:
         if self.json_call is None and not self.may_be_text:
             self.json_call = JsonCall(start, name, arguments_key)
@@ -89,6 +95,13 @@ class Reading(NamedTuple):
 
     def adding(self, *fixes: str) -> Reading:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
+
+    def repaired(self, *fixes: str) -> Reading:
+        """The same with more fixes, if it has calls."""
+        return self.adding(*fixes) if self.calls else self
+
+    def without_fix(self, fix: str) -> Reading:
+        return self._replace(fixes=tuple(other for other in self.fixes if other != fix))
 
 
 TEXT = Reading(is_text=True)
@@ -142,7 +155,7 @@ class Format:
     name: str
     openers: tuple[Opener, ...]
     encode_calls: Callable[[list[tuple[str, JsonObject]]], str]
-    encode_result: Callable[[str, str, str], str]
+    encode_result: Callable[[str, str, str], str] = content_alone
     """(tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[Opener, ...]] | None = None

@@ -7,7 +7,7 @@ and hold nothing of a call; what stands at the beginning of a line was meant, ho
 from __future__ import annotations
 
 from adapter.reading.format import Context, Reading
-from adapter.reading.output import Output
+from adapter.reading.parse_state import ParseState
 from adapter.reading.source import Reader, Source, skip_space
 from adapter.values.lazy_pattern import lazy_pattern
 
@@ -41,10 +41,10 @@ def is_mention(raw: str, marker: str, reading: Reading, context: Context, *, is_
     return not any(tools.match(word) for word in _WORD.findall(body))
 
 
-def is_stray(source: Source, output: Output) -> Reader[bool]:
+def is_stray(source: Source, state: ParseState) -> Reader[bool]:
     """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
-    line = output.line
-    if line.is_blank or line.is_quote or any(output.space):
+    line = state.line
+    if line.is_blank or line.is_quote or any(state.space):
         return line.is_blank
     ahead: list[str] = []
     following = yield from skip_space(source, ahead)

@@ -1,4 +1,4 @@
-"""What was told of a text so far, and what is held back of it until more of the text shows what it is.
+"""Collects the events of one turn, and holds text back until more of it shows what it is.
 
 Held back are white space, which is content only if more content follows, and calls that count only
 if nothing but calls follows until the end.
@@ -6,9 +6,8 @@ if nothing but calls follows until the end.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 from adapter.reading.line import Line
+from adapter.reading.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
 from adapter.reading.source import SPACE
 from adapter.values.events import (
     ContentWasReasoning,
@@ -21,157 +20,145 @@ from adapter.values.events import (
 )
 
 
-class Output:
-    """That of one turn. ``line``: the line that the text has come to; ``last``: what was told last, besides markup."""
+class EventBuffer:
+    """The events that were not drained yet, and the only writer of what ``state`` says of the text so far."""
 
-    __slots__ = ("_held", "events", "has_calls", "has_reasoning", "last", "line", "space")
+    __slots__ = ("events", "state")
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []  # not taken yet
-        self.space: list[str] = []
-        self.line = Line()
-        self.last: Literal["nothing", "text", "reasoning", "call"] = "nothing"
-        self.has_calls = self.has_reasoning = False
-        self._held: list[_Held] = []
+    def __init__(self, state: ParseState) -> None:
+        self.events: list[Event] = []
+        self.state = state
 
-    def take(self) -> list[Event]:
-        """The events that were not taken yet."""
+    def drain(self) -> list[Event]:
+        """Return the events that were not drained yet."""
         events, self.events = self.events, []
         return events
 
     # -------------------------------------------------------- text and markup
 
     def take_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """What `add_text` and `add_reasoning` tell of a piece of an answer in which nothing happens, as most are."""
+        """Return what `add_text` or `add_reasoning` adds for a piece of an answer in which nothing happens."""
         if not piece:
             return []
-        self.line.add(piece)
+        state = self.state
+        state.line.add(piece)
         body = piece.rstrip(SPACE) if piece[-1] in SPACE else piece
         if not body:
-            self.space.append(piece)
+            state.space.append(piece)
             return []
         text = body
-        if self.space:
-            text = "".join((*self.space, body))
-            self.space.clear()
+        if state.space:
+            text = "".join((*state.space, body))
+            state.space.clear()
         if len(body) < len(piece):
-            self.space.append(piece[len(body) :])
+            state.space.append(piece[len(body) :])
         return [kind(text, text)]
 
     def add_text(self, text: str) -> None:
-        """Hand text on, except for the white space at its end, which may belong to a template."""
+        """Add content, except for the white space at its end, which may belong to a template."""
+        state = self.state
         if not text:
             return
-        if self.last == "text" and not self._held:
+        if state.last is CONTENT and not state.held:
             self.events += self.take_plain(text, TextDelta)
             return
-        self.line.add(text)
+        state.line.add(text)
         rest = text.lstrip(SPACE)
         body = rest.rstrip(SPACE)
-        self.space.append(text[: len(text) - len(rest)])
+        state.space.append(text[: len(text) - len(rest)])
         if body:
-            self.give_back_held()
-            self.end_space(as_text=self.last != "reasoning")
+            self.rollback_held()
+            self.flush_whitespace(as_text=state.last is not REASONING)
             self.events.append(TextDelta(body, body))
-            self.last = "text"
-            self.space.append(rest[len(body) :])
+            state.last = CONTENT
+            state.space.append(rest[len(body) :])
 
     def add_markup(self, raw: str) -> None:
-        self.end_space(as_text=False)
+        self.flush_whitespace(as_text=False)
         self.events.append(Markup(raw))
 
-    def end_space(self, *, as_text: bool) -> None:
-        if not self.space:
-            return
-        space = "".join(self.space)
-        self.space.clear()
+    def flush_whitespace(self, *, as_text: bool) -> None:
+        space = "".join(self.state.space)
+        self.state.space.clear()
         if space:
             self.events.append(TextDelta(space, space) if as_text else Markup(space))
 
     # --------------------------------------------------------------- reasoning
 
     def add_reasoning(self, text: str) -> None:
-        self.line.add(text)
+        space = self.state.space
+        self.state.line.add(text)
         body = text.rstrip(SPACE)
         if body:
-            whole = "".join((*self.space, body))
+            whole = "".join((*space, body))
             self.events.append(ReasoningDelta(whole, whole))
-            self.space.clear()
-        self.space.append(text[len(body) :])
+            space.clear()
+        space.append(text[len(body) :])
 
-    def cut_reasoning(self, *, is_assumed: bool) -> None:
+    def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
         """The text ends in reasoning: the white space before its end is the model's, not a template's.
 
         ``is_assumed``: nothing in the text said that it was reasoning.
         """
-        space = "".join(self.space)
-        if space and self.last != "call":
-            self.space.clear()
+        space = "".join(self.state.space)
+        if space and self.state.last is not CALL:
+            self.state.space.clear()
             self.events.append(ReasoningDelta(space, space))
-        if is_assumed and self.last == "nothing":
+        if is_assumed and self.state.last is NOTHING:
             self.events.append(ReasoningWasContent())
 
     def end_section(self, *, as_text: bool = False) -> None:
-        """What is reasoning, or had a header, ends here. ``as_text``: the white space before its end is content."""
-        self.end_space(as_text=as_text)
-        self.last, self.line = ("call" if self.last == "call" else "reasoning"), Line()
+        """End reasoning or a section. ``as_text``: the white space before its end is content."""
+        self.flush_whitespace(as_text=as_text)
+        self.state.leave_reasoning()
 
     def close_unopened_reasoning(self, marker: str) -> None:
         """A closing marker without an opening one: the prompt held it, and the text so far was reasoning."""
-        self.give_back_held()
-        self.end_space(as_text=False)
-        is_first = self.last == "text" and not (self.has_reasoning or self.has_calls)
+        state = self.state
+        self.rollback_held()
+        self.flush_whitespace(as_text=False)
+        is_first = state.last is CONTENT and not (state.has_reasoning or state.has_calls)
         self.events.append(ContentWasReasoning(marker) if is_first else Markup(marker))
-        self.has_reasoning, self.last, self.line = True, "reasoning", Line()
+        state.has_reasoning, state.last, state.line = True, REASONING, Line()
 
     # ------------------------------------------------------------------- calls
 
     def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
-        """Calls, or why what looks like one is none. ``keeps_space``: white space after text is content, too."""
-        self.end_space(as_text=keeps_space and self.last == "text")
+        """Add calls, or invalid ones. ``keeps_space``: white space between text and them is content."""
+        self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
-        self._after_call()
+        self.state.after_call()
+
+    def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
+        """Add a header of no consequence, or a pair of markers with nothing in it."""
+        self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
+        self.events += events
+        self.state.line = Line()
 
     def reject(self, reason: str, start: int, end: int) -> None:
-        """Say why what stands at these offsets is no call."""
+        """Say why the text at these offsets is not a call."""
         self.events.append(RejectedCall(start, end, reason))
 
-    @property
-    def is_holding(self) -> bool:
-        """Whether there are calls that count only at the end."""
-        return bool(self._held)
-
     def hold(self, events: list[Event], raw: str, start: int) -> None:
-        """Calls that count only if nothing but calls follows. ``start``: where ``raw`` begins in the model's text."""
-        space = "".join(self.space)
-        self.space.clear()
-        self._held.append(_Held([Markup(space), *events] if space else events, space, raw, start))
-        self.line = Line()
+        """Hold calls that count only if nothing but calls follows. ``start``: the offset at which ``raw`` begins."""
+        space = "".join(self.state.space)
+        self.state.space.clear()
+        self.state.held.append(HeldCalls([Markup(space), *events] if space else events, space, raw, start))
+        self.state.line = Line()
 
-    def accept_held(self) -> None:
-        for held in self._held:
-            self.events += held.events
-        if self._held:
-            self._held.clear()
-            self._after_call()
+    def commit_held(self) -> None:
+        """Nothing but calls followed: the held calls count."""
+        if self.state.held:
+            for held in self.state.held:
+                self.events += held.events
+            self.state.held.clear()
+            self.state.after_call()
 
-    def give_back_held(self) -> None:
-        """Content follows: what was held is text."""
-        for held in self._held:
+    def rollback_held(self) -> None:
+        """Content follows: the held calls are text."""
+        for held in self.state.held:
             text = held.space + held.raw
             self.reject("text-follows", held.start, held.start + len(held.raw))
             self.events.append(TextDelta(text, text))
-            self.last = "text"
-        self._held.clear()
-
-    def _after_call(self) -> None:
-        self.has_calls, self.last, self.line = True, "call", Line()
-
-
-class _Held(NamedTuple):
-    """Calls as events, and the text they go back to; ``start`` is where ``raw`` begins in the model's text."""
-
-    events: list[Event]
-    space: str
-    raw: str
-    start: int
+            self.state.last = CONTENT
+        self.state.held.clear()

@@ -1,11 +1,11 @@
 """Cuts a model's text into answer, reasoning and calls: one machine for every format.
 
-The machine is a generator that reads a `Source` and tells an `Output`; formats contribute markers and
-body readers through their tables. Where a call may stand is decided here:
+The machine is a generator that reads a `Source`, keeps a `ParseState` and fills an `EventBuffer`; formats
+contribute markers and body readers through their tables. Where a call may be is decided here:
 
 - at a format's marker, unless it is quoted in inline code or a code fence;
 - as bare or fenced JSON that begins a line, when nothing but calls follows it
-  until the end of the message: until then it is held, and given back as text;
+  until the end of the message: until then it is held, and becomes text otherwise;
 - never in reasoning, unless reasoning never closes and the call is its end, of a tool that only reads
   (Qwen3.5 forgets ``</think>`` before a call).
 """
@@ -17,11 +17,22 @@ from functools import partial
 
 from adapter.reading.foreign import Others
 from adapter.reading.format import TEXT, BodyReader, Context, Format, Opener, Reading
-from adapter.reading.line import FENCE, FENCE_KIND, Line
+from adapter.reading.line import FENCE, FENCE_KIND
 from adapter.reading.markers import markers_for
 from adapter.reading.mention import begins_block, is_mention, is_stray
-from adapter.reading.output import Output
+from adapter.reading.output import EventBuffer
 from adapter.reading.own_header import read_own_header
+from adapter.reading.parse_state import (
+    CALL,
+    CONTENT,
+    IN_CONTENT,
+    IN_REASONING,
+    NOTHING,
+    REASONING,
+    UNDECIDED,
+    Mode,
+    ParseState,
+)
 from adapter.reading.policy import Policy
 from adapter.reading.progress import Progress, with_arguments
 from adapter.reading.source import SPACE, Reader, Source, collect, skip_space, take_marker, take_until
@@ -81,23 +92,21 @@ class Segmenter:
         self._context = Context(tools, told=self._tables.told, tool_call_body=own_body)
 
         self._source = Source()
-        self._output = Output()
-        self._progress: Progress | None = None  # that of the call whose body is being read
-        self._answer_end = ""  # what closes the answer that is open, in lower case
-        self._plain: type[TextDelta | ReasoningDelta] | None = None  # what comes next if nothing else begins in it
+        self._state = ParseState()
+        self._output = EventBuffer(self._state)
         self._machine = self._run(in_reasoning)
         next(self._machine)
 
     def feed(self, piece: str) -> list[Event]:
-        source, plain = self._source, self._plain
-        if plain is not None and len(piece) <= MAX_PIECE:
+        source, mode = self._source, self._state.mode
+        if (mode is IN_CONTENT or mode is IN_REASONING) and len(piece) <= MAX_PIECE:
             source.feed(piece)
             end = self._plain_end(source.text)
             if end < 0:
-                return self._go_on(piece)
+                return self._resume(piece)
             source.position = end
-            return self._output.take_plain(source.text[:end], plain)
-        sink, progress = source.sink, self._progress
+            return self._output.take_plain(source.text[:end], TextDelta if mode is IN_CONTENT else ReasoningDelta)
+        sink, progress = source.sink, self._state.progress
         if sink is not None and (progress is None or progress.has_begun) and not sink.matters.match(piece):
             sink.take(piece)
             source.skip(piece)
@@ -106,7 +115,7 @@ class Segmenter:
         for start in range(0, len(piece), MAX_PIECE):
             part = piece[start : start + MAX_PIECE] if len(piece) > MAX_PIECE else piece
             source.feed(part)
-            events += self._go_on(part)
+            events += self._resume(part)
         return events
 
     def close(self, finish_reason: str | None) -> list[Event]:
@@ -115,15 +124,21 @@ class Segmenter:
         next(self._machine, None)
         return self._events()
 
-    def _go_on(self, piece: str) -> list[Event]:
-        """The events that ``piece``, which was fed, completes."""
+    def _resume(self, piece: str) -> list[Event]:
+        """Return the events that ``piece``, which was fed, completes."""
         next(self._machine)
-        if self._progress is not None:
-            self._output.events += self._progress.report_from(self._source, piece)
+        if self._state.progress is not None:
+            self._output.events += self._state.progress.report_from(self._source, piece)
         return self._events()
 
+    def _wait(self, mode: Mode) -> Reader[None]:
+        """Wait for more text, which belongs to ``mode`` up to the next marker."""
+        self._state.mode = mode
+        yield
+        self._state.mode = UNDECIDED
+
     def _events(self) -> list[Event]:
-        events = self._output.take()
+        events = self._output.drain()
         return with_arguments(events) if self._streams_arguments else events
 
     # -------------------------------------------------------------------- text
@@ -131,9 +146,9 @@ class Segmenter:
     def _run(self, in_reasoning: bool) -> Reader[None]:
         yield
         if in_reasoning:
-            yield from self._go_on_reasoning()
+            yield from self._read_unopened_reasoning()
         yield from self._read_head()
-        source, output, markers = self._source, self._output, self._tables.text_markers
+        source, state, output, markers = self._source, self._state, self._output, self._tables.text_markers
         while True:
             plain, marker = source.scan(markers)
             output.add_text(plain)
@@ -142,11 +157,9 @@ class Segmenter:
             elif source.final:
                 break
             else:
-                self._plain = TextDelta if output.last == "text" and not output.is_holding else None
-                yield
-                self._plain = None
-        output.accept_held()
-        output.end_space(as_text=output.last in ("nothing", "text"))
+                yield from self._wait(IN_CONTENT if state.last is CONTENT and not state.held else UNDECIDED)
+        output.commit_held()
+        output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
 
     def _read_head(self) -> Reader[None]:
         """What can only stand where an answer begins."""
@@ -158,18 +171,18 @@ class Segmenter:
         yield from self._read_first()
 
     def _at_marker(self, marker: str) -> Reader[None]:
-        kind, output, openers = marker.lower(), self._output, self._tables.openers
+        kind, state, output, openers = marker.lower(), self._state, self._output, self._tables.openers
         if kind in BARE_STARTS:
             output.add_text("\n")
             self._source.unread(marker[1])
-            if not output.line.quoted_by:
+            if not state.line.quoted_by:
                 yield from self._read_bare()
-        elif kind == FENCE and output.line.is_blank and not output.line.is_fenced:
+        elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._read_fence()
         elif reason := self._why_quoted(kind):
             if kind in openers:
                 if reason == "inline-code":
-                    output.line.go_on()
+                    state.line.go_on()
                 self._reject(reason, len(marker))
             output.add_text(marker)
         elif kind in openers:
@@ -179,17 +192,17 @@ class Segmenter:
 
     def _why_quoted(self, kind: str) -> str:
         """Why a marker means nothing here: a key of `REJECTIONS`, "" when it means what it says."""
-        line = self._output.line
+        line = self._state.line
         reason = line.quoted_after("\n") if kind[0] == "\n" else line.quoted_by
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
         """At a marker that begins or ends reasoning, an answer or a turn, where it stands as one does."""
-        output, tables = self._output, self._tables
+        state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
-            output.line.is_blank or output.has_calls or (yield from begins_block(self._source))
+            state.line.is_blank or state.has_calls or (yield from begins_block(self._source))
         ):
-            output.accept_held()
+            output.commit_held()
             output.add_markup(marker)
             yield from self._read_reasoning()
             yield from self._read_first()
@@ -198,24 +211,24 @@ class Segmenter:
             yield from self._read_first()
         elif (
             kind in tables.ends
-            or (kind in tables.strays and (yield from is_stray(self._source, output)))
-            or (kind in tables.foreign_strays and output.last == "call")
+            or (kind in tables.strays and (yield from is_stray(self._source, state)))
+            or (kind in tables.foreign_strays and state.last is CALL)
         ):
-            output.accept_held()
+            output.commit_held()
             output.add_markup(marker)
-            if output.line.is_blank:
+            if state.line.is_blank:
                 yield from self._read_stripped()
-        elif kind in tables.answers and output.last == "reasoning" and not self._answer_end:
+        elif kind in tables.answers and state.last is REASONING and not state.answer_close:
             output.add_markup(marker)
-            self._answer_end = tables.answers[kind]
-        elif kind == self._answer_end:
+            state.answer_close = tables.answers[kind]
+        elif kind == state.answer_close:
             output.add_markup(marker)
-            self._answer_end, output.last = "", "reasoning"
-        elif kind in tables.next_turns or (kind in tables.results and (output.has_calls or output.is_holding)):
-            output.accept_held()
+            state.answer_close, state.last = "", REASONING
+        elif kind in tables.next_turns or (kind in tables.results and (state.has_calls or state.held)):
+            output.commit_held()
             output.add_markup(marker)
             yield from drop_rest(tables.opening_markers, self._source, output)
-        elif kind in INVENTED_RESULT and output.line.is_blank:
+        elif kind in INVENTED_RESULT and state.line.is_blank:
             output.add_markup(marker)  # an echo of an earlier result: whatever it holds was not written as a call
             yield from read_echo(marker.replace("<", "</"), tables.opening_markers, self._source, output)
         else:
@@ -228,9 +241,9 @@ class Segmenter:
 
     # --------------------------------------------------------------- reasoning
 
-    def _go_on_reasoning(self) -> Reader[None]:
+    def _read_unopened_reasoning(self) -> Reader[None]:
         """The text begins in reasoning, or with the marker that opens it."""
-        yield from skip_space(self._source, self._output.space)
+        yield from skip_space(self._source, self._state.space)
         repeated = yield from take_marker(self._source, markers_for(*self._tables.reasoning))
         if repeated:
             self._output.add_markup(repeated)
@@ -238,17 +251,17 @@ class Segmenter:
         yield from self._read_reasoning()
 
     def _read_reasoning(self) -> Reader[None]:
-        output, openers = self._output, self._tables.openers
-        output.has_reasoning, output.line = True, Line(has_fences=False)
-        yield from skip_space(self._source, output.space)
+        state, output, openers = self._state, self._output, self._tables.openers
+        state.enter_reasoning()
+        yield from skip_space(self._source, state.space)
         while again := (yield from take_marker(self._source, markers_for(*self._tables.reasoning))):
             output.add_markup(again)  # the opener twice
-            yield from skip_space(self._source, output.space)
-        output.end_space(as_text=False)
+            yield from skip_space(self._source, state.space)
+        output.flush_whitespace(as_text=False)
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
             output.add_reasoning(plain)
-            if marker.lower() in openers and not output.line.quoted_by:
+            if marker.lower() in openers and not state.line.quoted_by:
                 marker = yield from self._read_draft(marker)
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)
@@ -257,12 +270,10 @@ class Segmenter:
             if marker:
                 self._reject("reasoning", len(marker))
             elif self._source.final:
-                output.cut_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
+                output.end_unclosed_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
                 break
             else:
-                self._plain = ReasoningDelta
-                yield
-                self._plain = None
+                yield from self._wait(IN_REASONING)
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
@@ -296,41 +307,39 @@ class Segmenter:
 
     def _read_call(self, opener: Opener, marker: str) -> Reader[None]:
         span = [marker]
-        reading, progress = yield from self._read_body(opener.read, span, is_marked=True)
+        result, progress = yield from self._read_body(opener.read, span, is_marked=True)
         raw = "".join(span)
-        is_glued = not any(self._output.space)
-        if not self._source.was_cut and is_mention(raw, marker, reading, self._context, is_glued=is_glued):
+        is_glued = not any(self._state.space)
+        if not self._source.was_cut and is_mention(raw, marker, result, self._context, is_glued=is_glued):
             self._source.unread(raw[len(marker) :])
-            raw, reading = marker, TEXT
-        if reading.is_text and raw.lower() in self._tables.strays:
+            raw, result = marker, TEXT
+        if result.is_text and raw.lower() in self._tables.strays:
             yield from self._at_part(raw.lower(), raw)
             return
-        if reading.is_text:
+        if result.is_text:
             if marker:
                 self._reject("no-body", len(raw))
             self._output.add_text(raw)
             return
-        self._output.accept_held()
-        if reading.section is not None:
+        self._output.commit_held()
+        if result.section is not None:
             self._output.add_markup(raw)
-            yield from read_section(reading.section, self._source, self._output)
+            yield from read_section(result.section, self._source, self._output)
             if not marker:
                 yield from self._read_stripped()
             return
-        events = self._verdicts.events_of(reading, raw)
-        if reading.calls or reading.error is not None:
+        events = self._verdicts.events_of(result, raw)
+        if result.calls or result.error is not None:
             self._output.add_calls(progress.ending(events), keeps_space=opener.keeps_space)
-        else:  # a header of no consequence, or a pair of markers with nothing in it
-            self._output.end_space(as_text=opener.keeps_space and self._output.last == "text")
-            self._output.events += events
-            self._output.line = Line()
+        else:
+            self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
         """Where an answer begins, at the very start or right after reasoning: a call without its opener, or JSON."""
         yield from self._read_stripped()
-        space = self._output.space
+        space = self._state.space
         char = yield from skip_space(self._source, space)
-        self._output.line.add("".join(space))
+        self._state.line.add("".join(space))
         if char and char in "{[":
             yield from self._read_bare()
 
@@ -343,33 +352,33 @@ class Segmenter:
     def _read_bare(self) -> Reader[None]:
         """JSON where a line begins: a call if nothing but calls follows."""
         span: list[str] = []
-        reading, _ = yield from self._read_body(self._tables.bare, span)
+        result, _ = yield from self._read_body(self._tables.bare, span)
         raw = "".join(span)
-        if reading.error is None:
-            self._hold(reading, raw, is_marked="no-markers" not in reading.fixes)
+        if result.error is None:
+            self._hold(result, raw, is_marked="no-markers" not in result.fixes)
         else:
-            self._output.accept_held()
-            self._output.add_calls(self._verdicts.events_of(reading, raw))
+            self._output.commit_held()
+            self._output.add_calls(self._verdicts.events_of(result, raw))
 
     def _read_fence(self) -> Reader[None]:
         """A code fence: a call if it holds one and nothing else, and nothing but calls follows; else text."""
         span = [FENCE]
         kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
-        is_closed, marker, reading = False, "", TEXT
+        is_closed, marker, result = False, "", TEXT
         if kind is not None and kind.strip().lower() in CALL_FENCES:
             marker, read = yield from self._fenced_reader(span)
             if read is not None:
-                reading, _ = yield from self._read_body(read, span)
+                result, _ = yield from self._read_body(read, span)
                 is_closed = yield from self._closes_fence(span)
         raw = "".join(span)
-        if is_closed and reading.calls:
-            self._hold(reading.adding("code-fence"), raw, is_marked=False)
+        if is_closed and result.calls:
+            self._hold(result.adding("code-fence"), raw, is_marked=False)
             return
-        if marker or reading.calls:
+        if marker or result.calls:
             self._reject("code-fence", len(raw))
         self._output.add_text(raw)
         if len(span) > 1 and span[-1] == FENCE:
-            self._output.line.end_quotation()
+            self._state.line.end_quotation()
 
     def _fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """What reads the call that begins a code fence, if one does, and the marker that opens it."""
@@ -390,27 +399,26 @@ class Segmenter:
     def _read_body(
         self, read: BodyReader, span: list[str], *, is_marked: bool = False
     ) -> Reader[tuple[Reading, Progress]]:
-        context, output = self._context, self._output
-        context.at_line_start, context.after_call = output.line.is_blank, output.last == "call"
-        context.json_call, context.may_be_text = None, False
+        context, state = self._context, self._state
+        context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
-        streams = self._streams_arguments and is_marked and not output.is_holding  # what is held comes first
+        streams = self._streams_arguments and is_marked and not state.held  # what is held comes first
         progress = Progress(context, self._verdicts, marker, start, is_own=is_own, streams_arguments=streams)
-        self._progress = progress
-        reading = yield from read(self._source, span, context)
-        self._progress = None
-        return reading, progress
+        state.enter_call(progress)
+        result = yield from read(self._source, span, context)
+        state.leave_call()
+        return result, progress
 
-    def _hold(self, reading: Reading, raw: str, *, is_marked: bool) -> None:
+    def _hold(self, result: Reading, raw: str, *, is_marked: bool) -> None:
         """Keep calls that count only if nothing but calls follows; text stays text."""
-        is_first = self._output.last == "nothing"
-        reason = self._verdicts.why_text(reading, is_marked=is_marked, is_first=is_first) if reading.calls else ""
+        is_first = self._state.last is NOTHING
+        reason = self._verdicts.why_text(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
         if reason:
             self._reject(reason, len(raw))
-        if reason or not reading.calls:
+        if reason or not result.calls:
             self._output.add_text(raw)
             return
-        events = self._verdicts.held_events(reading, raw, is_marked=is_marked)
+        events = self._verdicts.held_events(result, raw, is_marked=is_marked)
         self._output.hold(events, raw, self._source.offset - len(raw))
         if self._policy.midway:
-            self._output.accept_held()
+            self._output.commit_held()

@@ -165,6 +165,13 @@ def collect(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
         yield from sink.wait(source)
 
 
+def skip_to(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
+    """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
+    marker = yield from collect(source, markers, span)
+    source.unread(marker)
+    return marker
+
+
 def skip_space(source: Source, span: list[str]) -> Reader[str]:
     """Take white space into ``span``. Returns the character after it, not taken; "" at the end."""
     while True:
@@ -192,6 +199,27 @@ def take_marker(source: Source, markers: Markers) -> Reader[str]:
         yield
 
 
+def is_next(source: Source, markers: Markers) -> Reader[bool]:
+    """Whether one of ``markers`` comes next. Takes nothing."""
+    marker = yield from take_marker(source, markers)
+    source.unread(marker)
+    return bool(marker)
+
+
+def give_back(source: Source, span: list[str], start: int) -> list[str]:
+    """Put back all that was taken into ``span`` from ``start`` on. Returns it, for `take_again`."""
+    taken = span[start:]
+    del span[start:]
+    source.unread("".join(taken))
+    return taken
+
+
+def take_again(source: Source, span: list[str], taken: list[str]) -> None:
+    """Undo `give_back`: take the same text again."""
+    span.extend(taken)
+    source.position += sum(map(len, taken))
+
+
 def match_ahead(
     source: Source, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
 ) -> Reader[re.Match[str] | None]:
@@ -205,6 +233,12 @@ def match_ahead(
         if found is not None or source.final or len(ahead) == limit or not may_go_on(ahead):
             return found
         yield
+
+
+def take_match(source: Source, found: re.Match[str], span: list[str]) -> None:
+    """Take the text of a match that `match_ahead` found."""
+    span.append(found.group())
+    source.position += len(found.group())
 
 
 def take_cut_marker(source: Source, literal: str, span: list[str]) -> None:

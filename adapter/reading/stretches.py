@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from adapter.reading.format import Section
 from adapter.reading.markers import Markers, markers_for
-from adapter.reading.output import Output
+from adapter.reading.output import EventBuffer
+from adapter.reading.parse_state import CONTENT
 from adapter.reading.source import Reader, Source, skip_space, take_marker
 from adapter.values.events import Markup
 
 
-def read_section(section: Section, source: Source, output: Output) -> Reader[None]:
+def read_section(section: Section, source: Source, output: EventBuffer) -> Reader[None]:
     """Take text as what its header says it is, up to the section's end."""
+    state = output.state
     markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
     if section.is_reasoning:
-        yield from skip_space(source, output.space)
-        output.end_space(as_text=False)
-        output.has_reasoning = True
+        yield from skip_space(source, state.space)
+        output.flush_whitespace(as_text=False)
+        state.has_reasoning = True
     else:
-        output.last = "text"
+        state.last = CONTENT
     while True:
         plain, marker = source.scan(markers)
         add(plain)
@@ -29,13 +31,13 @@ def read_section(section: Section, source: Source, output: Output) -> Reader[Non
             if source.final:
                 break
             yield
-        elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(output.space)):
+        elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(state.space)):
             source.unread(marker)
             break
         elif marker.lower() in section.closes or (
             marker.lower() not in section.glued_starts and (yield from _ends(section, source))
         ):
-            output.end_space(as_text=not section.is_reasoning)
+            output.flush_whitespace(as_text=not section.is_reasoning)
             output.add_markup(marker)
             break
         else:
@@ -52,16 +54,16 @@ def _ends(section: Section, source: Source) -> Reader[bool]:
     return bool(following) or not char
 
 
-def read_echo(closing: str, openers: Markers, source: Source, output: Output) -> Reader[None]:
+def read_echo(closing: str, openers: Markers, source: Source, output: EventBuffer) -> Reader[None]:
     """Take what is echoed, up to ``closing`` at the beginning of a line, as text."""
     markers = markers_for(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
         output.add_text(plain)
         if marker.lower() == closing.lower():
-            if output.line.is_blank:
+            if output.state.line.is_blank:
                 output.add_markup(marker)
-                output.line.end_quotation()
+                output.state.line.end_quotation()
                 return
             output.add_text(marker)
         elif marker:
@@ -73,7 +75,7 @@ def read_echo(closing: str, openers: Markers, source: Source, output: Output) ->
             yield
 
 
-def drop_rest(openers: Markers, source: Source, output: Output) -> Reader[None]:
+def drop_rest(openers: Markers, source: Source, output: EventBuffer) -> Reader[None]:
     """The model goes on as somebody else: what it invents, to the end, is nobody's turn."""
     while True:
         plain, marker = source.scan(openers)

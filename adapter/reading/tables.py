@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from adapter.reading.foreign import Others, foreign, openers_with_foreign
+from adapter.reading.foreign import FallbackReader, Others, openers_with_foreign
 from adapter.reading.format import BodyReader, Context, Format, Opener, Reading, first_of
 from adapter.reading.line import FENCE, FENCE_KIND
 from adapter.reading.markers import Candidates, Markers, first_two, markers_for
@@ -166,7 +166,7 @@ def _stripped(formats: Sequence[Format], others: Others | None) -> list[BodyRead
 
 def _undecided(read: BodyReader) -> BodyReader:
     """Reads a call of another family that is known to be one only when it is whole."""
-    read_foreign = foreign(read)
+    read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: Source, span: list[str], context: Context) -> Reader[Reading]:
         context.may_be_text = True
@@ -178,7 +178,7 @@ def _undecided(read: BodyReader) -> BodyReader:
 def _foreign_bare(formats: Sequence[Format], others: Others | None) -> list[BodyReader]:
     """How the ``others`` call without markers; bare JSON is read in any case."""
     own = [entry.bare for entry in formats if entry.bare is not None]
-    return [foreign(read) for read in _not_among(own, others.bare if others else ())]
+    return [FallbackReader(None, read) for read in _not_among(own, others.bare if others else ())]
 
 
 def _not_among(own: Sequence[BodyReader], others: Sequence[BodyReader]) -> list[BodyReader]:

@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import re
 
-from adapter.reading.bodies.arguments import add_text, add_value
+from adapter.reading.bodies.arguments import PendingCall
 from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
 from adapter.reading.json_values import BRACKETS, take_value
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_cut_marker, take_marker
+from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_cut_marker, take_marker, take_match
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
-from adapter.tools.shapes import Decoded
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
-from adapter.values.events import JsonObject
 from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import decode_strict, excerpt
 
@@ -63,8 +61,7 @@ def read_arrow_call(source: Source, span: list[str], context: Context) -> Reader
     tool = context.tools.match(head[2])
     if tool is None:
         return TEXT
-    span.append(head.group())
-    source.position += head.end()
+    take_match(source, head, span)
     body: list[str] = []
     bracket = yield from take_value(source, body, _tokens)
     span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
@@ -73,14 +70,13 @@ def read_arrow_call(source: Source, span: list[str], context: Context) -> Reader
     is_closed = yield from _take_end(source, span)
     if not is_closed and source.was_cut and source.is_empty:
         return Reading(error=CUT_OFF)
+    call = PendingCall(tool.name, tool)
+    call.fix("misspelt-open-tag")
     try:
-        arguments, fixes = _arguments("".join(body), tool)
+        _add_arguments(call, "".join(body))
     except FormatError as error:
         return Reading(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_shape(tool)}")
-    return Reading(
-        (Decoded(tool.name, arguments),),
-        ("misspelt-open-tag", *fixes, *(() if is_closed else ("missing-close-tag",))),
-    )
+    return call.result() if is_closed else call.result("missing-close-tag")
 
 
 def _take_head(source: Source) -> Reader[re.Match[str] | None]:
@@ -107,49 +103,38 @@ def _take_end(source: Source, span: list[str]) -> Reader[bool]:
     return bool(closing)
 
 
-def _arguments(text: str, tool: Tool) -> tuple[JsonObject, tuple[str, ...]]:
-    """Those of ``text``, which begins with their brace; the fixes. Raises FormatError."""
+def _add_arguments(call: PendingCall, text: str) -> None:
+    """Add those of ``text``, which begins with their brace. Raises FormatError."""
     whole = decode_strict(text)
     if whole is not None and isinstance(whole.value, dict):
-        return whole.value, whole.fixes
-    arguments: JsonObject = {}
-    fixes: dict[str, None] = {}
+        call.arguments = whole.value
+        call.fix(*whole.fixes)
+        return
     position = 1
     while not _END.match(text, position):
         item = _ITEM.match(text, position)
         if item is None:
             raise FormatError(f"expected --NAME and a value, got {excerpt(text, position)}")
-        key, position = item[1] or item[2], item.end()
-        position = _add(arguments, key, text, position, tool.properties.get(key), fixes)
-    return arguments, tuple(fixes)
+        position = _add(call, item[1] or item[2], text, item.end())
 
 
-def _add(
-    arguments: JsonObject, key: str, text: str, position: int, schema: JsonObject | None, fixes: dict[str, None]
-) -> int:
+def _add(call: PendingCall, key: str, text: str, position: int) -> int:
     """Add the value at ``position`` and return where it ends; an option without one is true. Raises FormatError."""
     if _NEXT.match(text, position):
-        add_value(arguments, key, True, schema, fixes)
+        call.add_value(key, True)
         return position
     if string := _STRING.match(text, position):
         value = decode_json(string.group())
     elif text.startswith(("[", "{"), position):
         value = decode_json(text[position:], closed=False)
+    elif word := _WORD.match(text, position):
+        call.add_text(key, word.group())
+        return word.end()
     else:
-        return _add_word(arguments, key, text, position, schema, fixes)
-    fixes.update(dict.fromkeys(value.fixes))
-    add_value(arguments, key, value.value, schema, fixes)
-    return position + value.end
-
-
-def _add_word(
-    arguments: JsonObject, key: str, text: str, position: int, schema: JsonObject | None, fixes: dict[str, None]
-) -> int:
-    word = _WORD.match(text, position)
-    if word is None:
         raise FormatError(f"expected a value, got {excerpt(text, position)}")
-    add_text(arguments, key, word.group(), schema, fixes)
-    return word.end()
+    call.fix(*value.fixes)
+    call.add_value(key, value.value)
+    return position + value.end
 
 
 def _shape(tool: Tool) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.format import TEXT, Context, Opener, Reading
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_marker
+from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_marker, take_match
 from adapter.reading.tagged_json import TaggedJson
 from adapter.values.lazy_pattern import lazy_pattern
 
@@ -41,13 +41,12 @@ def read_call_element(source: Source, span: list[str], context: Context) -> Read
             closing = yield from take_marker(source, markers_for(">", "</call>", f"</call:{named[1]}>"))
             span.append(closing)
     else:
-        span.append(named.group())
-        source.position += named.end()
+        take_match(source, named, span)
         if (yield from skip_space(source, span)) != "{":
             return TEXT
         tag = f"call:{named[1]}>"
         reading = yield from TaggedJson(f"<{tag}", f"</{tag}", name=named[1])(source, span, context)
-    return reading.adding("misspelt-open-tag") if reading.calls else reading
+    return reading.repaired("misspelt-open-tag")
 
 
 OPENER = Opener(OPEN, read_call_element)

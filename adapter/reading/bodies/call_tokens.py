@@ -38,8 +38,6 @@ STEP_TAGS = Tags(
     call_close=("</steptml:invoke>",),
     parameter=("<steptml:parameter",),
     parameter_close=("</steptml:parameter>",),
-    section=(),
-    section_close=(),
 )
 
 
@@ -99,7 +97,7 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     span.append(fence)
     reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
     if is_typed:  # the fence is the format's own
-        reading = reading._replace(fixes=tuple(fix for fix in reading.fixes if fix != "code-fence"))
+        reading = reading.without_fix("code-fence")
     is_foreign = reading.calls and context.told == ("deepseek_v31" if is_typed else "deepseek_v3")
     return reading.adding("foreign-body") if is_foreign else reading
 

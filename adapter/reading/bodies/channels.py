@@ -26,6 +26,7 @@ from adapter.reading.source import (
     skip_space,
     take_cut_marker,
     take_marker,
+    take_match,
 )
 from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import Decoded
@@ -117,8 +118,7 @@ def read_message(source: Source, span: list[str], context: Context) -> Reader[Re
         name = recipients[-1].removeprefix("functions.")
         glued = name.removesuffix("json")
         if context.tools.match(name) is None and context.tools.match(glued) is not None:
-            reading = yield from _read_call(glued, source, span, context)
-            return reading.adding("tool-name") if reading.calls else reading
+            return (yield from _read_call(glued, source, span, context)).repaired("tool-name")
         return (yield from _read_call(name, source, span, context))
     channels = _CHANNEL.findall(opening + text)
     if CHANNEL + " " in (opening + text).lower():
@@ -154,10 +154,10 @@ def _read_without_message(source: Source, span: list[str], context: Context) -> 
     found = yield from match_ahead(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
-    span.append(found.group())
-    source.position += found.end()
-    reading = yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)
-    return reading.adding("missing-open-tag") if reading.calls else reading
+    take_match(source, found, span)
+    return (yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)).repaired(
+        "missing-open-tag"
+    )
 
 
 def read_without_tokens(source: Source, span: list[str], context: Context) -> Reader[Reading]:
@@ -173,15 +173,13 @@ def read_without_tokens(source: Source, span: list[str], context: Context) -> Re
     context.may_be_text = undecided
     if found is None or (found["name"] and context.tools.match(found["name"]) is None):
         return TEXT
-    span.append(found.group())
-    source.position += found.end()
+    take_match(source, found, span)
     if found["reasoning"]:
         return Reading(section=_REASONING_WITHOUT_TOKENS)
     if found["final"]:
         return Reading()
     read = UntaggedJson("arguments", after_marker=True, name=found["name"])
-    reading = yield from read(source, span, context)
-    return reading.adding("missing-open-tag") if reading.calls else reading
+    return (yield from read(source, span, context)).repaired("missing-open-tag")
 
 
 def _may_be_without_tokens(ahead: str) -> bool:

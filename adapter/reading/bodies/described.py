@@ -327,7 +327,7 @@ def _elements(description: Description) -> Readers:
     if opening is None or opening["end"] != first["end"]:
         raise NoReaderError(f"{pairs.openings['string']!r} between key and value: no end of a tag")
     section = _stripped(description.section)
-    if head["call"] in _INVOKE.call and section[0] in invoke_tags.SECTION.opens:
+    if head["call"] in _INVOKE and section[0] in invoke_tags.SECTION.opens:
         return Readers(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
     tags = Tags(
         call=(head["call"],),
@@ -344,10 +344,7 @@ def _elements(description: Description) -> Readers:
     return _in_section(section, (head["call"],), (*tags.call_close, *tags.parameter_close), read)
 
 
-_INVOKE = Tags(
-    call=tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES),
-    call_close=(), parameter=(), parameter_close=(), section=(), section_close=(),
-)  # fmt: skip
+_INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 
 
 # ------------------------------------------------------------------- Python and Gemma

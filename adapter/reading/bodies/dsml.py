@@ -22,12 +22,13 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from adapter.reading.bodies.element_body import ElementBody
-from adapter.reading.bodies.element_tags import Tags, encode_call
+from adapter.reading.bodies.element_tags import Tags, section_encoder
 from adapter.reading.bodies.section import Section
+from adapter.reading.encoding import result_encoder
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
-from adapter.values.events import Json, JsonObject
+from adapter.values.events import Json
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
@@ -116,8 +117,7 @@ def _read_function(body: ElementBody, source: Source, span: list[str], context: 
         source.unread("".join(ahead))
         return TEXT  # also where a model shows how a tool is described to it
     span.extend(ahead)
-    reading = yield from body.read_named(name, FUNCTION, source, span, context)
-    return reading.adding("misspelt-open-tag") if reading.calls else reading
+    return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
 
 
 def _first(tags: Sequence[str], word: str) -> tuple[str, ...]:
@@ -151,23 +151,16 @@ def dsml_format(
         section_close=_first(known.section_close, section),
     )
 
-    def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-        written = "\n".join(encode_call(tags, call, arguments, _is_string) for call, arguments in calls)
-        return f"{tags.section[0]}\n{written}\n{tags.section_close[0]}"
-
-    def encode_result(name: str, content: str, _call_id: str) -> str:
-        before, _, after = result.replace("{name}", name).partition("{}")
-        return f"{before}{content}{after}"
-
+    before, _, after = result.partition("{}")
     return Format(
         name=name,
         aliases=aliases,
         openers=_openers(language),
-        encode_calls=encode_calls,
-        encode_result=encode_result,
+        encode_calls=section_encoder(tags, _is_string),
+        encode_result=result_encoder(before, after),
         strays=(*known.section_close, *known.call_close, *known.parameter_close, *known.stray_call_close),
         ends=(END_OF_SENTENCE,),
-        results=(result.partition("{}")[0].partition(" name=")[0],),
+        results=(before.partition(" name=")[0],),
         stops=(END_OF_SENTENCE,),
         special_tokens=(f"｜{language}｜", "<think>", "</think>"),
         models=models,

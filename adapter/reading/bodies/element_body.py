@@ -15,20 +15,17 @@ from __future__ import annotations
 
 import re
 
-from adapter.reading.bodies.arguments import add_text, add_value, without_cdata
-from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_broken_close, without_line_end
+from adapter.reading.bodies.arguments import BodyError, PendingCall, without_cdata
+from adapter.reading.bodies.bare_value import BareValue, without_broken_close, without_line_end
 from adapter.reading.bodies.element_tags import ATTRIBUTES_LIMIT, Tags
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers, markers_for
-from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.reading.source import Reader, Source, collect, skip_space, skip_to, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
-from adapter.tools.definition import Tool
 from adapter.tools.schema import from_text
-from adapter.tools.shapes import Decoded
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, mutable
 from adapter.values.lazy_pattern import lazy_pattern
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
@@ -42,42 +39,12 @@ _ABOUT = frozenset({"id", "index", "type", "string"})
 _BEGINS_ATTRIBUTES = lazy_pattern(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
-@mutable
-class _Call:
-    """The call read so far."""
-
-    name: str
-    tool: Tool | None
-    read_json: TaggedJson
-    """Reads all arguments as one object, up to the call's end."""
-    arguments: JsonObject = field(default_factory=dict)
-    keys: set[str] = field(default_factory=set)
-    fixes: dict[str, None] = field(default_factory=dict)
-    problem: str | None = None
-    """Why it is none, all of it being taken."""
-
-    def schema_of(self, key: str) -> JsonObject | None:
-        return self.tool.properties.get(key) if self.tool else None
-
-    def add(self, key: str, text: str, fix: str) -> None:
-        """An argument that does not stand in a parameter's element."""
-        self.keys.add(key)
-        self.fixes[fix] = None
-        add_text(self.arguments, key, text, self.schema_of(key), self.fixes)
-
-    def reading(self, *fixes: str) -> Reading:
-        if self.problem is not None:
-            return Reading(error=self.problem)
-        return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
-
-
 class ElementBody:
     """Reads a call after its opening tag's spelling has been taken. An instance is a `BodyReader`."""
 
     def __init__(self, tags: Tags) -> None:
         self.tags = tags
-        json_open = tags.json[:1] if tags.json else ()
-        self._marker_of = {
+        self._kind_of = {
             tag.lower(): kind
             for kind, spellings in {
                 "call": (*tags.call, *tags.section),
@@ -85,11 +52,11 @@ class ElementBody:
                 "parameter": tags.parameter,
                 "parameter close": tags.parameter_close,
                 "section close": tags.section_close,
-                "json": json_open,
+                "json": tags.json[:1] if tags.json else (),
             }.items()
             for tag in spellings
         }
-        self._markers = Markers(*self._marker_of)
+        self._markers = Markers(*self._kind_of)
         self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
         self._value = BareValue(
             closes=tags.parameter_close,
@@ -102,202 +69,181 @@ class ElementBody:
     def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
         opening = span[-1]
         attributes = yield from self._take_attributes(source, span)
-        name = attributes.get(self.tags.name) if attributes else None
+        name = attributes.get(self.tags.name)
         if not name:
             return Reading(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
-        call = self._call(name, opening, context)
-        closes_itself = self._closes_itself(span)
-        for key, text in attributes.items() if attributes else ():
-            if key not in (self.tags.name, *_ABOUT) and (closes_itself or call.schema_of(key) is not None):
-                call.add(key, text, "value-in-attribute")
-        if closes_itself:
-            return call.reading()
-        return (yield from self._read_parameters(source, span, context, call))
+        call = PendingCall(name, context.tools.match(name))
+        is_empty = self._is_empty_element(span)
+        for key, text in attributes.items():
+            if key not in (self.tags.name, *_ABOUT) and (is_empty or call.schema_of(key) is not None):
+                call.fix("value-in-attribute")
+                call.add_text(key, text)
+        return call.result() if is_empty else (yield from self._read_arguments(call, opening, source, span, context))
 
     def read_named(self, name: str, opening: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        """What follows the call's ``opening`` tag, all of it taken, where its name does not stand in that."""
-        return (yield from self._read_parameters(source, span, context, self._call(name, opening, context)))
+        """Read after the call's ``opening`` tag, all of it taken, whose name was not in the tag."""
+        call = PendingCall(name, context.tools.match(name))
+        return (yield from self._read_arguments(call, opening, source, span, context))
 
-    def _call(self, name: str, opening: str, context: Context) -> _Call:
-        return _Call(name, context.tools.match(name), TaggedJson(opening, self._close_of[opening.lower()], name=name))
-
-    def _read_parameters(self, source: Source, span: list[str], context: Context, call: _Call) -> Reader[Reading]:
-        while True:
-            char = yield from skip_space(source, span)
-            if char == "{" and not call.arguments:
-                return (yield from call.read_json(source, span, context))
-            marker = yield from take_marker(source, self._markers)
-            match self._marker_of.get(marker.lower()):
-                case "parameter":
-                    span.append(marker)
-                    error = yield from self._read_parameter(source, span, call)
-                    if error is not None:
-                        return error
-                case "call close":
-                    span.append(marker)
-                    return call.reading()
-                case "section close":
-                    span.append(marker)
-                    return call.reading("missing-close-tag")
-                case "call":
-                    taken = [marker]
-                    misnamed = yield from self._take_misnamed(source, taken, context, call)
-                    if misnamed is not None:
-                        span.extend(taken)
-                        error = yield from self._read_misnamed(source, span, call, misnamed)
-                        if error is not None:
-                            return error
-                        continue
-                    source.unread(marker)
-                    return call.reading("missing-close-tag")
-                case "json":
-                    span.append(marker)
-                    error = yield from self._read_json(source, span, context, call)
-                    if error is not None:
-                        return error
-                case _:
-                    if not char or (source.final and self._markers.may_begin(source.text[source.position :])):
+    def _read_arguments(
+        self, call: PendingCall, opening: str, source: Source, span: list[str], context: Context
+    ) -> Reader[Reading]:
+        try:
+            while True:
+                char = yield from skip_space(source, span)
+                if char == "{" and not call.arguments:
+                    read_json = TaggedJson(opening, self._close_of[opening.lower()], name=call.name)
+                    return (yield from read_json(source, span, context))
+                marker = yield from take_marker(source, self._markers)
+                match self._kind_of.get(marker.lower()):
+                    case "parameter":
+                        span.append(marker)
+                        yield from self._read_parameter(source, span, call)
+                    case "call close":
+                        span.append(marker)
+                        return call.result()
+                    case "section close":
+                        span.append(marker)
+                        return call.result("missing-close-tag")
+                    case "call":
+                        if not (yield from self._read_misnamed(marker, source, span, context, call)):
+                            source.unread(marker)
+                            return call.result("missing-close-tag")
+                    case "json":
+                        span.append(marker)
+                        yield from self._read_json(source, span, context, call)
+                    case _ if not char or (source.final and self._markers.may_begin(source.text[source.position :])):
                         span.append(source.rest())
                         return Reading(error=CUT_OFF)
-                    if not marker and (key := (yield from self._take_element(source, span, call))):
-                        error = yield from self._read_element(source, span, call, key, f"</{key}>")
-                        if error is not None:
-                            return error
-                        continue
-                    if not marker and not call.arguments:
+                    case None if key := (yield from self._take_element(source, span, call)):
+                        yield from self._read_element(source, span, call, key, f"</{key}>")
+                    case None if not call.arguments:
                         return TEXT  # the tag was only mentioned
-                    span.append(marker)
-                    yield from self._skip_junk(source, span)
-                    call.fixes["text-in-tag"] = None
+                    case _:
+                        span.append(marker)
+                        yield from skip_to(source, self._markers, span)
+                        call.fix("text-in-tag")
+        except BodyError as error:
+            return error.result
 
-    def _read_parameter(self, source: Source, span: list[str], call: _Call) -> Reader[Reading | None]:
-        """A parameter after its opening tag's spelling: None when it was read, else the error."""
+    def _read_parameter(self, source: Source, span: list[str], call: PendingCall) -> Reader[None]:
+        """Read a parameter after its opening tag's spelling."""
         attributes = yield from self._take_attributes(source, span)
-        key = attributes.get(self.tags.key) if attributes else None
-        if not attributes or not key:
+        key = attributes.get(self.tags.key)
+        if not key:
             rest = source.text[source.position :]
             if self._ends_in_attributes(source, span) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
                 span.append(source.rest())
-                return Reading(error=CUT_OFF)
-            return Reading(error=f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
-        if self._closes_itself(span):
+                raise BodyError
+            raise BodyError(f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
+        if self._is_empty_element(span):
             self._add_attribute(call, key, attributes)
-            return None
+            return
         call.keys.add(key)
         value: list[str] = []
 
-        def may_begin(source: Source, tag: str) -> Reader[bool]:
-            return self._is_next(source, tag, call)
+        def may_begin(source: Source, _tag: str) -> Reader[bool]:
+            """Whether a parameter's opening tag in the value is the next one, the value's end missing."""
+            ahead: list[str] = []
+            following = yield from self._take_attributes(source, ahead)
+            source.unread("".join(ahead))
+            next_key = following.get(self.tags.key)
+            return next_key is not None and call.expects(next_key)
 
         closing = yield from self._value.take(source, value, may_begin)
         span.extend(value)
         if closing is None:
-            return Reading(error=CUT_OFF)
+            raise BodyError
         span.append(closing)
         text = "".join(value)
         if not closing:
-            call.fixes["missing-inner-tag"] = None
+            call.fix("missing-inner-tag")
             text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
-        elif twice := ends_twice(text, self.tags.parameter, self.tags.parameter_close):
-            call.problem = why_twice(call.name, key, twice)
-        schema = call.schema_of(key)
+        else:
+            call.check_end(key, text, self.tags.parameter, self.tags.parameter_close)
         if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
             text, attributes["string"] = data[1], "true"
-        value_read, fixes = _decode(without_cdata(text, call.fixes), attributes, schema)
-        call.fixes.update(dict.fromkeys(fixes))
-        add_value(call.arguments, key, value_read, schema, call.fixes)
-        return None
+        decoded, fixes = _decode(without_cdata(text, call.fixes), attributes, call.schema_of(key))
+        call.fix(*fixes)
+        call.add_value(key, decoded)
 
-    def _take_element(self, source: Source, span: list[str], call: _Call) -> Reader[str]:
+    def _take_element(self, source: Source, span: list[str], call: PendingCall) -> Reader[str]:
         """``<KEY>`` for a parameter of the tool, as Cline's prompts have it, taken; "" and nothing taken else."""
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
         found = _ELEMENT.fullmatch("".join(taken))
-        if found is None or call.tool is None or found[1] not in call.tool.properties:
+        if found is None or not call.has_parameter(found[1]):
             source.unread("".join(taken))
             return ""
         span.extend(taken)
         return found[1]
 
-    def _read_element(
-        self, source: Source, span: list[str], call: _Call, key: str, *closes: str
-    ) -> Reader[Reading | None]:
-        """The value up to one of ``closes``: None when it was read, else the error."""
+    def _read_element(self, source: Source, span: list[str], call: PendingCall, key: str, *closes: str) -> Reader[None]:
+        """Read the value of ``key`` up to one of ``closes``."""
         value: list[str] = []
         closing = yield from collect(source, markers_for(*closes), value)
         span.extend([*value, closing])
         if not closing:
-            return Reading(error=CUT_OFF)
-        call.add(key, "".join(value), "misspelt-inner-tag")
-        return None
-
-    def _take_misnamed(
-        self, source: Source, taken: list[str], context: Context, call: _Call
-    ) -> Reader[dict[str, str] | None]:
-        """The attributes of a call's tag, of which ``taken`` has the beginning, that opens none within this call: it
-        names a parameter, or this call again. None, with nothing taken, at the next call."""
-        attributes = yield from self._take_attributes(source, taken)
-        name = attributes.get(self.tags.name) if attributes else None
-        is_parameter = name and call.schema_of(name) is not None and context.tools.match(name) is None
-        is_again = name == call.name and call.tool is not None and call.tool.required and not call.arguments
-        if is_parameter or (is_again and not self._closes_itself(taken)):
-            return attributes
-        source.unread("".join(taken[1:]))
-        return None
+            raise BodyError
+        call.fix("misspelt-inner-tag")
+        call.add_text(key, "".join(value))
 
     def _read_misnamed(
-        self, source: Source, span: list[str], call: _Call, attributes: dict[str, str]
-    ) -> Reader[Reading | None]:
-        """What follows such a tag: None when it was read, else the error."""
-        key = attributes[self.tags.name]
+        self, marker: str, source: Source, span: list[str], context: Context, call: PendingCall
+    ) -> Reader[bool]:
+        """Read on at a call's tag that opens none within this call: it names a parameter, or this call again.
+
+        False, with nothing taken, at the next call.
+        """
+        taken = [marker]
+        attributes = yield from self._take_attributes(source, taken)
+        key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)
+        is_parameter = key and call.schema_of(key) is not None and context.tools.match(key) is None
+        is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
+        if not is_parameter and not (is_again and not is_empty):
+            source.unread("".join(taken[1:]))
+            return False
+        span.extend(taken)
         if key == call.name:
-            call.fixes["text-in-tag"] = None
-        elif self._closes_itself(span):
+            call.fix("text-in-tag")
+        elif is_empty:
             self._add_attribute(call, key, attributes)
         else:
-            return (yield from self._read_element(source, span, call, key, *self.tags.call_close))
-        return None
+            yield from self._read_element(source, span, call, key, *self.tags.call_close)
+        return True
 
-    def _closes_itself(self, span: list[str]) -> bool:
+    def _is_empty_element(self, span: list[str]) -> bool:
         """Whether the tag whose attributes were just taken is an empty element."""
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
-    def _add_attribute(self, call: _Call, key: str, attributes: dict[str, str]) -> None:
-        """The value of a parameter that is an empty element: it stands in an attribute, or is empty."""
+    def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
+        """Add a parameter that is an empty element: its value is in an attribute, or empty."""
         written = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
         if attributes.get("string") not in ("true", "false", None):
             written["string"] = attributes["string"]
         if len(written) > 1:
             names = ", ".join(written)
             call.problem = f"{key!r} of {call.name!r} has the attributes {names}: write its value between its tags"
-        call.add(key, next(iter(written.values()), ""), "value-in-attribute" if written else "misspelt-inner-tag")
+        call.fix("value-in-attribute" if written else "misspelt-inner-tag")
+        call.add_text(key, next(iter(written.values()), ""))
 
-    def _is_next(self, source: Source, _tag: str, call: _Call) -> Reader[bool]:
-        """Whether a parameter's opening tag in a value is the next one, the value's end missing."""
-        ahead: list[str] = []
-        attributes = yield from self._take_attributes(source, ahead)
-        source.unread("".join(ahead))
-        key = attributes.get(self.tags.key) if attributes else None
-        return key is not None and key not in call.keys and call.tool is not None and key in call.tool.properties
-
-    def _read_json(self, source: Source, span: list[str], context: Context, call: _Call) -> Reader[Reading | None]:
-        """The element that holds all arguments as one object: None when it was read, else the error."""
+    def _read_json(self, source: Source, span: list[str], context: Context, call: PendingCall) -> Reader[None]:
+        """Read the element that holds all arguments as one object."""
         assert self.tags.json is not None
         yield from self._take_attributes(source, span)
-        reading = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
-        if not reading.calls:
-            return reading
-        call.arguments.update(reading.calls[0].arguments)
-        call.fixes.update(dict.fromkeys(reading.fixes))
-        return None
+        result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
+        if not result.calls:
+            raise BodyError(result=result)
+        call.arguments.update(result.calls[0].arguments)
+        call.fix(*result.fixes)
 
-    def _take_attributes(self, source: Source, span: list[str]) -> Reader[dict[str, str] | None]:
-        """The attributes of a tag, taken with its end; None, with nothing taken, when there is no such tag."""
+    def _take_attributes(self, source: Source, span: list[str]) -> Reader[dict[str, str]]:
+        """The attributes of a tag, taken with its end; none, with nothing taken, when there is no such tag."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
             source.unread("".join(taken))
-            return None
+            return {}
         span.extend(taken)
         found = _each_attribute.findall(text)
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
@@ -309,13 +255,6 @@ class ElementBody:
             return False
         span.append(source.rest())
         return True
-
-    def _skip_junk(self, source: Source, span: list[str]) -> Reader[None]:
-        """Take text between the elements, up to the next tag."""
-        junk: list[str] = []
-        marker = yield from collect(source, self._markers, junk)
-        span.extend(junk)
-        source.unread(marker)
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:

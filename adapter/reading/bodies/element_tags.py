@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from adapter.reading.bodies.arguments import encode_unescaped, reads_as_null
+from adapter.reading.encoding import calls_encoder
 from adapter.values.events import Json, JsonObject
 
 ATTRIBUTES_LIMIT = 400
@@ -31,8 +34,8 @@ class Tags(NamedTuple):
     call_close: Sequence[str]
     parameter: Sequence[str]
     parameter_close: Sequence[str]
-    section: Sequence[str]
-    section_close: Sequence[str]
+    section: Sequence[str] = ()
+    section_close: Sequence[str] = ()
     end: str = ">"
     name: str = "name"
     key: str = "name"
@@ -61,9 +64,15 @@ def encode_call(tags: Tags, name: str, arguments: JsonObject, describe: Describe
     return f"{opening}{line_end}{body}{line_end}{tags.call_close[0]}"
 
 
+def section_encoder(tags: Tags, describe: Describe | None) -> Callable[[list[tuple[str, JsonObject]]], str]:
+    """Return an ``encode_calls`` that writes all calls in one section, each on lines of its own."""
+    body = partial(encode_call, tags, describe=describe)
+    return calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
+
+
 def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | None) -> str:
     attributes = f' {tags.key}="{tags.escape(key) if tags.escape else key}"{describe(value) if describe else ""}'
-    text = _bare(value)
+    text = encode_unescaped(value)
     if tags.has_cdata and isinstance(value, str) and any(char in text for char in "<&\n"):
         text = f"<![CDATA[{text}]]>"
     return f"{tags.parameter[0]}{attributes}{tags.end}{text}{tags.parameter_close[0]}"
@@ -71,19 +80,13 @@ def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | No
 
 def _is_ambiguous(tags: Tags, key: str, value: Json, describe: Describe | None) -> bool:
     """Whether a parameter would not be read back, since nothing in it can be escaped."""
-    text = _bare(value).lower()
-    # The words would be read as null where a parameter may be null.
-    is_word_for_null = describe is None and isinstance(value, str) and text.strip() in ("null", "none")
+    text = encode_unescaped(value).lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (
         any(tag.lower() in text for tag in tags.all)
-        or is_word_for_null
+        or (describe is None and reads_as_null(value))
         or any(char in key for char in forbidden)
         or tags.end in key
         or not key
         or len(tags.escape(key) if tags.escape else key) > ATTRIBUTES_LIMIT // 4
     )
-
-
-def _bare(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -18,25 +18,27 @@ from __future__ import annotations
 
 import re
 
-from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import ends_twice, why_twice, without_broken_close
+from adapter.reading.bodies.arguments import BodyError, PendingCall
+from adapter.reading.bodies.bare_value import without_broken_close
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import (
     Reader,
     Source,
     collect,
+    give_back,
+    is_next,
     match_ahead,
     skip_space,
+    skip_to,
+    take_again,
     take_cut_marker,
     take_marker,
+    take_match,
     take_until,
 )
 from adapter.reading.tagged_json import TaggedJson
-from adapter.tools.definition import Tool
-from adapter.tools.shapes import Decoded
-from adapter.values.events import JsonObject
-from adapter.values.fields import field, mutable
+from adapter.values.fields import mutable
 from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
@@ -46,8 +48,12 @@ INLINE_FORMATS = ("mimo",)
 """Formats in Qwen's tags that have values on the line of their tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
-_PARAMETER_TAGS = {"<parameter=": None, "<parameter ": "attribute-syntax", "<parameter<": "misspelt-inner-tag"}
-"""What opens a parameter, and what was mended where it is not as the format has it."""
+_PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
+    "<parameter=": (),
+    "<parameter ": ("attribute-syntax",),
+    "<parameter<": ("misspelt-inner-tag",),
+}
+"""The opening tags of a parameter, with the repair where one is misspelt."""
 
 _TAGS = Markers(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _AFTER_VALUE = Markers(*_PARAMETER_TAGS, "</function>", "</tool_call>")
@@ -67,27 +73,18 @@ _MAY_BE_OPEN_NAME = lazy_pattern(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
 @mutable
-class _Function:
-    """The call read so far."""
-
-    name: str
-    tool: Tool | None
-    arguments: JsonObject = field(default_factory=dict)
-    fixes: dict[str, None] = field(default_factory=dict)
-    key: str = ""
-    """The parameter that is being read."""
+class _Function(PendingCall):
     nests: bool = True
+    """Calls inside values are followed to their ends."""
     was_nested: bool = False
     is_inline: bool = False
-    """Values stand on the line of their tags, line breaks at their ends included."""
-    problem: str | None = None
-    """Why it is no call, all of it being taken."""
+    """Values are on the line of their tags, line breaks at their ends included."""
 
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
-        schema, text = self.tool.properties.get(key) if self.tool else None, self._without_margins(text)
-        if is_closed and (twice := ends_twice(text, ("<parameter",), ("</parameter>",))):
-            self.problem = why_twice(self.name, key, twice)
-        add_text(self.arguments, key, text, schema, self.fixes)
+        text = self._without_margins(text)
+        if is_closed:
+            self.check_end(key, text, ("<parameter",), ("</parameter>",))
+        self.add_text(key, text)
 
     def _without_margins(self, text: str) -> str:
         """``text`` without the line breaks that belong to the tags: of a value on lines of its own those around it,
@@ -101,12 +98,10 @@ class _Function:
 
     def may_begin(self, key: str) -> bool:
         """Whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
-        return key not in (*self.arguments, self.key) and (self.tool is None or key in self.tool.properties)
+        return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
-    def reading(self, *fixes: str) -> Reading:
-        if self.problem is not None:
-            return Reading(error=self.problem)
-        return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
+    def cut_off(self) -> BodyError:
+        return BodyError(result=Reading(error=CUT_OFF, unfinished=self.was_nested))
 
 
 def read_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
@@ -127,16 +122,12 @@ def _read_following(source: Source, span: list[str], context: Context, *, is_inl
     if (not reading.unfinished and not is_doubtful) or context.plain or (source.was_cut and source.is_empty):
         return reading
     context.plain = context.plain or reading.unfinished  # for good, so that not each call is read to the text's end
-    followed = span[start:]
-    del span[start:]
-    source.unread("".join(followed))
+    followed = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
     again = yield from _read(source, span, context, function)
     if reading.calls and (not again.calls or "missing-inner-tag" in function.fixes):
-        taken = "".join(span[start:])
-        span[start:] = followed
-        source.unread(taken)
-        source.position += sum(map(len, followed))
+        give_back(source, span, start)
+        take_again(source, span, followed)
         return reading
     return again
 
@@ -172,99 +163,92 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
     if open_name is not None:
-        span.append(open_name.group())
-        source.position += len(open_name.group())
-        function.fixes["misspelt-inner-tag"] = None
+        take_match(source, open_name, span)
+        function.fix("misspelt-inner-tag")
     name = open_name[1] if open_name else (yield from _take_name(source, span))
     if not name:
         return TEXT
     function.name, function.tool = name, context.tools.get(name)
     if opener.startswith("<function "):
-        function.fixes["attribute-syntax"] = None
+        function.fix("attribute-syntax")
     if name.endswith("/"):
         function.name = name.rstrip("/ \"'")
         yield from _take_close(source, span)
-        return function.reading()
+        return function.result()
+    try:
+        return (yield from _read_arguments(source, span, context, function))
+    except BodyError as error:
+        return error.result
+
+
+def _read_arguments(source: Source, span: list[str], context: Context, function: _Function) -> Reader[Reading]:
     while True:
         char = yield from skip_space(source, span)
         if char == "`" and not function.arguments:
             span.append((yield from take_marker(source, _FENCE)))
             char = yield from skip_space(source, span)
         if char == "{" and not function.arguments:
-            reading = yield from TaggedJson("<function=", "</function>", name=name)(source, span, context)
+            result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span, context)
             yield from _take_close(source, span)
-            return reading
+            return result
         marker = yield from take_marker(source, _TAGS)
         match marker.lower():
             case tag if tag in _PARAMETER_TAGS:
                 span.append(marker)
-                if fix := _PARAMETER_TAGS[tag]:
-                    function.fixes[fix] = None
-                error = yield from _read_parameter(source, span, function)
-                if error is not None:
-                    return error
+                function.fix(*_PARAMETER_TAGS[tag])
+                yield from _read_parameter(source, span, function)
             case "</function>":
                 span.append(marker)
                 yield from _take_close(source, span)
-                return function.reading()
+                return function.result()
             case "</tool_call>":
                 span.append(marker)
-                return function.reading("missing-inner-tag")
+                return function.result("missing-inner-tag")
             case "</parameter>":
                 span.append(marker)
-                function.fixes["missing-inner-tag"] = None
+                function.fix("missing-inner-tag")
             case "<tool_call>" | "<function=" | "<function ":
                 source.unread(marker)
-                return function.reading("missing-inner-tag", "missing-close-tag")
-            case _:
-                if not char:
-                    return Reading(error=CUT_OFF, unfinished=function.was_nested)
-                if (yield from _read_element(source, span, function)):
-                    continue
-                yield from _skip_junk(source, span)
-                function.fixes["text-in-tag"] = None
-                if (yield from _stands_here(source, _PARAMETER_CLOSE)):
-                    function.problem = f"a parameter of {name!r} has no opening tag: expected <parameter=NAME>"
+                return function.result("missing-inner-tag", "missing-close-tag")
+            case _ if not char:
+                raise function.cut_off()
+            case _ if not (yield from _read_element(source, span, function)):
+                yield from skip_to(source, _TAGS, span)
+                function.fix("text-in-tag")
+                if (yield from is_next(source, _PARAMETER_CLOSE)):
+                    function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
 
 
-def _stands_here(source: Source, markers: Markers) -> Reader[bool]:
-    """Whether one of ``markers`` comes next. Takes nothing."""
-    marker = yield from take_marker(source, markers)
-    source.unread(marker)
-    return bool(marker)
-
-
-def _read_parameter(source: Source, span: list[str], function: _Function) -> Reader[Reading | None]:
+def _read_parameter(source: Source, span: list[str], function: _Function) -> Reader[None]:
     key = yield from _take_name(source, span)
     if not key:
-        return Reading(error=f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
+        raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):
         key, double, single = empty.groups()
         written = double or single
         function.add(key, written or "")
-        function.fixes["value-in-attribute" if written else "misspelt-inner-tag"] = None
-        return None
+        function.fix("value-in-attribute" if written else "misspelt-inner-tag")
+        return
     if '"' in key:
         function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"
     value: list[str] = []
-    function.key = key
-    closed = yield from _take_value(source, value, function)
-    if not closed:
+    function.keys.add(key)
+    is_whole = yield from _take_value(source, value, function)
+    if not is_whole:
         span.extend(value)
-        return Reading(error=CUT_OFF, unfinished=function.was_nested)
+        raise function.cut_off()
     text = "".join(value)
     span.append(text)
     is_closed = text.endswith("</parameter>")
     if is_closed:
         text = text[: -len("</parameter>")]
     else:
-        function.fixes["missing-inner-tag"] = None
+        function.fix("missing-inner-tag")
         text = without_broken_close(text, key, ("</parameter>",))
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
-        function.fixes["misspelt-inner-tag"] = None
+        function.fix("misspelt-inner-tag")
         text = text[1:]
     function.add(key, text, is_closed=is_closed)
-    return None
 
 
 def _read_element(source: Source, span: list[str], function: _Function) -> Reader[bool]:
@@ -285,7 +269,7 @@ def _read_element(source: Source, span: list[str], function: _Function) -> Reade
     else:
         span.append(closing)
     if closing:
-        function.fixes["misspelt-inner-tag"] = None
+        function.fix("misspelt-inner-tag")
         function.add(key, text)
     return True
 
@@ -322,20 +306,13 @@ def _closes(source: Source, marker: str, value: list[str], function: _Function) 
         source.unread("".join(ahead))
         return _at_line_start(value) and key is not None and function.may_begin(key)
     char = yield from skip_space(source, ahead)
-    if kind == "</parameter>":
-        following = yield from take_marker(source, _AFTER_VALUE)
-        closes = bool(following) or not char
-    elif kind == "</function>":
-        following = yield from take_marker(source, _CALL_BOUNDARY)
-        closes = bool(following) or not char
-        if following.lower() == "</tool_call>":
-            ahead.append(following)
-            yield from skip_space(source, ahead)
-            following = yield from take_marker(source, _PARAMETER_CLOSE)
-            closes = not following
-    else:
-        following = yield from take_marker(source, _CALL_BOUNDARY)
-        closes = bool(following) or not char
+    following = yield from take_marker(source, _AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
+    closes = bool(following) or not char
+    if kind == "</function>" and following.lower() == "</tool_call>":
+        ahead.append(following)
+        yield from skip_space(source, ahead)
+        following = yield from take_marker(source, _PARAMETER_CLOSE)
+        closes = not following
     rest = source.text[source.position : source.position + _TAGS.longest]
     if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_begin(rest)):
         closes = False  # the value may have gone on
@@ -376,14 +353,6 @@ def _take_close(source: Source, span: list[str]) -> Reader[None]:
             span.extend(gap)
         else:
             source.unread("".join(gap))
-
-
-def _skip_junk(source: Source, span: list[str]) -> Reader[None]:
-    """Take text between the tags, up to the next one."""
-    junk: list[str] = []
-    marker = yield from collect(source, _TAGS, junk)
-    span.extend(junk)
-    source.unread(marker)
 
 
 def _at_line_start(parts: list[str]) -> bool:

@@ -24,8 +24,6 @@ TAGS = Tags(
     call_close=("</function>",),
     parameter=("<param",),
     parameter_close=("</param>",),
-    section=(),
-    section_close=(),
     has_cdata=True,
 )
 

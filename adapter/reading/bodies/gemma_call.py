@@ -19,7 +19,16 @@ import re
 
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import markers_for
-from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_cut_marker
+from adapter.reading.source import (
+    Reader,
+    Source,
+    collect,
+    find_ahead,
+    match_ahead,
+    skip_space,
+    take_cut_marker,
+    take_match,
+)
 from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
@@ -68,8 +77,7 @@ class GemmaCall:
         head = _HEAD.match(rest)
         if head is None or not end:
             return TEXT
-        span.append(head.group())
-        source.position += head.end()
+        take_match(source, head, span)
         body: list[str] = []
         marker = yield from self._take_body(source, body)
         text = "".join(body)
@@ -90,8 +98,7 @@ class GemmaCall:
         context.may_be_text = undecided
         if not is_call:
             return TEXT
-        reading = yield from self(source, span, context)
-        return reading.adding("missing-open-tag") if reading.calls else reading
+        return (yield from self(source, span, context)).repaired("missing-open-tag")
 
     def _take_body(self, source: Source, body: list[str]) -> Reader[str]:
         """Take text up to a marker that stands outside strings, which is returned; "" at the end."""

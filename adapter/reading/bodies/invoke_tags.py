@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapter.reading.bodies.element_body import ElementBody
-from adapter.reading.bodies.element_tags import Tags, encode_call
+from adapter.reading.bodies.element_tags import Tags, section_encoder
 from adapter.reading.bodies.section import Section
 from adapter.values.events import JsonObject
 
@@ -59,10 +59,4 @@ OPENERS = SECTION.openers
 
 def calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Writes calls in the section of that name."""
-    tags = _tags(section, namespace)
-
-    def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-        written = "\n".join(encode_call(tags, name, arguments, None) for name, arguments in calls)
-        return f"{tags.section[0]}\n{written}\n{tags.section_close[0]}"
-
-    return encode_calls
+    return section_encoder(_tags(section, namespace), None)

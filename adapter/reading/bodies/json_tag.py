@@ -12,14 +12,10 @@ The tags are read by `tagged_json`; without JSON after it an opening tag is text
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker
 from adapter.reading.tagged_json import TaggedJson
-from adapter.values.events import JsonObject
 
 
 def json_tag_reader(opening: str, closing: str) -> BodyReader:
@@ -35,16 +31,6 @@ def json_tag_reader(opening: str, closing: str) -> BodyReader:
             span.append(empty)
             return Reading() if empty else TEXT
         reading = yield from read_json(source, span, context)
-        return reading._replace(fixes=tuple(fix for fix in reading.fixes if fix != "several-in-one-tag"))
+        return reading.without_fix("several-in-one-tag")
 
     return read
-
-
-def list_encoder(opening: str, closing: str) -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Writes all calls as one list between the tags."""
-
-    def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-        body = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        return f"{opening}{json.dumps(body, ensure_ascii=False)}{closing}"
-
-    return encode_calls

@@ -17,16 +17,14 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.reading.bodies.arguments import add_text
-from adapter.reading.bodies.bare_value import BareValue, ends_twice, why_twice, without_broken_close, without_line_end
+from adapter.reading.bodies.arguments import BodyError, PendingCall, encode_unescaped, reads_as_null
+from adapter.reading.bodies.bare_value import BareValue, without_broken_close, without_line_end
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.reading.source import Reader, Source, collect, skip_space, skip_to, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
-from adapter.tools.definition import Tool
-from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen, mutable
+from adapter.values.fields import frozen
 from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
@@ -63,28 +61,6 @@ class PairTags:
 
 GLM = PairTags(separator="<tool_sep>", section_close="</tool_calls>")
 """The tags of GLM and of all who took them over; Hunyuan 3 has the separator and the section."""
-
-
-@mutable
-class _Call:
-    """The call read so far."""
-
-    name: str
-    tool: Tool | None
-    arguments: JsonObject = field(default_factory=dict)
-    keys: set[str] = field(default_factory=set)
-    fixes: dict[str, None] = field(default_factory=dict)
-    problem: str | None = None
-    """Why it is none, all of it being taken."""
-
-    def add(self, key: str, text: str, type: str) -> None:
-        schema = self.tool.properties.get(key) if self.tool else None
-        add_text(self.arguments, key, text, schema or ({"type": type} if type else None), self.fixes)
-
-    def reading(self, *fixes: str) -> Reading:
-        if self.problem is not None:
-            return Reading(error=self.problem)
-        return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
 class KeyValueBody:
@@ -134,7 +110,10 @@ class KeyValueBody:
         span.extend(ahead)
         if source.text.startswith("{", source.position):
             return (yield from TaggedJson(self.tags.open, self.tags.close, name=call.name)(source, span, context))
-        return (yield from self._read_pairs(source, span, call))
+        try:
+            return (yield from self._read_pairs(source, span, call))
+        except BodyError as error:
+            return error.result
 
     def read(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
         """The call, as JSON too; anything else is text. A `BodyReader`, for tags that no other family shares."""
@@ -146,19 +125,19 @@ class KeyValueBody:
         reading = yield from self(source, span, context)
         return TEXT if reading is None else reading
 
-    def _take_name(self, source: Source, ahead: list[str], context: Context) -> Reader[_Call | None]:
+    def _take_name(self, source: Source, ahead: list[str], context: Context) -> Reader[PendingCall | None]:
         """Take a name if what follows it can: a tag of a pair, JSON, or the call's end."""
         name = yield from _take_word(source)
         ahead.append(name)
         char = yield from skip_space(source, ahead)
         if not name:
             return None
-        call = _Call(name, context.tools.match(name))
+        call = PendingCall(name, context.tools.match(name))
         is_meant = call.tool is not None or context.at_line_start or self._is_own(context)
         stray = yield from take_marker(source, _end_of_thought)
         if stray:
             ahead.append(stray)
-            call.fixes["text-in-tag"] = None
+            call.fix("text-in-tag")
             char = yield from skip_space(source, ahead)
         if self._separator is not None:
             separator = yield from take_marker(source, self._separator)
@@ -183,16 +162,16 @@ class KeyValueBody:
         if not char or is_cut:
             return call if context.at_line_start or self._is_own(context) else None
         key = yield from self._key_ahead(source)
-        return call if call.tool is not None and key in call.tool.properties else None
+        return call if call.has_parameter(key) else None
 
-    def _unglued(self, call: _Call, ahead: list[str], source: Source, context: Context) -> _Call | None:
+    def _unglued(self, call: PendingCall, ahead: list[str], source: Source, context: Context) -> PendingCall | None:
         """The call whose name a key was glued to, its opening tag missing; the key is given back."""
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
                 source.unread(key + "".join(ahead[1:]))
                 ahead[:] = [tool.name]
-                return _Call(tool.name, tool)
+                return PendingCall(tool.name, tool)
         return None
 
     def _key_ahead(self, source: Source) -> Reader[str]:
@@ -205,98 +184,89 @@ class KeyValueBody:
                 return ""
             yield
 
-    def _read_pairs(self, source: Source, span: list[str], call: _Call) -> Reader[Reading]:
+    def _read_pairs(self, source: Source, span: list[str], call: PendingCall) -> Reader[Reading]:
         while True:
             char = yield from skip_space(source, span)
             tag = yield from take_marker(source, self._tags)
             match self._kind[tag.lower()]:
                 case "key":
                     span.append(tag)
-                    error = yield from self._read_pair(source, span, call)
-                    if error is not None:
-                        return error
+                    yield from self._read_pair(source, span, call)
                 case "call close":
                     span.append(tag)
-                    return call.reading()
+                    return call.result()
                 case "section close" if not source.was_cut:
                     source.unread(tag)
-                    return call.reading("missing-close-tag")
+                    return call.result("missing-close-tag")
+                case "call" if not (yield from self._key_ahead(source)):
+                    is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
+                    source.unread(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
+                    return Reading(error=CUT_OFF) if is_cut else call.result("missing-close-tag")
                 case "call":
-                    if not (yield from self._key_ahead(source)):
-                        is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
-                        source.unread(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
-                        return Reading(error=CUT_OFF) if is_cut else call.reading("missing-close-tag")
                     span.append(tag)
-                    call.fixes["misspelt-inner-tag"] = None
-                    error = yield from self._read_pair(source, span, call)
-                    if error is not None:
-                        return error
+                    call.fix("misspelt-inner-tag")
+                    yield from self._read_pair(source, span, call)
                 case "" if (yield from self._key_ahead(source)):
-                    call.fixes["missing-inner-tag"] = None
-                    error = yield from self._read_pair(source, span, call)
-                    if error is not None:
-                        return error
+                    call.fix("missing-inner-tag")
+                    yield from self._read_pair(source, span, call)
+                case _ if not char:
+                    return Reading(error=CUT_OFF)
                 case _:
-                    if not char:
-                        return Reading(error=CUT_OFF)
                     span.append(tag)
-                    yield from self._skip_junk(source, span)
-                    call.fixes["text-in-tag"] = None
+                    yield from skip_to(source, self._tags, span)
+                    call.fix("text-in-tag")
 
-    def _read_pair(self, source: Source, span: list[str], call: _Call) -> Reader[Reading | None]:
-        """A pair after the key's opening tag: None when it was read, else the error."""
+    def _read_pair(self, source: Source, span: list[str], call: PendingCall) -> Reader[None]:
+        """Read a pair after the key's opening tag."""
         while True:
             written: list[str] = []
             tag = yield from collect(source, self._tags, written)
             span.extend([*written, tag])
             if self._kind[tag.lower()] != "key" or "".join(written).strip():
                 break
-            call.fixes["text-in-tag"] = None  # the key's tag written twice
+            call.fix("text-in-tag")  # the key's tag written twice
         key, type = "".join(written).strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
                 opened, type = yield from self._read_value_open(source, span, call)
                 if not opened and (yield from self._is_at(source, self._no_value)):
-                    call.fixes["key-without-value"] = None
-                    return None
+                    call.fix("key-without-value")
+                    return
             case "value":
                 if self.tags.key_close:
-                    call.fixes["missing-inner-tag"] = None
+                    call.fix("missing-inner-tag")
             case "":
-                return Reading(error=CUT_OFF)
+                raise BodyError
             case _:
-                return Reading(
-                    error=f"after {self.tags.key_open} in a call of {call.name!r} no key stands: "
-                    f"expected {self._key_end}"
+                raise BodyError(
+                    f"after {self.tags.key_open} in a call of {call.name!r} no key stands: expected {self._key_end}"
                 )
         if not key:
-            return Reading(error=f"an argument of {call.name!r} has no name: {self.tags.key_open} is empty")
+            raise BodyError(f"an argument of {call.name!r} has no name: {self.tags.key_open} is empty")
         call.keys.add(key)
         value: list[str] = []
 
         def may_begin(source: Source, _tag: str) -> Reader[bool]:
             """Only the tool's own keys, not yet given, can begin a pair where the value before has no end."""
-            following = yield from self._key_ahead(source)
-            return following not in call.keys and call.tool is not None and following in call.tool.properties
+            return call.expects((yield from self._key_ahead(source)))
 
         closing = yield from self._value.take(source, value, may_begin)
         span.extend(value)
         if closing is None:
-            return Reading(error=CUT_OFF)
+            raise BodyError
         span.append(closing)
         text = "".join(value)
-        if not closing:
-            if text.strip().lower() in ("", self._empty_value):
-                call.fixes["key-without-value"] = None
-                return None
-            call.fixes["missing-inner-tag"] = None
+        if closing:
+            call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,))
+        elif text.strip().lower() in ("", self._empty_value):
+            call.fix("key-without-value")
+            return
+        else:
+            call.fix("missing-inner-tag")
             text = without_line_end(without_broken_close(text, key, (self.tags.value_close,)))
-        elif twice := ends_twice(text, (self.tags.value_open,), (self.tags.value_close,)):
-            call.problem = why_twice(call.name, key, twice)
-        call.add(key, text, type)
-        return None
+        call.add_text(key, text, {"type": type} if type else None)
 
-    def _read_value_open(self, source: Source, span: list[str], call: _Call) -> Reader[tuple[bool, str]]:
+    def _read_value_open(self, source: Source, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
         """Take the value's opening tag, with doubled tags and its type before it: whether it is there, and the type.
 
         Where the opening tag is missing the value begins at once.
@@ -308,7 +278,7 @@ class KeyValueBody:
             tag = yield from take_marker(source, self._after_key)
             if not tag:
                 if char:
-                    call.fixes["missing-inner-tag"] = None
+                    call.fix("missing-inner-tag")
                 source.unread("".join(gap))
                 return False, type
             span.extend([*gap, tag])
@@ -317,7 +287,7 @@ class KeyValueBody:
             if self.tags.type and tag.lower() == self.tags.type[0]:
                 type = (yield from take_until(source, self.tags.type[1], NAME_LIMIT, span)) or ""
                 continue
-            call.fixes["text-in-tag"] = None
+            call.fix("text-in-tag")
 
     def _is_at(self, source: Source, markers: Markers) -> Reader[bool]:
         """Whether one of ``markers`` stands here, white space aside. Takes nothing."""
@@ -326,13 +296,6 @@ class KeyValueBody:
         gap.append((yield from take_marker(source, markers)))
         source.unread("".join(gap))
         return gap[-1] != ""
-
-    def _skip_junk(self, source: Source, span: list[str]) -> Reader[None]:
-        """Take text between the pairs, up to the next tag."""
-        junk: list[str] = []
-        tag = yield from collect(source, self._tags, junk)
-        span.extend(junk)
-        source.unread(tag)
 
 
 def _take_word(source: Source) -> Reader[str]:
@@ -345,31 +308,30 @@ def _take_word(source: Source) -> Reader[str]:
         yield
 
 
-def encode_arguments(tags: PairTags, arguments: JsonObject, *, key_end: str = "", value_end: str = "") -> str:
-    """The pairs, with ``key_end`` and ``value_end`` after the tags that close a key and a value.
+def encode_call(
+    tags: PairTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
+) -> str:
+    """A call: ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
 
-    As one JSON object where a pair would not be read back, since nothing can be escaped.
+    One JSON object stands in place of the pairs where a pair would not be read back, since nothing can be escaped.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
-        return json.dumps(arguments, ensure_ascii=False) + value_end
-    pairs = (
-        f"{tags.key_open}{key}{tags.key_close}{key_end}{tags.value_open}{_bare(value)}{tags.value_close}{value_end}"
-        for key, value in arguments.items()
-    )
-    return "".join(pairs)
-
-
-def _bare(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        body = json.dumps(arguments, ensure_ascii=False) + value_end
+    else:
+        body = "".join(
+            f"{tags.key_open}{key}{tags.key_close}{key_end}"
+            f"{tags.value_open}{encode_unescaped(value)}{tags.value_close}{value_end}"
+            for key, value in arguments.items()
+        )
+    return f"{tags.open}{name}{gap}{body}{tags.close}"
 
 
 def _is_ambiguous(tags: PairTags, key: str, value: Json) -> bool:
-    text = _bare(value).lower()
-    # The words would be read as null where a parameter may be null.
-    is_word_for_null = isinstance(value, str) and text.strip() in ("null", "none")
+    """Whether a pair would not be read back."""
+    text = encode_unescaped(value).lower()
     return (
         any(tag in text for tag in tags.all)
-        or is_word_for_null
+        or reads_as_null(value)
         or any(char in key for char in "<>\n")
         or key != key.strip()
         or not key

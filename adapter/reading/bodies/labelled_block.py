@@ -14,14 +14,12 @@ A value is JSON or text as it is, on lines of its own.
 
 from __future__ import annotations
 
-from adapter.reading.bodies.arguments import add_text, add_value
+from adapter.reading.bodies.arguments import PendingCall
 from adapter.reading.format import CUT_OFF, TEXT, Context, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker, take_until
-from adapter.tools.shapes import Decoded
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
-from adapter.values.events import JsonObject
 
 OPEN = "TOOL_NAME:"
 
@@ -42,8 +40,8 @@ def read_labelled_block(source: Source, span: list[str], context: Context) -> Re
         source.unread("".join(line))
         return TEXT
     span.extend(line)
-    arguments: JsonObject = {}
-    fixes: dict[str, None] = {}
+    call = PendingCall(tool.name, tool)
+    call.fix("misspelt-open-tag")
     while True:
         gap: list[str] = []
         char = yield from skip_space(source, gap)
@@ -53,8 +51,8 @@ def read_labelled_block(source: Source, span: list[str], context: Context) -> Re
                 span.extend([*gap, source.rest()])
                 return Reading(error=CUT_OFF)
             source.unread("".join(gap))
-            is_call = arguments or (char == "`" and not tool.required)
-            return Reading((Decoded(tool.name, arguments),), ("misspelt-open-tag", *fixes)) if is_call else TEXT
+            is_call = call.arguments or (char == "`" and not tool.required)
+            return call.result() if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
         value: list[str] = []
@@ -62,7 +60,7 @@ def read_labelled_block(source: Source, span: list[str], context: Context) -> Re
         span.extend([*value, ends])
         if not key or not ends:
             return TEXT if ends else Reading(error=CUT_OFF)
-        _add(arguments, key, "".join(value).removeprefix("\n"), tool.properties.get(key), fixes)
+        _add(call, key, "".join(value).removeprefix("\n"))
 
 
 def _take_line(source: Source, span: list[str]) -> Reader[str]:
@@ -77,17 +75,17 @@ def _take_line(source: Source, span: list[str]) -> Reader[str]:
     return text.strip()
 
 
-def _add(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
+def _add(call: PendingCall, key: str, text: str) -> None:
     bare = text.strip()
     try:
         value = decode_json(bare) if len(bare) > 1 and bare[0] == bare[-1] == '"' else None
     except FormatError:
         value = None
     if value is None or value.end != len(bare):
-        add_text(arguments, key, text, schema, fixes)
-        return
-    fixes.update(dict.fromkeys(value.fixes))
-    add_value(arguments, key, value.value, schema, fixes)
+        call.add_text(key, text)
+    else:
+        call.fix(*value.fixes)
+        call.add_value(key, value.value)
 
 
 OPENER = Opener(OPEN, read_labelled_block)

@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Mapping
 
+from adapter.reading.bodies.arguments import encode_unescaped
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, take_until
@@ -124,7 +125,7 @@ class NestedElements:
             if found is None:
                 source.unread("".join(taken))
                 span.append(token)
-                if tag is None and not (cut := self._cut(source, span)).is_text:
+                if tag is None and (cut := self._cut(source, span)).error:
                     return cut
                 nested[-1].text.append(token)  # a stray token
                 continue
@@ -210,7 +211,7 @@ def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
         members = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
         body = "".join(_encode(token, inner, item) for inner, item in members)
     else:
-        body = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        body = encode_unescaped(value)
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
         if token.lower() in body.lower() or is_word_for_null:
             raise ValueError("text that would be read as something else")

@@ -257,4 +257,4 @@ def _read_with_arguments(source: Source, span: list[str], context: Context) -> R
     reading = yield from UntaggedJson("arguments", after_marker=True, name=worded[1])(source, span, context)
     yield from skip_space(source, span)
     span.append((yield from take_marker(source, _bracket)))
-    return reading.adding("misspelt-open-tag") if reading.calls else reading
+    return reading.repaired("misspelt-open-tag")

@@ -98,7 +98,7 @@ class Section:
         if reading.is_text and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
             return Reading(error=CUT_OFF)  # within the first word: the section says that a call was meant
-        return reading.adding(*fixes) if reading.calls else reading
+        return reading.repaired(*fixes)
 
     def read_alone(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
         """A call after its own opening marker: the next of a section, or one without a section."""
@@ -107,8 +107,7 @@ class Section:
         fixes = self._fixes(span[-1])
         if not context.after_call:
             fixes.append("missing-open-tag")
-        reading = yield from self._read_call(source, span, context)
-        return reading.adding(*fixes) if reading.calls else reading
+        return (yield from self._read_call(source, span, context)).repaired(*fixes)
 
     def _fixes(self, marker: str) -> list[str]:
         return ["misspelt-open-tag"] if marker.lower() in self._misspelt else []

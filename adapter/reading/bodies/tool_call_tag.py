@@ -20,7 +20,17 @@ from adapter.reading.bodies.key_value_body import GLM, KeyValueBody
 from adapter.reading.bodies.python_calls import PythonBlock, called_first, read_named_call
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Opener, Reading
 from adapter.reading.markers import Markers
-from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_marker, take_until
+from adapter.reading.source import (
+    Reader,
+    Source,
+    collect,
+    find_ahead,
+    match_ahead,
+    skip_space,
+    take_marker,
+    take_match,
+    take_until,
+)
 from adapter.reading.tagged_json import TaggedJson
 from adapter.values.lazy_pattern import lazy_pattern
 
@@ -100,7 +110,7 @@ def with_attributes(read: BodyReader) -> BodyReader:
             reading = yield from TaggedJson(OPEN, CLOSE, name=named[1])(source, span, context)
         else:
             reading = yield from read(source, span, context)
-        return reading.adding("misspelt-open-tag") if reading.calls else reading
+        return reading.repaired("misspelt-open-tag")
 
     return read_after_attributes
 
@@ -119,8 +129,7 @@ def _close(reading: Reading, source: Source, span: list[str]) -> Reader[Reading]
         return reading
     found = yield from match_ahead(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
     if found is not None:
-        span.append(found.group())
-        source.position += found.end()
+        take_match(source, found, span)
         return reading.adding("text-in-tag")
     if source.was_cut and source.is_empty:
         return Reading(error=CUT_OFF)

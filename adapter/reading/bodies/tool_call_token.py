@@ -32,6 +32,6 @@ def read_calls(source: Source, span: list[str], context: Context) -> Reader[Read
     yield from skip_space(source, span)
     call = yield from _gemma.read_bare(source, span, context)
     if not call.is_text:
-        return call.adding("foreign-body") if call.calls else call
+        return call.repaired("foreign-body")
     span.append((yield from take_marker(source, _tag)))
     return (yield from read_list(source, span, context))
