@@ -231,7 +231,7 @@ class Settled(Generic[ChatT]):
     def _generation_prompt(self) -> str | None:
         """What stands before the answer, which may have opened reasoning; nothing where a call is enforced."""
         if self._guided is not None:
-            return self._guided.generation_prompt
+            return self._guided.parsing.generation_prompt
         if self._own is None:
             return None
         return "" if self._is_held else self._own.own.traits.generation_prompt
@@ -276,7 +276,7 @@ class Settled(Generic[ChatT]):
             return None
         from adapter.upstream.enforcing import constraint_fields
         from adapter.upstream.guidance import MAX_CALL_TOKENS
-        from adapter.wire.options import Options
+        from adapter.wire.options import ConstraintSettings, Options, PromptSettings
         from adapter.wire.request import translate
 
         tools = [tool.to_openai() for tool in self.workspace.tools.values()]
@@ -285,7 +285,11 @@ class Settled(Generic[ChatT]):
         choice = "auto" if self._is_first else "none"
         return translate(
             {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
-            Options(format=self.format.name, enforce=enforce, small=self._parts),
+            Options(
+                prompt=PromptSettings(format=self.format.name),
+                constraints=ConstraintSettings(enforce=enforce),
+                small=self._parts,
+            ),
         )
 
     def _is_broken(self, turn: Turn) -> bool:

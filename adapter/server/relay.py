@@ -194,7 +194,7 @@ class StreamedAnswer(Live):
 
     async def relay(self, send: Send) -> None:
         body: JsonObject | None = self._request.body
-        counts_tokens = self._request.counts_tokens and self._path.endswith("/chat/completions")
+        counts_tokens = self._request.observation.counts_tokens and self._path.endswith("/chat/completions")
         while body is not None:
             try:
                 asked = with_usage(body) if counts_tokens else body

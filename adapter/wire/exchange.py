@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from adapter.values.events import Json, JsonObject
-from adapter.wire.answer import Answer, Whole
+from adapter.wire.answer import BufferedCompletion, StreamedCompletion
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.likeness import MARK, Likeness, around_text, likeness_of
 from adapter.wire.own_prompt import as_chat, streams_lines
@@ -66,7 +66,7 @@ class Streamed:
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._request, self._created = request, created
-        self._answer = Answer(request, created)
+        self._answer = StreamedCompletion(request, created)
         self.writer = writer or OpenAIWriter()
         self._reader_given = reader
         self._reader = reader or _reader_of(request)
@@ -100,9 +100,9 @@ class Streamed:
         """What to ask a server that refused the tools it was given; None where it was given none."""
         if self._request.as_text is None:
             return None
-        self._answer.leave(REFUSED)
+        self._answer.cancel(REFUSED)
         self._request = replace(self._request.as_text(), account=self._request.account)
-        self._answer = Answer(self._request, self._created)
+        self._answer = StreamedCompletion(self._request, self._created)
         self._reader = type(self._reader_given)() if self._reader_given else _reader_of(self._request)
         return self._as_body(self._request.body)
 
@@ -123,7 +123,7 @@ class Streamed:
 
     def give_up(self) -> bytes | None:
         """The server did not take what was asked again: the answer before counts. None where nothing was."""
-        chunks = self._answer.give_up()
+        chunks = self._answer.use_previous()
         if chunks is None:
             return None
         self._is_over = True
@@ -131,7 +131,7 @@ class Streamed:
 
     def leave(self, why: str = "") -> None:
         """Nobody reads on: the client has gone, or all is said. ``why``: where there was no answer."""
-        self._answer.leave(why)
+        self._answer.cancel(why)
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
@@ -183,7 +183,7 @@ class Completed:
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._request = request
-        self._whole = Whole(request)
+        self._whole = BufferedCompletion(request)
         self._as_completion = as_completion or as_chat
         self._as_body = as_body or _as_it_is
 
@@ -191,18 +191,18 @@ class Completed:
         """As `Streamed.as_text`."""
         if self._request.as_text is None:
             return None
-        self._whole.leave(REFUSED)
+        self._whole.cancel(REFUSED)
         self._request = replace(self._request.as_text(), account=self._request.account)
-        self._whole = Whole(self._request)
+        self._whole = BufferedCompletion(self._request)
         return self._as_body(self._request.body)
 
     def leave(self, why: str = "") -> None:
         """As `Streamed.leave`."""
-        self._whole.leave(why)
+        self._whole.cancel(why)
 
     def give_up(self) -> JsonObject | None:
         """As `Streamed.give_up`: the completion for the client."""
-        return self._whole.give_up()
+        return self._whole.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """The status and the completion for a client, or the body of one more request to the server."""
