@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from adapter.evaluating.running import Run
 from adapter.evaluating.scenario import Scenario
 from adapter.evaluating.scores import Score, by_kind, only_one, score, with_interval
-from adapter.prompting.pages import Bar, Chart, Report, Table, render_report
+from adapter.prompting.pages import Bar, Table, rendered
 from adapter.text.visible import visible
 from adapter.transcripts.viewed import message_text
 from adapter.values.events import Json, JsonObject
@@ -28,7 +28,8 @@ def page(
     scores, failed = _scores(runs, ways), [run for run in runs if not run.done]
     pairs = [(way, *only_one(runs, ways[0], way)) for way in ways[1:]]
     shown = [f"{name} {value}" for name, value in settings.items() if name not in ("model", "version")]
-    report = Report(
+    return rendered(
+        "report.html",
         title=f"Tasks that {model} finishes",
         summary=[
             *((way, f": {with_interval(each)} of {each.runs} runs") for way, each in scores.items() if each.runs),
@@ -40,7 +41,7 @@ def page(
         note=f"{', '.join([server, f'toolcall-adapter {__version__}', *shown])}. "
         f"{f'Not all was run: {ended}. ' if ended else ''}The lines are intervals with 95 % confidence (Wilson); "
         "a run is one scenario from its task to the final answer.",
-        chart=Chart("Done, by kind", _bars(runs, ways)),
+        chart="Done, by kind", bars=_bars(runs, ways),
         tables=[
             Table(
                 "What a run takes", "Means of all runs, done or not. Answers are those that the loop saw.", _COSTS,
@@ -63,7 +64,6 @@ def page(
         if len(failed) > MAX_SHOWN
         else "" if failed else "All were done.",
     )  # fmt: skip
-    return render_report(report)
 
 
 def _scores(runs: Sequence[Run], ways: Sequence[str]) -> dict[str, Score]:

@@ -8,36 +8,26 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 
 from adapter.prompting import resources
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row of a chart. ``bars``: a class of the style sheet and a share each, one over the other. ``interval``:
-    shares between which a line is drawn."""
+class Bar(NamedTuple):
+    """A row of a report's chart: ``shares`` with a class of the style sheet each, one drawn over the other."""
 
     name: str
     label: str
-    bars: Sequence[tuple[str, float]]
+    shares: Sequence[tuple[str, float]]
     group: str = ""
     is_first: bool = False
     interval: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    title: str
-    rows: Sequence[Bar]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """``texts``: the first columns hold text, the others numbers. A row of two cells spans all columns. ``best``: the
-    row that stands out."""
+class Table(NamedTuple):
+    """``texts``: the number of columns of text, before those of numbers. A row of two cells spans all columns."""
 
     title: str
     caption: str
@@ -45,25 +35,6 @@ class Table:
     rows: Sequence[Sequence[str]]
     texts: int = 1
     best: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What an evaluation or a probe found. ``summary``: a name and what is said of it. ``details``: what unfolds; the
-    last cell of a row is text of a model."""
-
-    title: str
-    summary: Sequence[tuple[str, str]]
-    note: str
-    chart: Chart
-    tables: Sequence[Table]
-    details_title: str
-    details: Sequence[tuple[str, Sequence[Sequence[str]]]]
-    ending: str = ""
-
-
-def render_report(report: Report) -> str:
-    return rendered("report.html", report=report, left=260, width=480, height=22)
 
 
 def part(name: str) -> str:

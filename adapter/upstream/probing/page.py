@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapter.prompting.pages import Bar, Chart, Report, Table, render_report
+from adapter.prompting.pages import Bar, Table, rendered
 from adapter.upstream.probing.halving import Probe, Trial
 from adapter.upstream.probing.profiles import Model, Profile
 from adapter.values.version import __version__
@@ -23,13 +23,14 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
         told = f", {after.right} of {after.tasks} tasks right. The server alone: {before.right} of {before.tasks}."
         summary = [(f"Best: {profile.setup.name}", told)]
     about = [f"{model.server} at {model.base_url}", *([model.file] if model.file else [])]
-    report = Report(
+    return rendered(
+        "report.html",
         title=f"How {model.name} calls tools",
         summary=summary,
         note=f"{', '.join([*about, f'toolcall-adapter {__version__}'])}. "
         f"{f'Not all was tried: {probe.ended}. ' if probe.ended else ''}"
         "The tasks are few: a difference of one or two may be chance.",
-        chart=Chart("Right and valid answers, by setup", [_bar(trial, trial is best) for trial in answered]),
+        chart="Right and valid answers, by setup", bars=[_bar(trial, trial is best) for trial in answered],
         tables=[
             Table(
                 "", "Every setup that was tried: format, prompt style, constraint. Those that did worse got fewer "
@@ -38,7 +39,7 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
             )
         ],
         details_title="Every answer",
-        details=[
+        ending="", details=[
             (
                 f"{trial.setup.name}: {trial.score.right} of {trial.score.tasks} right",
                 [
@@ -50,7 +51,6 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
             for trial in answered
         ],
     )  # fmt: skip
-    return render_report(report)
 
 
 def _bar(trial: Trial, is_best: bool) -> Bar:
