@@ -57,14 +57,13 @@ class Attempt:
     def record_text(self, raw: str) -> None:
         """Take a piece of the model's text before it is parsed."""
         self._raw.add(raw)
-        if self._is_observed:
-            self._facts.setdefault("first_s", self._since())
+        self._begin()
 
     def record_reasoning(self, text: str) -> None:
         """Take reasoning that the server has split off the text."""
         self._has_reasoned = True
+        self._begin()
         if self._is_observed:
-            self._facts.setdefault("first_s", self._since())
             self._server_reasoning.append(text)
         if self._listener is not None:
             self._listener.take([ReasoningDelta(text, "")])
@@ -176,6 +175,10 @@ class Attempt:
             retry=self.retry,
             text="",
         )
+
+    def _begin(self) -> None:
+        if self._is_observed and "first_s" not in self._facts:
+            self._facts["first_s"] = self._since()
 
     def _since(self) -> float:
         return round(self.request.observation.clock() - self._began, 4)

@@ -267,7 +267,7 @@ def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
     options = Options(constraints=ConstraintSettings(mode="arguments", enforce=enforce, waits_for_calls=True))
     made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, options)
     assert "grammar" not in made.body
-    again = made.again(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
+    again = made.with_retry(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
     assert "grammar" not in again.body
 
 
