@@ -57,7 +57,7 @@ def serve(
     from adapter.upstream.probing.profiles import check as check_profile
     from adapter.upstream.template_files import read_template
     from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
-    from adapter.wire.translated import Observation
+    from adapter.wire.recorded import Observation
     from adapter.wire.watching import Asking
 
     try:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import aiohttp
 from starlette.types import Receive, Scope, Send
@@ -192,7 +192,7 @@ class _Translated(Answering):
             try:
                 response = await self.ask(body)
             except PromptFault as fault:
-                if await self.use_previous(send):
+                if await self._uses_previous(send):
                     return True
                 body = await self._in_words(send, self._exchange.as_text(), body, fault)
                 if body is None:
@@ -205,7 +205,7 @@ class _Translated(Answering):
                 said = await self._upstream.body_of(response)
             finally:
                 response.close()
-            if await self.use_previous(send):
+            if await self._uses_previous(send):
                 return True
             is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
             body = self._exchange.as_text() if is_refused else None
@@ -222,9 +222,16 @@ class _Translated(Answering):
         """Read a response, and return the body of the next request, if any."""
         raise NotImplementedError
 
-    async def use_previous(self, send: Send) -> bool:
-        """Answer with what was rejected, as the server refused a better answer. False: nothing was."""
+    async def deliver(self, send: Send, answer: Any) -> None:
+        """Send the client an answer, as the exchange has it."""
         raise NotImplementedError
+
+    async def _uses_previous(self, send: Send) -> bool:
+        """Answer with what was rejected, as the server refused a better answer. False: nothing was."""
+        if (previous := self._exchange.give_up()) is None:
+            return False
+        await self.deliver(send, previous)
+        return True
 
     def leave(self, why: str = "") -> None:
         self._exchange.leave(why)
@@ -232,14 +239,9 @@ class _Translated(Answering):
 
 class StreamedAnswer(_Translated, Live):
     def __init__(
-        self,
-        upstream: Upstream,
-        path: str,
-        request: Request,
-        streamed: Streamed,
-        as_error: AsError,
+        self, upstream: Upstream, path: str, request: Request, streamed: Streamed, as_error: AsError,
         keep_alive_s: float,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._exchange = path, request, streamed
         self._streamed = streamed
@@ -254,11 +256,8 @@ class StreamedAnswer(_Translated, Live):
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
         return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, is_watched=True)
 
-    async def use_previous(self, send: Send) -> bool:
-        if (before := self._streamed.give_up()) is None:
-            return False
-        await self.write(send, before)
-        return True
+    async def deliver(self, send: Send, answer: bytes) -> None:
+        await self.write(send, answer)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
         streamed, remover = self._streamed, self._upstream.key_remover()
@@ -288,14 +287,9 @@ class StreamedAnswer(_Translated, Live):
 
 class WholeAnswer(_Translated):
     def __init__(
-        self,
-        upstream: Upstream,
-        path: str,
-        request: Request,
-        completed: Completed,
-        as_error: AsError = as_it_is,
+        self, upstream: Upstream, path: str, request: Request, completed: Completed, as_error: AsError = as_it_is,
         as_answer: AsAnswer = as_it_is,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
         self._completed, self._as_answer = completed, as_answer
@@ -304,11 +298,8 @@ class WholeAnswer(_Translated):
     async def exchange(self, send: Send) -> None:
         await self.converse(send)
 
-    async def use_previous(self, send: Send) -> bool:
-        if (before := self._completed.give_up()) is None:
-            return False
-        await self._answer(send, 200, before)
-        return True
+    async def deliver(self, send: Send, answer: JsonObject) -> None:
+        await self._answer(send, 200, answer)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
         said = await self._upstream.body_of(response)

@@ -42,7 +42,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import relayed
 from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
 from adapter.wire.own_prompt import PromptFault, Render, sending
-from adapter.wire.translated import Observation
+from adapter.wire.recorded import Observation
 from adapter.wire.watching import Asking
 
 if TYPE_CHECKING:

@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 
 from openai import AsyncOpenAI, OpenAI
 
-from adapter.constraints.replies import with_reply
 from adapter.server.response import Response
 from adapter.server.store import Store
 from adapter.server.wrapped import library_of
 from adapter.testing.recorded import NotRecordedError, Recorded
-from adapter.tools.definition import ToolSet
 from adapter.values.events import JsonObject
 from adapter.wire.choice import ABANDONED, INCOMPLETE
 from adapter.wire.errors import RequestError, refusal
@@ -24,7 +22,7 @@ from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.recorded import Exchange
 from adapter.wire.request import translate
 from adapter.wire.sse import DONE, as_event, as_json
-from adapter.wire.translated import Request
+from adapter.wire.translated import ParserSettings, Request
 from adapter.wire.watching import Asking
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
@@ -69,12 +67,9 @@ def replaying(recorded: Recorded, kind: type[Client], fail: Callable[[str], Any]
 
 def _as_recorded(request: Request, exchange: Exchange) -> Request:
     """``request``, its answer read as that of ``exchange`` was."""
+    how = request.parsing
     parsing = replace(
-        request.parsing,
-        format=exchange.format,
-        policy=exchange.policy,
-        generation_prompt="" if exchange.reasoning else exchange.generation_prompt,
-        reply=with_reply(ToolSet(exchange.tools))[1] if exchange.has_reply else None,
+        ParserSettings.of(exchange), is_restricted=how.is_restricted, stream_arguments=how.stream_arguments
     )
     return replace(request, parsing=parsing)
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from adapter.constraints.replies import with_reply
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
@@ -18,8 +17,8 @@ from adapter.values.events import Event, Json, ReasoningDelta
 from adapter.values.turn import Turn
 from adapter.wire.answer import StreamedCompletion
 from adapter.wire.choice import ABANDONED, INCOMPLETE
-from adapter.wire.recorded import Exchange, RecordedCall
-from adapter.wire.translated import ClientSettings, Observation, ParserSettings, Request
+from adapter.wire.recorded import Exchange, Observation, RecordedCall
+from adapter.wire.translated import ClientSettings, ParserSettings, Request
 
 QUICK = 32_000
 """Characters of an exchange that is written at once."""
@@ -136,13 +135,7 @@ def _answered(exchange: Exchange) -> tuple[tuple[RecordedCall, ...], list[Event]
         body=exchange.sent,
         tools=tools,
         client=ClientSettings(parallel=exchange.is_parallel),
-        parsing=ParserSettings(
-            format=exchange.format,
-            policy=exchange.policy,
-            generation_prompt=exchange.generation_prompt,
-            is_restricted=exchange.is_restricted,
-            reply=with_reply(tools)[1] if exchange.has_reply else None,
-        ),
+        parsing=ParserSettings.of(exchange),
         observation=Observation(observe=heard.append, listen=lambda _: kept),
     )
     answer = StreamedCompletion(request)

@@ -52,8 +52,6 @@ class Attempt:
         self._began = observation.clock() if self._is_observed else 0.0
         self._listener = observation.listen(self._asked) if observation.listen is not None else None
 
-    # ------------------------------------------------------------ what comes
-
     def record_text(self, raw: str) -> None:
         """Take a piece of the model's text before it is parsed."""
         self._raw.add(raw)
@@ -99,8 +97,6 @@ class Attempt:
     def count(self, usage: Usage) -> None:
         self._facts |= {"prompt_tokens": usage.prompt, "written_tokens": usage.written}
 
-    # ------------------------------------------------------------ text that waits, and what a guardrail sees
-
     def hold(self, text: str) -> None:
         self._held.append(text)
 
@@ -128,8 +124,6 @@ class Attempt:
         """The answer as the model may see it again: text and ``event``, without reasoning and markup."""
         content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
-
-    # ------------------------------------------------------------ the end
 
     def record_outcome(self, calls: Sequence[Call], finish_reason: str | None) -> None:
         """``calls``: those that the client has of this answer. ``finish_reason``: None where it is retried."""

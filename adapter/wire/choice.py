@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.guardrails.past import key_of
@@ -28,6 +28,7 @@ from adapter.values.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.values.fields import replace
 from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
 from adapter.wire.positions import LogprobAligner
@@ -44,15 +45,14 @@ MAX_CHARACTERS = 8_000_000
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """The events from ``position`` on, copied only on request: a copy for each event would cost the square."""
+_Rest: TypeAlias = tuple[Sequence[Event], int]
+"""Events, and the position from which on they count: a copy for each event would cost the square of their number."""
+_NOTHING: _Rest = ((), 0)
 
-    taken: Sequence[Event] = ()
-    position: int = 0
 
-    def events(self) -> Sequence[Event]:
-        return self.taken[self.position :]
+def _left(rest: _Rest) -> Sequence[Event]:
+    events, position = rest
+    return events[position:]
 
 
 class ChoiceStream:
@@ -89,8 +89,6 @@ class ChoiceStream:
         self._has_text = self._content.size > 0  # of an earlier attempt
         watch = self._request.follow_up.watch
         attempt.holds_text = watch is not None and (self._has_text or watch.holds_text)
-
-    # ------------------------------------------------------------ what the server sends
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
         """The client's deltas and, at the end, the finish reason. ``logprobs``: of the delta's text."""
@@ -150,7 +148,7 @@ class ChoiceStream:
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
             self.follow_up = self._request.without_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
-            self.follow_up = self._retry(None, _Rest(), finish_reason)
+            self.follow_up = self._retry(None, _NOTHING, finish_reason)
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
@@ -171,8 +169,6 @@ class ChoiceStream:
         self.attempt.record_text(text)
         return self._parser().feed(text)
 
-    # ------------------------------------------------------------ events as deltas
-
     def _taken(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         self._written.take(events)
         self.attempt.take(events)
@@ -181,7 +177,7 @@ class ChoiceStream:
     def _deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
         for position, event in enumerate(events):
-            made = self._deltas_of(event, _Rest(events, position), finish_reason)
+            made = self._deltas_of(event, (events, position), finish_reason)
             if self._logprobs is not None:
                 self._logprobs.attach(event, made)
             deltas += made
@@ -269,8 +265,6 @@ class ChoiceStream:
     def _place(self) -> int:
         return self._content.size + self.attempt.reasoned.size
 
-    # ------------------------------------------------------------ calls
-
     def _is_allowed(self, name: str) -> bool:
         """Without tools nothing is a call; an unknown name goes to the client, which can answer it."""
         tools = self._request.tools
@@ -292,7 +286,7 @@ class ChoiceStream:
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         watch = self._request.follow_up.watch
         is_held = (watch is not None and watch.holds_call(event.name)) or self._is_lookup(event.name)
-        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._is_over(_Rest())):
+        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._is_over(_NOTHING)):
             return []
         return [*self._released(), *self._calls.fragment(event)]
 
@@ -312,8 +306,6 @@ class ChoiceStream:
         if finish_reason != "length":  # OpenAI sends cut arguments before finish_reason "length", too
             self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
         return []
-
-    # ------------------------------------------------------------ retries
 
     @property
     def retry_notice(self) -> JsonObject:
@@ -355,11 +347,11 @@ class ChoiceStream:
             return None
         if event is None and calls > 0:
             return None
-        ask = watch.judge(attempt.said(event, rest.events()), finish_reason, lambda: attempt.wrote(event))
+        ask = watch.judge(attempt.said(event, _left(rest)), finish_reason, lambda: attempt.wrote(event))
         if ask is None:
             return None
         attempt.guardrail = ask.guardrail
-        self._withheld = (attempt.release(), list(rest.events()), finish_reason)
+        self._withheld = (attempt.release(), list(_left(rest)), finish_reason)
         return self._request.with_retry(ask, attempt.wrote(event))
 
     def _lookup(self, call: ToolCall) -> Request | None:
@@ -373,14 +365,12 @@ class ChoiceStream:
     def _is_over(self, rest: _Rest) -> bool:
         """Whether the answer ended before ``rest``, and the model went on as the user."""
         watch = self._request.follow_up.watch
-        return watch is not None and watch.is_over(self.attempt.said(rest=rest.events()).content)
+        return watch is not None and watch.is_over(self.attempt.said(rest=_left(rest)).content)
 
     def _end_before_call(self) -> list[JsonObject | str]:
         self._may_remember = False  # the model should not see that call again
-        self.follow_up = self._retry(None, _Rest(), "stop")
+        self.follow_up = self._retry(None, _NOTHING, "stop")
         return [] if self.follow_up else [*self._released("stop"), self._finish("stop")]
-
-    # ------------------------------------------------------------ the end
 
     def _finish(self, finish_reason: str) -> str:
         """A cut answer is ``length``, whatever calls it has; else a call decides the finish reason."""

@@ -21,7 +21,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen, replace
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
-from adapter.wire.translated import Observation
+from adapter.wire.recorded import Observation
 from adapter.wire.watching import Asking
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())

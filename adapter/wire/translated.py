@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from adapter.constraints.replies import ReplyParser, with_reply
 from adapter.formats import DEFAULT_FORMAT, get_format, told_format
 from adapter.formats.parser import Parser
 from adapter.reading.policy import APPROVED
@@ -16,35 +17,17 @@ from adapter.values.fields import field, frozen, replace
 from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
+from adapter.wire.recorded import Exchange, Observation
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds
 from adapter.wire.watching import said_after
 
 if TYPE_CHECKING:  # reading a recording again needs none of these
     from adapter.constraints.modes import Constraint
-    from adapter.constraints.replies import ReplyParser
     from adapter.constraints.shapes import Choices
     from adapter.conversation.guardrails.guardrails import AskAgain
     from adapter.prompting.shortlist import Shortlist
     from adapter.wire.options import Enforce
-    from adapter.wire.recorded import Exchange, Listen
     from adapter.wire.watching import Watch
-
-
-@frozen
-class Observation:
-    """Callbacks that see each exchange with the model server. ``clock``: seconds; by default time does not pass."""
-
-    observe: Callable[[Exchange], object] | None = None
-    """Called with each finished exchange."""
-    listen: Listen | None = None
-    """Called when an exchange begins; the listener then sees its events."""
-    clock: Callable[[], float] = float
-    counts_tokens: bool = False
-    """Ask the server for a stream's usage even if the client does not."""
-
-    @property
-    def is_active(self) -> bool:
-        return self.observe is not None or self.listen is not None
 
 
 @frozen
@@ -73,6 +56,17 @@ class ParserSettings:
     """Only some of the described tools may be called: calls of others are text."""
     reply: Tool | None = None
     """The tool by which a constrained model answers in words."""
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> ParserSettings:
+        """How a recorded text was read for the client."""
+        return cls(
+            format=exchange.format,
+            policy=exchange.policy,
+            generation_prompt="" if exchange.reasoning else exchange.generation_prompt,
+            is_restricted=exchange.is_restricted,
+            reply=with_reply(ToolSet(exchange.tools))[1] if exchange.has_reply else None,
+        )
 
 
 @frozen
@@ -115,8 +109,6 @@ class Request:
         how, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = told_format(how.format), how.stream_arguments and streams
         if how.reply is not None:
-            from adapter.constraints.replies import ReplyParser
-
             return ReplyParser(self.tools, how.reply, turn=turn, stream_arguments=streams, format=format)
         return Parser(
             format, tools=self.tools, generation_prompt=generation_prompt, turn=turn, policy=how.policy,

@@ -18,9 +18,9 @@ from adapter.transcripts.viewed import Again, view_exchanges
 from adapter.values.events import TextDelta, ToolCall, ToolCallProgress
 from adapter.wire.answer import BufferedCompletion, StreamedCompletion
 from adapter.wire.options import ConstraintSettings, Options
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Observation
 from adapter.wire.request import translate
-from adapter.wire.translated import Observation, Request
+from adapter.wire.translated import Request
 from tests.constraints.test_passes import BROKEN, GOOD, enforce
 from tests.server.test_wrap import ASK, TOOLS
 from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, exchange, hostile

@@ -23,9 +23,9 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Event, JsonObject
 from adapter.wire.answer import DIED, BufferedCompletion, StreamedCompletion
 from adapter.wire.options import ConstraintSettings, Options
-from adapter.wire.recorded import Exchange, RecordedCall, read_exchanges
+from adapter.wire.recorded import Exchange, Observation, RecordedCall, read_exchanges
 from adapter.wire.request import translate
-from adapter.wire.translated import Observation, Request
+from adapter.wire.translated import Request
 from adapter.wire.watching import Asking
 from tests.constraints.test_passes import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream

@@ -12,9 +12,10 @@ from adapter.wire.answer import BufferedCompletion
 from adapter.wire.errors import RequestError
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.options import Options
+from adapter.wire.recorded import Observation
 from adapter.wire.request import translate
 from adapter.wire.sse import EventReader
-from adapter.wire.translated import Observation, Request
+from adapter.wire.translated import Request
 from adapter.wire.watching import Asking
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.wire.test_wire import stream_of

@@ -16,9 +16,9 @@ from adapter.wire.answer import StreamedCompletion
 from adapter.wire.errors import is_error
 from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.own_prompt import OwnPrompt
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Observation
 from adapter.wire.request import translate
-from adapter.wire.translated import Observation, Request
+from adapter.wire.translated import Request
 from adapter.wire.watching import Asking
 
 MAX_TOKENS = 160
