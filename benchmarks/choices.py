@@ -33,8 +33,8 @@ from adapter.upstream.endpoints import find_endpoint
 from adapter.upstream.probing.asking import _folded
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.events import Json, JsonObject, ToolCall
-from adapter.wire.answer import Answer
-from adapter.wire.options import Options
+from adapter.wire.answer import StreamedCompletion
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
 
@@ -111,21 +111,20 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
     """What a client of `adapter serve` would get."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = Options(
-        format="hermes",
-        style=way.style,
-        prompts=way.prompts,
-        constraint=way.constraint,
-        enforce=enforce,
+        prompt=PromptSettings(
+            format="hermes", style=way.style, prompts=way.prompts, own=client.own_prompt().own if way.own else None
+        ),
+        constraints=ConstraintSettings(
+            mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
+        ),
         small=way.parts,
         native=way.native,
-        own=client.own_prompt().own if way.own else None,
-        waits_for_calls=client.endpoint.kind == "llama.cpp",
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}
     began = time.monotonic()
     first = translate(body, options)
     request: Request | None = first
-    answer, chunks = Answer(first), list[JsonObject]()
+    answer, chunks = StreamedCompletion(first), list[JsonObject]()
     read = written = passes = 0
     while request is not None:
         passes += 1

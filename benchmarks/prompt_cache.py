@@ -39,9 +39,9 @@ from adapter.upstream.embedded import EmbeddedServer, fetch_weights
 from adapter.upstream.endpoints import Endpoint, get
 from adapter.upstream.own_prompts import OwnPrompts
 from adapter.values.events import JsonObject
-from adapter.wire.answer import Whole
+from adapter.wire.answer import BufferedCompletion
 from adapter.wire.memory import Memory
-from adapter.wire.options import Options
+from adapter.wire.options import Options, PromptSettings
 from adapter.wire.own_prompt import Post, as_chat, sending
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
@@ -157,13 +157,13 @@ def post(base_url: str, body: JsonObject) -> Any:
 
 
 def read(completion: JsonObject, request: Request) -> JsonObject:
-    answer = Whole(request).feed(completion)
+    answer = BufferedCompletion(request).feed(completion)
     assert not isinstance(answer, Request)
     return answer
 
 
 def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
-    options = Options(format="hermes", style="compact", asking=NEVER)
+    options = Options(prompt=PromptSettings(format="hermes", style="compact"), retry_policy=NEVER)
 
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         used = options if remembers else replace(options, memory=Memory())
@@ -177,7 +177,7 @@ def plain(base_url: str, body: JsonObject) -> JsonObject:
     """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
     kept = {key: value for key, value in body.items() if key != "tools"}
     sent = {**kept, "chat_template_kwargs": {"listed": body["tools"]}}
-    return read(post(base_url, sent), translate(body, Options(asking=NEVER)))
+    return read(post(base_url, sent), translate(body, Options(retry_policy=NEVER)))
 
 
 def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
@@ -186,7 +186,10 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         endpoint = Endpoint(base_url, "llama.cpp")
         found = OwnPrompts(endpoint).of("")
-        request = translate(body, Options(own=found.own, memory=memory if remembers else Memory(), asking=NEVER))
+        request = translate(
+            body,
+            Options(prompt=PromptSettings(own=found.own), memory=memory if remembers else Memory(), retry_policy=NEVER),
+        )
         steps = sending("", request.body)
         step = next(steps)
         try:

@@ -29,8 +29,8 @@ from adapter.upstream.endpoints import find_endpoint
 from adapter.upstream.probing.asking import _folded
 from adapter.upstream.transport import ChatClient, constraint_fields
 from adapter.values.events import JsonObject
-from adapter.wire.answer import Answer
-from adapter.wire.options import Options
+from adapter.wire.answer import StreamedCompletion
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.own_prompt import OwnPrompt
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
@@ -54,19 +54,18 @@ def ask(client: ChatClient, case: Case, way: Way, format: str, own: OwnPrompt | 
     """What the first call is worth, and the tokens of the prompt."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = Options(
-        format=format,
-        style=way.style,
-        prompts=way.prompts,
-        own=own if way.style is None else None,
-        constraint=get_constraint(way.constraint),
-        enforce=enforce,
-        waits_for_calls=client.endpoint.kind == "llama.cpp",
+        prompt=PromptSettings(
+            format=format, style=way.style, prompts=way.prompts, own=own if way.style is None else None
+        ),
+        constraints=ConstraintSettings(
+            mode=get_constraint(way.constraint), enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
+        ),
     )
     tools = [tool.to_openai() for tool in ToolSet(case.tools).values()]
-    body: JsonObject = {"messages": [{"role": "user", "content": case.evidence.request}], "tools": tools}
+    body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": tools}
     first = translate(body, options)
     request: Request | None = first
-    answer, chunks, read = Answer(first), list[JsonObject](), 0
+    answer, chunks, read = StreamedCompletion(first), list[JsonObject](), 0
     while request is not None:
         further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
         stop = request.body.get("stop", ())

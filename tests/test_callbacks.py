@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter.constraints.grounding import conversational
 
 import adapter
 from adapter import Agent, AsyncAgent, Decision, Guardrails, Host, Tool, UsageError, Workspace, tool
@@ -33,13 +32,14 @@ from adapter.evaluating.scenario import Scenario, next_step
 from adapter.operations import AgentReport, EditorState, RunProgram, SetTodos
 from adapter.operations import Library as LibraryFound
 from adapter.operations.approval import Approval, ask_approver
+from adapter.prompting.intent.grounding import ground_conversation
 from adapter.tools.definition import ToolSet
 from adapter.transcripts.recorded import Commands
 from adapter.upstream.transport import Chunk
 from adapter.values.errors import ToolError
 from adapter.values.events import ToolResult
 from adapter.wire.errors import RequestError
-from adapter.wire.options import Options
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.options import checked as checked_options
 from adapter.wire.request import translate
 
@@ -215,9 +215,9 @@ def replace_tool(made: Tool, failure: Any) -> Tool:
 
 
 def grounding(callback: Any, _folder: Path) -> object:
-    checked_options(Options(ground=callback))
+    checked_options(Options(constraints=ConstraintSettings(ground=callback)))
     tools = ToolSet([Tool("find", parameters={"type": "object", "properties": {"city": {"type": "string"}}})])
-    return conversational(tools, [{"role": "user", "content": "Bern"}], callback)
+    return ground_conversation(tools, [{"role": "user", "content": "Bern"}], callback)
 
 
 def encoding(callback: Any, _folder: Path) -> object:
@@ -548,7 +548,7 @@ def test_a_ground_that_answers_wrongly_refuses_the_request():
     }
     ground: Any = lambda *_args: "no"  # noqa: E731
     with pytest.raises(RequestError, match=r"ground .*<lambda> returned 'no'; expected a list of texts, or None"):
-        translate(body, Options(format="hermes", ground=ground))
+        translate(body, Options(PromptSettings(format="hermes"), ConstraintSettings(ground=ground)))
 
 
 def test_the_observer_of_sub_agents_may_not_be_async():

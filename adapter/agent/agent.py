@@ -258,7 +258,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
     def _generation_prompt(self) -> str | None:
         """What stands before the answer, which may have opened reasoning; nothing where a call is enforced."""
         if self._guided is not None:
-            return self._guided.generation_prompt
+            return self._guided.parsing.generation_prompt
         if self._own is None:
             return None
         return "" if self._is_held else self._own.own.traits.generation_prompt
@@ -302,7 +302,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         if self._assist is None or self._client is None:
             return None
         from adapter.upstream.enforcing import constraint_fields
-        from adapter.wire.options import Options
+        from adapter.wire.options import ConstraintSettings, Options, PromptSettings
         from adapter.wire.request import translate
 
         tools = [tool.to_openai() for tool in self.workspace.tools.values()]
@@ -312,7 +312,11 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         settings = replace(self._assist, known_paths=known_files(self.workspace) if self._is_first else ())
         return translate(
             {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
-            Options(format=self.format.name, enforce=enforce, small=settings),
+            Options(
+                prompt=PromptSettings(format=self.format.name),
+                constraints=ConstraintSettings(enforce=enforce),
+                small=settings,
+            ),
         )
 
     def _is_broken(self, turn: Turn) -> bool:

@@ -56,7 +56,8 @@ def serve(
     from adapter.upstream.endpoints import api_url, find_endpoint
     from adapter.upstream.probing.profiles import check as check_profile
     from adapter.upstream.template_files import read_template
-    from adapter.wire.options import Options, checked
+    from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
+    from adapter.wire.recorded import Observation
     from adapter.wire.watching import Asking
 
     try:
@@ -67,18 +68,21 @@ def serve(
         raise UsageError(f"{error.name} is not installed: pip install 'toolcall-adapter[server]'") from error
 
     options = Options(
-        format=None if format == "auto" else format,
-        style=None if style == "auto" else style,
-        prompts=str(prompts) if prompts else None,
-        prompt=prompt,
+        prompt=PromptSettings(
+            format=None if format == "auto" else format,
+            style=None if style == "auto" else style,
+            prompts=str(prompts) if prompts else None,
+            mode=prompt,
+            max_tools=max_tools,
+        ),
+        constraints=ConstraintSettings(
+            mode=get_constraint(None if constraint == "auto" else constraint), grounded=grounded
+        ),
+        observation=Observation(observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None),
         policy=policy,
         stream_arguments=stream_arguments,
-        constraint=get_constraint(None if constraint == "auto" else constraint),
-        grounded=grounded,
         guide=guide,
-        max_tools=max_tools,
-        asking=Asking(chosen(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
-        observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None,
+        retry_policy=Asking(chosen(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
     )
     check_profile(profile)
     share_one_arena()

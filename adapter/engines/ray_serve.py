@@ -42,7 +42,7 @@ from adapter.upstream.template_files import read_template
 from adapter.values.errors import UsageError
 from adapter.values.events import Json
 from adapter.wire.errors import RequestError, error_object, refusal
-from adapter.wire.options import Options, checked
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
 from adapter.wire.watching import Asking
 
 SESSION = "x-session-id"
@@ -89,15 +89,17 @@ class Config(BaseModel):
     def settings(self, upstream: str) -> Settings:
         """Of the server in front of one of the model servers. Raises UsageError for what does not exist."""
         options = Options(
-            format=None if self.format == "auto" else self.format,
-            style=self.style,
-            prompt=self.prompt,
+            prompt=PromptSettings(
+                format=None if self.format == "auto" else self.format,
+                style=self.style,
+                mode=self.prompt,
+                max_tools=self.max_tools,
+            ),
+            constraints=ConstraintSettings(mode=get_constraint(None if self.constraint == "auto" else self.constraint)),
             policy=self.policy,
             stream_arguments=self.stream_arguments,
-            constraint=get_constraint(None if self.constraint == "auto" else self.constraint),
             guide=self.guide,
-            max_tools=self.max_tools,
-            asking=Asking(chosen(self.guardrails), self.retries, clock=monotonic),
+            retry_policy=Asking(chosen(self.guardrails), self.retries, clock=monotonic),
         )
         return Settings(
             api_url(upstream),

@@ -7,10 +7,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 
 from adapter.prompting import resources
+
+
+class Bar(NamedTuple):
+    """A row of a report's chart: ``shares`` with a class of the style sheet each, one drawn over the other."""
+
+    name: str
+    label: str
+    shares: Sequence[tuple[str, float]]
+    group: str = ""
+    is_first: bool = False
+    interval: tuple[float, float] | None = None
+
+
+class Table(NamedTuple):
+    """``texts``: the number of columns of text, before those of numbers. A row of two cells spans all columns."""
+
+    title: str
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1
+    best: int | None = None
 
 
 def part(name: str) -> str:

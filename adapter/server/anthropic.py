@@ -45,7 +45,7 @@ async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) 
     except RequestError as error:
         return JSONResponse(as_error(refusal(error), error.status), error.status)
     model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"
-    if request.stream:
+    if request.client.stream:
         read = 0
         if (await upstream.known()).kind == "llama.cpp":
             request = _telling_progress(request)

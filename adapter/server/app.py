@@ -214,9 +214,12 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
     observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))
     places = Places(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
     viewing = _viewing(settings, lambda: drain.has_begun)
-    options = replace(
-        settings.options, counts_tokens=bool(observers or viewing), listen=viewing.live.listen if viewing else None
+    observation = replace(
+        settings.options.observation,
+        counts_tokens=bool(observers or viewing),
+        listen=viewing.live.listen if viewing else None,
     )
+    options = replace(settings.options, observation=observation)
     template = TemplateProcess(settings.template) if settings.template else None
     upstream = Upstream(
         settings.upstream,
@@ -295,7 +298,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    if request.stream:
+    if request.client.stream:
         streamed = Streamed(request, int(time.time()))
         return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
     return WholeAnswer(upstream, CHAT, request, Completed(request))

@@ -77,7 +77,7 @@ async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> A
     def answer(request: Request) -> Answering:
         as_body = partial(ollama.for_ollama, body=body) if is_native else None
         path, sent = (CHAT, replace(request, body=as_body(request.body))) if as_body else (V1_CHAT, request)
-        if request.stream:
+        if request.client.stream:
             writer = ollama.OllamaWriter(answering)
             server = (LineReader(), ollama.as_chunk, as_body) if is_native else ()
             streamed = Streamed(request, 0, writer, *server)

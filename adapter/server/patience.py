@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from adapter.server.telemetry.seen import seen_now
+from adapter.upstream.retries import retry_policy
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -34,17 +35,10 @@ async def patiently(
         if not _is_busy(first):  # nearly always, and tenacity takes its time
             return first
 
-    from tenacity import AsyncRetrying, retry_if_exception_type, retry_if_result, wait_random_exponential
+    from tenacity import AsyncRetrying, retry_if_exception_type, retry_if_result
 
-    growing = wait_random_exponential(multiplier=0.25, max=3)
-
-    def wait(state: RetryCallState) -> float:
-        asked = _asked_for(state)
-        return growing(state) if asked is None else asked
-
-    def is_over(state: RetryCallState) -> bool:
-        limit_s = min(retry_s, REFUSED_S) if state.outcome is not None and state.outcome.failed else retry_s
-        return (state.seconds_since_start or 0.0) + state.upcoming_sleep > limit_s
+    def limit_s(state: RetryCallState) -> float:
+        return min(retry_s, REFUSED_S) if state.outcome is not None and state.outcome.failed else retry_s
 
     async def again() -> aiohttp.ClientResponse:
         nonlocal first
@@ -53,10 +47,9 @@ async def patiently(
             raise outcome
         return await ask() if outcome is None else outcome
 
+    is_temporary = retry_if_exception_type(aiohttp.ClientConnectorError) | retry_if_result(_is_busy)
     attempts = AsyncRetrying(
-        retry=retry_if_exception_type(aiohttp.ClientConnectorError) | retry_if_result(_is_busy),
-        wait=wait,
-        stop=is_over,
+        **retry_policy(is_temporary, limit_s, max_wait_s=3.0, wait_s=_asked_for),
         before_sleep=_close,
         retry_error_callback=lambda state: state.outcome.result() if state.outcome is not None else None,
     )

@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import aiohttp
 from starlette.types import Receive, Scope, Send
@@ -178,56 +178,88 @@ class Live(Answering):
             self._has_begun = True
 
 
-class StreamedAnswer(Live):
-    def __init__(
-        self,
-        upstream: Upstream,
-        path: str,
-        request: Request,
-        streamed: Streamed,
-        as_error: AsError,
-        keep_alive_s: float,
-    ) -> None:
-        super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
-        self._path, self._request, self._streamed = path, request, streamed
-        self._seen.reads(request)
+class _Translated(Answering):
+    """An answer that is read here: requests go to the model server until it is complete."""
 
-    async def relay(self, send: Send) -> None:
+    _path: str
+    _request: Request
+    _exchange: Streamed | Completed
+
+    async def converse(self, send: Send) -> bool:
+        """Send the request, and what follows from its answers. False: the client was told of an error."""
         body: JsonObject | None = self._request.body
-        counts_tokens = self._request.counts_tokens and self._path.endswith("/chat/completions")
         while body is not None:
             try:
-                asked = with_usage(body) if counts_tokens else body
-                response = await self._upstream.ask(self._path, asked, is_watched=True)
+                response = await self.ask(body)
             except PromptFault as fault:
-                if (before := self._streamed.give_up()) is not None:
-                    await self.write(send, before)
-                    break
-                body = await self._in_words(send, self._streamed.as_text(), body, fault)
+                if await self._uses_previous(send):
+                    return True
+                body = await self._in_words(send, self._exchange.as_text(), body, fault)
                 if body is None:
-                    return
+                    return False
                 continue
             try:
                 if response.status == 200:
-                    await self._translate(send, response)
-                    body = self._streamed.next_body()
+                    body = await self.take(send, response)
                     continue
                 said = await self._upstream.body_of(response)
             finally:
                 response.close()
-            if (before := self._streamed.give_up()) is not None:
-                await self.write(send, before)
-                break
+            if await self._uses_previous(send):
+                return True
             is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
-            body = self._streamed.as_text() if is_refused else None
+            body = self._exchange.as_text() if is_refused else None
             if body is None:
                 when = response.headers.get("Retry-After")
                 await self.fail(send, response.status, relayed(response.status, said), when)
-                return
-        last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
-        await self.write(send, last, more=False)
+                return False
+        return True
 
-    async def _translate(self, send: Send, response: aiohttp.ClientResponse) -> None:
+    async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
+        return await self._upstream.ask(self._path, body)
+
+    async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
+        """Read a response, and return the body of the next request, if any."""
+        raise NotImplementedError
+
+    async def deliver(self, send: Send, answer: Any) -> None:
+        """Send the client an answer, as the exchange has it."""
+        raise NotImplementedError
+
+    async def _uses_previous(self, send: Send) -> bool:
+        """Answer with what was rejected, as the server refused a better answer. False: nothing was."""
+        if (previous := self._exchange.give_up()) is None:
+            return False
+        await self.deliver(send, previous)
+        return True
+
+    def leave(self, why: str = "") -> None:
+        self._exchange.leave(why)
+
+
+class StreamedAnswer(_Translated, Live):
+    def __init__(
+        self, upstream: Upstream, path: str, request: Request, streamed: Streamed, as_error: AsError,
+        keep_alive_s: float,
+    ) -> None:  # fmt: skip
+        super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
+        self._path, self._request, self._exchange = path, request, streamed
+        self._streamed = streamed
+        self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
+        self._seen.reads(request)
+
+    async def relay(self, send: Send) -> None:
+        if await self.converse(send):
+            last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
+            await self.write(send, last, more=False)
+
+    async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
+        return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, is_watched=True)
+
+    async def deliver(self, send: Send, answer: bytes) -> None:
+        await self.write(send, answer)
+
+    async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
         streamed, remover = self._streamed, self._upstream.key_remover()
         while not streamed.is_done:
             try:
@@ -247,61 +279,36 @@ class StreamedAnswer(Live):
                 await self.write(send, out)
         if held := remover.close():
             await self.write(send, streamed.feed(held))
+        return streamed.next_body()
 
     def as_event(self, _writer: Writer, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
 
-    def leave(self, why: str = "") -> None:
-        self._streamed.leave(why)
 
-
-class WholeAnswer(Answering):
+class WholeAnswer(_Translated):
     def __init__(
-        self,
-        upstream: Upstream,
-        path: str,
-        request: Request,
-        completed: Completed,
-        as_error: AsError = as_it_is,
+        self, upstream: Upstream, path: str, request: Request, completed: Completed, as_error: AsError = as_it_is,
         as_answer: AsAnswer = as_it_is,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
-        self._path, self._request, self._completed, self._as_answer = path, request, completed, as_answer
+        self._path, self._request, self._exchange = path, request, completed
+        self._completed, self._as_answer = completed, as_answer
         self._seen.reads(request)
 
     async def exchange(self, send: Send) -> None:
-        body: JsonObject | None = self._request.body
-        while body is not None:
-            try:
-                response = await self._upstream.ask(self._path, body)
-            except PromptFault as fault:
-                if (before := self._completed.give_up()) is not None:
-                    await self._answer(send, 200, before)
-                    return
-                body = await self._in_words(send, self._completed.as_text(), body, fault)
-                continue
-            try:
-                said = await self._upstream.body_of(response)
-            finally:
-                response.close()
-            if response.status != 200 and (before := self._completed.give_up()) is not None:
-                await self._answer(send, 200, before)
-                return
-            if response.status != 200:
-                is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
-                body = self._completed.as_text() if is_refused else None
-                if body is None:
-                    when = response.headers.get("Retry-After")
-                    await self.fail(send, response.status, relayed(response.status, said), when)
-                continue
-            answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
-            if isinstance(answer, tuple):
-                await self._answer(send, *answer)
-                return
-            body = answer
+        await self.converse(send)
 
-    def leave(self, why: str = "") -> None:
-        self._completed.leave(why)
+    async def deliver(self, send: Send, answer: JsonObject) -> None:
+        await self._answer(send, 200, answer)
+
+    async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
+        said = await self._upstream.body_of(response)
+        response.close()
+        answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
+        if not isinstance(answer, tuple):
+            return answer
+        await self._answer(send, *answer)
+        return None
 
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:

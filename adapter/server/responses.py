@@ -50,7 +50,7 @@ async def _responses(upstream: Upstream, keep_alive_s: float, http: HttpRequest)
         response, request = await _translated(upstream, http, left_out)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    if request.stream:
+    if request.client.stream:
         streamed = Streamed(request, 0, response.writer())
         answer: ASGIApp = StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
     else:

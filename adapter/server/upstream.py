@@ -98,25 +98,21 @@ class Upstream(Connection):
         known = await self.known()
         options = known.options
         model = body.get("model") if isinstance(body, dict) else None
-        if options.may_be_own and known.kind is not None:
+        if options.prompt.may_be_own and known.kind is not None:
             name = str(model or "")
             settled = self._settled.get(name)
             found, small = await asyncio.to_thread(self._found, name) if settled is None else settled
             told = self._wished(found.recognised)
-            recognised = (told.certain if told is not None else None) or options.recognised
-            options = replace(
-                options,
-                own=found.own,
-                template=options.template or found.template,
-                recognised=recognised,
-                small=small,
-            )
+            recognised = (told.certain if told is not None else None) or options.prompt.recognised
+            template = options.prompt.template or found.template
+            options = replace(options.with_prompt(own=found.own, template=template, recognised=recognised), small=small)
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
-        if options.generation_prompt is None and options.template is not None and known.kind == "llama.cpp":
+        chosen = options.prompt
+        if chosen.generation_prompt is None and chosen.template is not None and known.kind == "llama.cpp":
             prompt = await self._generation_prompt(body)
             # Raw text, to be read by us: else llama.cpp splits off reasoning by rules of its own, or not.
-            options = replace(options, generation_prompt=prompt, fields={"reasoning_format": "none"})
+            options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
         return options
 
     async def leaves_markup(self, body: JsonObject) -> bool:
@@ -140,15 +136,15 @@ class Upstream(Connection):
         return found, small
 
     def _wished(self, told: Recognised | None) -> Recognised | None:
-        return told.from_template() if told is not None and self.options.from_template else told
+        return told.from_template() if told is not None and self.options.prompt.from_template else told
 
     def _tell_format(self, told: Recognised | None, of_model: str = "") -> None:
         """What was derived, for nobody chose it; a table's name says nothing new."""
-        if told is not None and (told.by == "template" or self.options.from_template):
+        if told is not None and (told.by == "template" or self.options.prompt.from_template):
             self._tell_once(f"format{of_model}: {told}")
 
     def _guided(self, endpoint: Endpoint, model: str, found: Found) -> AssistSettings | None:
-        if found.own is not None or self.options.constraint is not None:
+        if found.own is not None or self.options.constraints.mode is not None:
             return None
         guides = self._guides = self._guides or Guides(endpoint, self.options.guide)
         small = guides.of(model)
@@ -158,7 +154,7 @@ class Upstream(Connection):
 
     def tell_prompt(self) -> None:
         """Say at the start who will describe the tools, as far as nothing has to be loaded to know that."""
-        if not self.options.may_be_own:
+        if not self.options.prompt.may_be_own:
             self._tell_once("prompt: in words, as asked for")
             return
         kind = recognise(self.endpoint.base_url)
@@ -219,26 +215,28 @@ class Upstream(Connection):
         kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
         options, props = self.options, None
         if kind is not None:
-            options = replace(options, enforce=partial(constraint_fields, kind))
-        options = replace(options, waits_for_calls=kind == "llama.cpp")
+            options = options.with_constraints(enforce=partial(constraint_fields, kind))
+        options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
             answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
             options = _with_props(options, props)
-            if options.template is not None and options.format is None:
-                told = self._wished(recognise_format(options.template, options.model))
-                options = replace(options, recognised=told.certain if told is not None else None)
+            prompt = options.prompt
+            if prompt.template is not None and prompt.format is None:
+                told = self._wished(recognise_format(prompt.template, prompt.model))
+                options = options.with_prompt(recognised=told.certain if told is not None else None)
                 self._tell_format(told)
-            if before is not None and before.options.template != options.template:
+            if before is not None and before.options.prompt.template != prompt.template:
                 self._own.forget()
                 self._settled.clear()
                 self._guides = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
             setup_of, notes = setups(self._profile, endpoint)
-            options = replace(options, setup_of=setup_of, control_tokens=told_tokens(endpoint, self._template, props))
+            tokens = told_tokens(endpoint, self._template, props)
+            options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
             advice = context_of(endpoint).advice
             self._tell([*notes, advice] if advice else notes)
         return Known(kind, options)
@@ -253,7 +251,7 @@ class Upstream(Connection):
     def _holds_for_s(self, known: Known) -> float:
         """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
         if known.kind == "llama.cpp":
-            return KNOWN_FOR_S if known.options.template else 0.0
+            return KNOWN_FOR_S if known.options.prompt.template else 0.0
         if known.kind == "ollama":
             return KNOWN_FOR_S  # which model it has loaded, and with what context, changes
         return math.inf if known.kind else 0.0
@@ -262,8 +260,7 @@ class Upstream(Connection):
 def _with_props(options: Options, props: JsonObject) -> Options:
     """llama.cpp has one model, whatever requests call it: its template and file name tell."""
     template, path = props.get("chat_template"), props.get("model_path")
-    return replace(
-        options,
+    return options.with_prompt(
         template=template if isinstance(template, str) else None,
         model=os.path.basename(path) if isinstance(path, str) else None,  # noqa: PTH119  # a path of the server's
     )

@@ -40,8 +40,9 @@ from adapter.upstream.transport import constraint_fields
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import relayed
-from adapter.wire.options import Options, checked
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
 from adapter.wire.own_prompt import PromptFault, Render, sending
+from adapter.wire.recorded import Observation
 from adapter.wire.watching import Asking
 
 if TYPE_CHECKING:
@@ -107,18 +108,15 @@ def wrap(
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {type(client).__name__}")
     options = Options(
-        format=format,
-        style=style,
-        prompt=prompt,
+        prompt=PromptSettings(format=format, style=style, mode=prompt, max_tools=max_tools),
+        constraints=ConstraintSettings(mode=constraint, grounded=grounded, ground=ground),
+        observation=Observation(
+            observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None
+        ),
         guide=guide,
         policy=policy,
         stream_arguments=stream_arguments,
-        constraint=constraint,
-        grounded=grounded,
-        ground=ground,
-        max_tools=max_tools,
-        asking=Asking(chosen(guardrails), retries, clock=time.monotonic),
-        observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None,
+        retry_policy=Asking(chosen(guardrails), retries, clock=time.monotonic),
     )
     options = checked(options)
     check(profile)
@@ -146,7 +144,7 @@ class _Server:
         self._own: OwnPrompts | None = None
         self._guides: Guides | None = None
         self._splits = False  # reasoning off answers, by itself
-        self._is_known = options.constraint == "off" and profile == "none" and not options.may_be_own
+        self._is_known = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
 
     def passage(self, http: Any, sent: Any, options: Options) -> Passage:
         return Passage(http, sent, options, lambda: self._store, splits=self._splits)
@@ -165,12 +163,12 @@ class _Server:
             if kind := recognise(self._base_url):
                 endpoint = Endpoint(self._base_url, kind)
                 self._splits = kind in ("llama.cpp", "ollama")
-                if self._options.constraint != "off":
-                    self._options = replace(self._options, enforce=partial(constraint_fields, kind))
+                if self._options.constraints.mode != "off":
+                    self._options = self._options.with_constraints(enforce=partial(constraint_fields, kind))
                 setup_of, notes = setups(self._profile, endpoint)
                 tokens = told_tokens(endpoint, self.template)
-                self._options = replace(self._options, setup_of=setup_of, control_tokens=tokens)
-                self._own = OwnPrompts(endpoint, self.template) if self._options.may_be_own else None
+                self._options = replace(self._options.with_prompt(control_tokens=tokens), setup_of=setup_of)
+                self._own = OwnPrompts(endpoint, self.template) if self._options.prompt.may_be_own else None
                 self._guides = Guides(endpoint, self._options.guide)
                 for note in notes:
                     _log.info(note)
@@ -181,12 +179,13 @@ class _Server:
         found = self._own.of(model)
         small = self._guides.of(model) if self._guides is not None and found.own is None else None
         told = found.recognised
-        if told is not None and self._options.from_template:
+        if told is not None and self._options.prompt.from_template:
             told = told.from_template()
-        if told is not None and (told.by == "template" or self._options.from_template):
+        if told is not None and (told.by == "template" or self._options.prompt.from_template):
             _log.info("format: %s", told)
         recognised = told.certain if told is not None else None
-        return replace(self._options, own=found.own, template=found.template, recognised=recognised, small=small)
+        options = self._options.with_prompt(own=found.own, template=found.template, recognised=recognised)
+        return replace(options, small=small)
 
     async def options_soon(self, sent: Any) -> Options:
         is_ready = self._is_known and self._own is None
@@ -224,7 +223,7 @@ class _Transport:
             return passage.refused
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.iter_raw())
-        if passage.request.stream:
+        if passage.request.client.stream:
             return passage.stream(response, self._pieces(response, passage))
         while True:
             body = passage.whole(response, response.read())
@@ -313,7 +312,7 @@ class _AsyncTransport:
             return passage.refused
         if passage.request is None or response.status_code != 200:
             return passage.untouched(response, response.aiter_raw())
-        if passage.request.stream:
+        if passage.request.client.stream:
             return passage.stream(response, self._pieces(response, passage))
         while True:
             body = passage.whole(response, await response.aread())

@@ -10,26 +10,26 @@ from typing import Any, TypeVar
 
 from openai import AsyncOpenAI, OpenAI
 
-from adapter.constraints.replies import with_reply
 from adapter.server.response import Response
 from adapter.server.store import Store
 from adapter.server.wrapped import library_of
 from adapter.testing.recorded import NotRecordedError, Recorded
-from adapter.tools.definition import ToolSet
 from adapter.values.events import JsonObject
 from adapter.wire.choice import ABANDONED, INCOMPLETE
 from adapter.wire.errors import RequestError, refusal
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.options import Options
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.recorded import Exchange
 from adapter.wire.request import translate
 from adapter.wire.sse import DONE, as_event, as_json
-from adapter.wire.translated import Request
+from adapter.wire.translated import ParserSettings, Request
 from adapter.wire.watching import Asking
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 
-_AS_IT_IS = Options(prompt="words", constraint="off", asking=Asking(on=frozenset()))
+_AS_IT_IS = Options(
+    prompt=PromptSettings(mode="words"), constraints=ConstraintSettings(mode="off"), retry_policy=Asking(on=frozenset())
+)
 """No recorded answer is asked again, and nothing of a prompt matters."""
 
 
@@ -50,13 +50,13 @@ def replaying(recorded: Recorded, kind: type[Client], fail: Callable[[str], Any]
         try:
             response = Response(body, store, len(sent.content)) if path.endswith("/responses") else None
             request = translate(response.asked([]) if response else body, options)
-            exchange = recorded.answer(request.messages, (tool.to_openai() for tool in request.tools.values()))
+            exchange = recorded.answer(request.client.messages, (tool.to_openai() for tool in request.tools.values()))
         except RequestError as error:
             return http.Response(error.status, json=refusal(error))
         except NotRecordedError as error:
             return fail(str(error))
         request = _as_recorded(request, exchange)
-        if request.stream:
+        if request.client.stream:
             content = _streamed(request, exchange, response)
             return http.Response(200, headers={"content-type": "text/event-stream"}, content=content)
         status, answer = _whole(request, exchange)
@@ -67,13 +67,11 @@ def replaying(recorded: Recorded, kind: type[Client], fail: Callable[[str], Any]
 
 def _as_recorded(request: Request, exchange: Exchange) -> Request:
     """``request``, its answer read as that of ``exchange`` was."""
-    return replace(
-        request,
-        format=exchange.format,
-        policy=exchange.policy,
-        generation_prompt="" if exchange.reasoning else exchange.generation_prompt,
-        reply=with_reply(ToolSet(exchange.tools))[1] if exchange.has_reply else None,
+    how = request.parsing
+    parsing = replace(
+        ParserSettings.of(exchange), is_restricted=how.is_restricted, stream_arguments=how.stream_arguments
     )
+    return replace(request, parsing=parsing)
 
 
 def _said(exchange: Exchange) -> tuple[JsonObject, str | None]:

@@ -10,16 +10,15 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from adapter.constraints.replies import with_reply
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Event, Json, ReasoningDelta
 from adapter.values.turn import Turn
-from adapter.wire.answer import Answer
+from adapter.wire.answer import StreamedCompletion
 from adapter.wire.choice import ABANDONED, INCOMPLETE
-from adapter.wire.recorded import Exchange, RecordedCall
-from adapter.wire.translated import Request
+from adapter.wire.recorded import Exchange, Observation, RecordedCall
+from adapter.wire.translated import ClientSettings, ParserSettings, Request
 
 QUICK = 32_000
 """Characters of an exchange that is written at once."""
@@ -135,16 +134,11 @@ def _answered(exchange: Exchange) -> tuple[tuple[RecordedCall, ...], list[Event]
     request = Request(
         body=exchange.sent,
         tools=tools,
-        parallel=exchange.is_parallel,
-        policy=exchange.policy,
-        generation_prompt=exchange.generation_prompt,
-        is_restricted=exchange.is_restricted,
-        reply=with_reply(tools)[1] if exchange.has_reply else None,
-        format=exchange.format,
-        observe=heard.append,
-        listen=lambda _: kept,
+        client=ClientSettings(parallel=exchange.is_parallel),
+        parsing=ParserSettings.of(exchange),
+        observation=Observation(observe=heard.append, listen=lambda _: kept),
     )
-    answer = Answer(request)
+    answer = StreamedCompletion(request)
     said = {"reasoning_content": exchange.reasoning, "content": exchange.text}
     reason = None if exchange.finish_reason in (INCOMPLETE, ABANDONED) else exchange.finish_reason
     answer.feed({"choices": [{"delta": said, "finish_reason": reason}]})

@@ -26,6 +26,7 @@ from adapter.upstream.context import Context, context_of
 from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.upstream.enforcing import constraint_fields
 from adapter.upstream.own_prompts import Found, OwnPrompts
+from adapter.upstream.retries import retry_policy
 from adapter.upstream.sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.told_tokens import told_tokens
@@ -270,22 +271,16 @@ class ChatClient:
             raise self.explained(error) from error
 
     def patience(self) -> dict[str, Any]:
-        """Tenacity's settings: growing, random pauses, as long as asking again may help."""
-        from tenacity import retry_if_exception, wait_random_exponential
+        """Settings for tenacity: retry while that may help."""
+        from tenacity import retry_if_exception
 
-        return {
-            "retry": retry_if_exception(lambda error: self._failure(error).retry != "never"),
-            "wait": wait_random_exponential(multiplier=0.25, max=5),
-            "stop": self._is_out_of_patience,
-            "reraise": True,
-        }
+        is_temporary = retry_if_exception(lambda error: self._failure(error).retry != "never")
+        return retry_policy(is_temporary, self._retry_limit_s) | {"reraise": True}
 
-    def _is_out_of_patience(self, state: RetryCallState) -> bool:
+    def _retry_limit_s(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        limit_s = self._patience_s
-        if error is not None and self._failure(error).retry == "briefly":
-            limit_s = min(limit_s, REFUSED_PATIENCE_S)
-        return (state.seconds_since_start or 0.0) + state.upcoming_sleep > limit_s
+        is_brief = error is not None and self._failure(error).retry == "briefly"
+        return min(self._patience_s, REFUSED_PATIENCE_S) if is_brief else self._patience_s
 
     def _failure(self, error: BaseException) -> Failure:
         if isinstance(error, sdk_errors()):

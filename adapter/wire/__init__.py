@@ -1,11 +1,15 @@
-"""Chat completions with tools, carried by a model that reads and writes plain text. No I/O.
+"""Chat requests with tools for models that only write text, without I/O.
 
 ::
 
-    request = translate(body, Options())     an OpenAI request with tools -> one without
-    answer = Answer(request)                 the model's text -> OpenAI's answer with tool_calls
-    answer.feed(chunk), answer.close()       as it streams
-    Whole(request).feed(completion)          in one piece
+    request = translate(body, Options())               an OpenAI request with tools -> one without
+    answer = StreamedCompletion(request)               the model's text -> OpenAI's answer with tool_calls
+    answer.feed(chunk), answer.close()                 as it streams
+    BufferedCompletion(request).feed(completion)       in one piece
 
-`adapter.server` puts this behind HTTP, `adapter.server.wrapped` inside an OpenAI client.
+`adapter.server` puts this behind HTTP, `adapter.server.wrapped` inside an OpenAI client. The way of a request, module
+by module: `anthropic`, `responses` or `ollama` (from the client's protocol to a chat), `options`, `asked` (its tools
+and format), `request` (prompt and constraint), `translated` (the result), `own_prompt` (sending it), `exchange` (bytes
+to chunks and back), `answer` (chunks to choices), `choice` (one answer's text to deltas, with `attempt` recording it
+and `told_calls` numbering calls), and a writer of the client's protocol.
 """

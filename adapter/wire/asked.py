@@ -61,15 +61,15 @@ class Asked:
 def asked_of(body: JsonObject, kinds: Kinds, options: Options) -> Asked:
     described = tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
-    format = knowing(get_format(format_of(body, options) or DEFAULT_FORMAT), options.control_tokens)
+    format = knowing(get_format(format_of(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens)
     return Asked(body, kinds, described, allowed, must_call, format)
 
 
 def format_of(body: JsonObject, options: Options) -> str | None:
     """What is known of it by the user, the template or the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
-    guessed = _guessed(options.model or model, options.template) or _guessed(model, None)
-    return options.format or options.recognised or guessed
+    guessed = _guessed(options.prompt.model or model, options.prompt.template) or _guessed(model, None)
+    return options.prompt.format or options.prompt.recognised or guessed
 
 
 _guessed = lru_cache(maxsize=256)(guess)
@@ -79,7 +79,7 @@ def shortened(asked: Asked, options: Options) -> Asked:
     """With few of many tools, where so many are described only."""
     if not asked.allowed or asked.is_restricted:
         return asked
-    few = shortlist_of(asked.body, asked.described, options.max_tools)
+    few = shortlist_of(asked.body, asked.described, options.prompt.max_tools)
     return asked if few is None else replace(asked, described=few.shown, allowed=few.all, few=few)
 
 

@@ -1,15 +1,19 @@
-"""One answer of the model to one request, while it comes: what a guardrail must know of it, and text that waits."""
+"""One answer of the model to one request: its text, as the response guard, recordings and live views need it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
+from adapter.constraints.replies import ReplyParser
 from adapter.conversation.guardrails.answers import IN_TEXT, Said, opens_result
+from adapter.formats.parser import Parser
 from adapter.text.pieces import Pieces
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
     InvalidToolCall,
+    JsonObject,
     Markup,
     ReasoningDelta,
     ReasoningWasContent,
@@ -17,27 +21,62 @@ from adapter.values.events import (
     TextDelta,
     ToolCall,
 )
+from adapter.wire.memory import Call
+from adapter.wire.recorded import Exchange, RecordedCall
+from adapter.wire.translated import Request
+from adapter.wire.usage import Usage
 
 
 class Attempt:
-    """``holds_text``: no text is for the client before it is known that the answer counts."""
+    """``retry``: the number of attempts before this one. ``holds_text``: no text goes to the client before the answer
+    is accepted. What only recordings need is kept only while something observes the request."""
 
-    def __init__(self, *, holds_text: bool = False) -> None:
-        self.holds_text = holds_text
+    def __init__(self, request: Request, retry: int = 0) -> None:
+        self.request, self.retry = request, retry
+        self.parser: Parser | ReplyParser | None = None
+        self.holds_text = False
+        self.reasoned = Pieces()  # by the parser
+        self.call_keys: set[str] = set()
+        self.has_repeated_call = False
+        self.guardrail = ""
+        """The guardrail that rejected this answer."""
+        self.has_outcome = False
         self._held: list[str] = []
-        self._content, self._reasoning, self._raw = Pieces(), Pieces(), Pieces()
+        self._raw, self._content, self._reasoning = Pieces(), Pieces(), Pieces()
+        self._server_reasoning: list[str] = []
         self._rejected: list[RejectedCall] = []
-        self._has_reasoned = self._has_invented = False
+        self._has_reasoned = self._has_invented = self._is_closed = False
+        self._facts: JsonObject = {}
+        observation = request.observation
+        self._is_observed = observation.is_active
+        self._began = observation.clock() if self._is_observed else 0.0
+        self._listener = observation.listen(self._asked) if observation.listen is not None else None
 
-    def hear(self, raw: str) -> None:
-        """A piece of the model's text, before it is read."""
+    def record_text(self, raw: str) -> None:
+        """Take a piece of the model's text before it is parsed."""
         self._raw.add(raw)
+        self._begin()
+
+    def record_reasoning(self, text: str) -> None:
+        """Take reasoning that the server has split off the text."""
+        self._has_reasoned = True
+        self._begin()
+        if self._is_observed:
+            self._server_reasoning.append(text)
+        if self._listener is not None:
+            self._listener.take([ReasoningDelta(text, "")])
+
+    def take_text(self, events: Sequence[Event], text: str) -> None:
+        """As `take`, of one `TextDelta`."""
+        self._content.add(text)
+        if self._listener is not None:
+            self._listener.take(events)
 
     def take(self, events: Sequence[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(text=text):
-                    self.add_text(text)
+                    self._content.add(text)
                 case RejectedCall(reason=reason) if reason in IN_TEXT:
                     self._rejected.append(event)
                 case Markup():
@@ -52,26 +91,23 @@ class Attempt:
                     self._content, self._reasoning = Pieces(str(self._reasoning), str(self._content)), Pieces()
                 case _:
                     pass
+        if self._listener is not None:
+            self._listener.take(events)
 
-    def add_text(self, text: str) -> None:
-        """What `take` does with a piece of the answer's text."""
-        self._content.add(text)
-
-    def reasoned(self) -> None:
-        """The server has taken reasoning out of the text."""
-        self._has_reasoned = True
+    def count(self, usage: Usage) -> None:
+        self._facts |= {"prompt_tokens": usage.prompt, "written_tokens": usage.written}
 
     def hold(self, text: str) -> None:
         self._held.append(text)
 
-    def released(self) -> str:
-        """What waited, once it counts, or is known not to."""
+    def release(self) -> str:
+        """The text that was held back; from here on none is."""
         held, self._held = "".join(self._held), []
         self.holds_text = False
         return held
 
     def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> Said:
-        """The answer so far, of which ``event`` came last. ``rest``: what was taken, and comes after its content."""
+        """The answer up to ``event``. ``rest``: events that were taken, but come after its content."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
@@ -85,6 +121,58 @@ class Attempt:
         )
 
     def wrote(self, event: ToolCall | InvalidToolCall | None = None) -> str:
-        """What of it a model may be shown again: text and ``event``, without reasoning and markup."""
+        """The answer as the model may see it again: text and ``event``, without reasoning and markup."""
         content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
+
+    def record_outcome(self, calls: Sequence[Call], finish_reason: str | None) -> None:
+        """``calls``: those that the client has of this answer. ``finish_reason``: None where it is retried."""
+        self.has_outcome = True
+        if self._is_observed:
+            self._facts |= {
+                "duration_s": self._since(),
+                "finish_reason": finish_reason,
+                "calls": tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
+                "asked_again": finish_reason is None,
+                "guardrail": self.guardrail,
+            }
+
+    def close(self, why: str = "") -> None:
+        """Report the exchange to its observers, once. ``why``: there was no answer."""
+        if not self._is_observed or self._is_closed:
+            return
+        self._is_closed = True
+        exchange = None
+        if self.has_outcome:
+            text = {"text": str(self._raw), "reasoning": "".join(self._server_reasoning)}
+            exchange = self._asked.model_copy(update=text | self._facts)
+            if self.request.observation.observe is not None:
+                self.request.observation.observe(exchange)
+        if self._listener is not None:
+            self._listener.end(exchange, why)
+
+    @cached_property
+    def _asked(self) -> Exchange:
+        """The exchange before its answer."""
+        request, how, messages = self.request, self.request.parsing, self.request.client.messages
+        return Exchange(
+            model=str(request.body.get("model") or ""),
+            format=how.format,
+            policy=how.policy,
+            generation_prompt=how.generation_prompt,
+            sent=request.body,
+            messages=None if messages == request.body.get("messages") else tuple(messages or ()),
+            tools=tuple(tool.to_openai() for tool in request.tools.values()),
+            is_restricted=how.is_restricted,
+            is_parallel=request.client.parallel,
+            has_reply=how.reply is not None,
+            retry=self.retry,
+            text="",
+        )
+
+    def _begin(self) -> None:
+        if self._is_observed and "first_s" not in self._facts:
+            self._facts["first_s"] = self._since()
+
+    def _since(self) -> float:
+        return round(self.request.observation.clock() - self._began, 4)

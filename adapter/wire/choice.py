@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from adapter.constraints.replies import ReplyParser
 from adapter.conversation.guardrails.past import key_of
@@ -28,106 +28,73 @@ from adapter.values.events import (
     ToolCall,
     ToolCallDelta,
 )
+from adapter.values.fields import replace
 from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
-from adapter.wire.heard import Heard
-from adapter.wire.parsers import parser_of
-from adapter.wire.positions import Positions
-from adapter.wire.told_calls import ToldCalls
+from adapter.wire.positions import LogprobAligner
+from adapter.wire.told_calls import ToolCallDeltas
 from adapter.wire.translated import Request
 from adapter.wire.watching import EXTENSION
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Finish reasons of our own: the server broke off, the client did not wait."""
+"""Our own finish reasons: the server broke off, the client did not wait."""
 
 MAX_CHARACTERS = 8_000_000
-"""Of one answer: two million tokens. What goes on longer has no end."""
+"""Of one answer: two million tokens. A longer one never ends."""
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """The events from one on, copied for whoever asks: for each event that would cost the square of their number."""
-
-    taken: Sequence[Event] = ()
-    position: int = 0
-
-    def events(self) -> Sequence[Event]:
-        return self.taken[self.position :]
+_Rest: TypeAlias = tuple[Sequence[Event], int]
+"""Events, and the position from which on they count: a copy for each event would cost the square of their number."""
+_NOTHING: _Rest = ((), 0)
 
 
-class Choice:
-    """One of the ``n`` answers: its parser, and what of it the client has seen. ``heard``: for whoever looks on."""
+def _left(rest: _Rest) -> Sequence[Event]:
+    events, position = rest
+    return events[position:]
 
-    def __init__(self, request: Request, index: int, heard: Heard, *, is_whole: bool = False) -> None:
+
+class ChoiceStream:
+    """One of the ``n`` answers: deltas are dicts, the finish reason is text.
+
+    ``attempt`` is the model's present answer; where that is unusable, `follow_up` is the request for the next one, and
+    what the client has so far stays. ``is_whole``: the client sees nothing before the end.
+    """
+
+    def __init__(self, index: int, attempt: Attempt, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
+        """The characters at the beginning of the content that turned out to be reasoning."""
         self.was_content = False
-        self._reasoned = Pieces()  # by this parser
-        self.again: Request | None = None
+        """All reasoning turned out to be content."""
+        self.follow_up: Request | None = None
         self._is_whole = is_whole
         self._has_role = False
-        self._written = Written()
-        self._content = Pieces()  # what the client has of it
-        self._calls = ToldCalls(request.kinds, request.turn)
-        self._may_remember = True  # it was written in one, and nothing in the calls could act on a server
-        self._withheld: tuple[str, list[Event], str | None] | None = None  # of an answer that was asked again
-        self._guardrail = ""  # for which that was
         self._size = 0
-        self._space = ("", -1)  # white space that came last, and where
-        self._called_at = -1  # where what looked like a call ended
-        self._positions: Positions | None = None  # where the client wants to know how likely each token was
-        self._begin(request, heard)
+        self._content, self._written = Pieces(), Written()  # for the client, and as the model wrote it
+        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
+        self._may_remember = True  # all was written in one answer, and no call holds control tokens
+        self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
+        self._space = ("", -1)  # the last white space, and its place
+        self._called_at = -1  # where text that looked like a call ended
+        self._logprobs: LogprobAligner | None = None
+        self._begin(attempt)
 
-    def _begin(self, request: Request, heard: Heard) -> None:
-        self._request = request
-        self.heard = heard
-        self._parser: Parser | ReplyParser | None = None
-        self._reasoned = Pieces()
-        self._keys: set[str] = set()  # of the calls in this answer
-        self._has_repeated = False
+    def _begin(self, attempt: Attempt) -> None:
+        self.attempt, self._request = attempt, attempt.request
         self._calls_before = len(self._calls.whole)
-        self._is_again = self._content.size > 0  # text of this answer follows text that the client has
-        watch = request.watch
-        self._attempt = Attempt(holds_text=watch is not None and (self._is_again or watch.holds_text))
-
-    def take_next(self) -> Request | None:
-        """The request whose answer goes on where this one ended."""
-        again, self.again = self.again, None
-        if again is not None:
-            self._observed(None)
-            self._request.account.ask_again(self._guardrail)
-            self.heard.close()
-            self._guardrail = ""
-            self._begin(again, Heard(again, self.heard.retry + 1))
-            self._may_remember = False
-        return again
-
-    @property
-    def told(self) -> JsonObject:
-        """What the client is told of what was asked again: nothing where nothing was."""
-        watch = self._request.watch
-        return {EXTENSION: {"asked_again": list(watch.asked_again)}} if watch and watch.asked_again else {}
-
-    def give_up(self) -> list[JsonObject | str] | None:
-        """The rest of the answer that was asked again, as it came; None where there is none."""
-        if self._withheld is None:
-            return None
-        (held, events, finish_reason), self._withheld, self.again = self._withheld, None, None
-        self._request = replace(self._request, watch=None)
-        self._attempt = Attempt()
-        deltas = [*(self._text(held) if held else ()), *self._made(events, finish_reason)]
-        return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
+        self._has_text = self._content.size > 0  # of an earlier attempt
+        watch = self._request.follow_up.watch
+        attempt.holds_text = watch is not None and (self._has_text or watch.holds_text)
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """The client's deltas and, where this is the end, the finish reason. ``logprobs``: of the text; those that are
-        left stand in the deltas."""
-        if self.finish_reason or self.again:
+        """The client's deltas and, at the end, the finish reason. ``logprobs``: of the delta's text."""
+        if self.finish_reason or self.follow_up:
             return []
-        self._withheld = None  # the server took what was asked again
+        self._withheld = None  # the server took the follow-up
         deltas: list[JsonObject | str] = []
         if not self._has_role:
             self._has_role = True
@@ -135,134 +102,150 @@ class Choice:
         # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
-            self._parser = self._parser or self._new_parser("")  # what is left for the text is the answer
+            self._parser("")  # the text that follows is the answer
             deltas.append({"reasoning_content": reasoning})
-            self.heard.hear(reasoning=reasoning)
-            self._attempt.reasoned()
+            self.attempt.record_reasoning(reasoning)
         if isinstance(text := delta.get("content"), str) and text:
-            if logprobs and (self._positions or not self._size):
-                self._positions = self._positions or Positions()
-                self._positions.add(text, logprobs)
-            deltas += self._deltas(self._events(text))
+            if logprobs and (self._logprobs or not self._size):
+                self._logprobs = self._logprobs or LogprobAligner()
+                self._logprobs.add(text, logprobs)
+            deltas += self._taken(self._parsed(text))
         if self._request.is_native:
             calls_before = len(self._calls)
-            deltas += self._calls.native(delta.get("tool_calls"))
+            deltas += self._calls.forward_native(delta.get("tool_calls"))
             self._request.account.calls += len(self._calls) - calls_before
         if isinstance(finish_reason, str) and not self.finish_reason:
-            deltas += self._deltas(self._reading().close(finish_reason), finish_reason)
-            if self._has_repeated and not self._calls.whole and not self.again:
-                self.again = self._request.replying()
-            elif not (self.error or self.finish_reason or self.again):
-                self.again = self._asked_again(None, _Rest(), finish_reason)
-            if self.error:
-                self._observed(finish_reason)
-            elif not self.finish_reason and not self.again:
-                deltas += self._released(finish_reason)
-                deltas.append(self._finish(finish_reason))
+            deltas += self._ended(finish_reason)
         return deltas
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """As `feed`, of nothing but text; what comes of it where that is nothing but text again."""
-        if self.finish_reason or self.again:
+        """As `feed`, of text alone; returns text where the result is text alone."""
+        if self.finish_reason or self.follow_up:
             return []
-        self._withheld = None  # the server took what was asked again
-        events = self._events(text)
-        if len(events) != 1 or not isinstance(event := events[0], TextDelta) or self._attempt.holds_text:
-            return self._deltas(events)
+        self._withheld = None
+        events = self._parsed(text)
+        if len(events) != 1 or not isinstance(event := events[0], TextDelta) or self.attempt.holds_text:
+            return self._taken(events)
         self._written.add(event.raw)
-        self._attempt.add_text(event.text)
-        self.heard.take(events)
+        self.attempt.take_text(events, event.text)
         self._content.add(event.text)
         return event.text
 
-    def _events(self, text: str) -> Sequence[Event]:
+    def on_upstream_lost(self) -> list[JsonObject | str]:
+        """The remaining deltas when the server has broken off."""
+        deltas = [*self._taken(self._parser().close(INCOMPLETE), "length"), *self._released("length")]
+        self._record(INCOMPLETE)
+        return deltas
+
+    def cancel(self) -> None:
+        """The client has gone."""
+        if not self.attempt.has_outcome:
+            self._record(ABANDONED)
+        self.attempt.close()
+
+    def _ended(self, finish_reason: str) -> list[JsonObject | str]:
+        deltas = self._taken(self._parser().close(finish_reason), finish_reason)
+        if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
+            self.follow_up = self._request.without_tools()
+        elif not (self.error or self.finish_reason or self.follow_up):
+            self.follow_up = self._retry(None, _NOTHING, finish_reason)
+        if self.error:
+            self._record(finish_reason)
+        elif not self.finish_reason and not self.follow_up:
+            deltas += [*self._released(finish_reason), self._finish(finish_reason)]
+        return deltas
+
+    def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
+        if self.attempt.parser is None:
+            before = self._request.parsing.generation_prompt if generation_prompt is None else generation_prompt
+            self.attempt.parser = self._request.make_parser(self.index, before, streams=not self._is_whole)
+        return self.attempt.parser
+
+    def _parsed(self, text: str) -> Sequence[Event]:
         self._size += len(text)
         if self._size > MAX_CHARACTERS:
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
             return ()
-        self.heard.hear(text)
-        self._attempt.hear(text)
-        return self._reading().feed(text)
+        self.attempt.record_text(text)
+        return self._parser().feed(text)
 
-    def abandon(self) -> list[JsonObject | str]:
-        """What is left when the server has gone without a word."""
-        deltas = [*self._deltas(self._reading().close(INCOMPLETE), "length"), *self._released("length")]
-        self._observed(INCOMPLETE)
-        return deltas
-
-    def leave(self) -> None:
-        """Nobody reads on."""
-        if not self.heard.is_told:
-            self._observed(ABANDONED)
-        self.heard.close()
-
-    def _reading(self) -> Parser | ReplyParser:
-        if self._parser is None:
-            self._parser = self._new_parser(self._request.generation_prompt)
-        return self._parser
-
-    def _new_parser(self, generation_prompt: str | None) -> Parser | ReplyParser:
-        return parser_of(self._request, self.index, generation_prompt, is_whole=self._is_whole)
-
-    def _deltas(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
+    def _taken(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         self._written.take(events)
-        self._attempt.take(events)
-        self.heard.take(events)
-        return self._made(events, finish_reason)
+        self.attempt.take(events)
+        return self._deltas(events, finish_reason)
 
-    def _made(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
-        """The deltas of events that were taken already."""
+    def _deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
         for position, event in enumerate(events):
-            made = self._made_of(event, _Rest(events, position), finish_reason)
-            if self._positions is not None:
-                self._positions.place(event, made)
+            made = self._deltas_of(event, (events, position), finish_reason)
+            if self._logprobs is not None:
+                self._logprobs.attach(event, made)
             deltas += made
-            if self.again or self.finish_reason:
+            if self.follow_up or self.finish_reason:
                 break
         return deltas
 
-    def _made_of(self, event: Event, rest: _Rest, finish_reason: str | None) -> list[JsonObject | str]:
+    def _deltas_of(self, event: Event, rest: _Rest, finish_reason: str | None) -> list[JsonObject | str]:
         """``rest``: the events from this one on."""
         match event:
             case TextDelta(text=text):
                 return self._text(text)
             case ReasoningDelta(text=text):
-                self._reasoned.add(text)
+                self.attempt.reasoned.add(text)
                 return [{"reasoning_content": text}]
             case ContentWasReasoning():
                 self.was_reasoning = self._content.size
             case ReasoningWasContent():
                 self.was_content = True
-                return self._text(str(self._reasoned))  # in a stream it comes twice, or there is no answer
+                return self._text(str(self.attempt.reasoned))  # in a stream it comes twice, or there is no answer
             case ToolCallDelta():
                 return self._fragment(event)
             case ToolCall() | InvalidToolCall() if self._is_over(rest):
-                return self._ended_before()
-            case ToolCall() | InvalidToolCall() if again := self._asked_again(event, rest, finish_reason):
-                self.again = again
-            case ToolCall() if self._request.few is not None and event.name == self._request.few.finder:
-                self.again = self._looked_up(event)
+                return self._end_before_call()
+            case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
+                self.follow_up = retry
+            case ToolCall() if self._is_lookup(event.name):
+                self.follow_up = self._lookup(event)
             case ToolCall() if self._is_repeated(event):
-                self._has_repeated = True
+                self.attempt.has_repeated_call = True
             case ToolCall() if self._is_allowed(event.name):
                 called = self._call(event)
-                return called if self._request.parallel else [*called, self._finish("stop")]
+                return called if self._request.client.parallel else [*called, self._finish("stop")]
             case ToolCall(raw=raw):
-                return self._text(self._shown(raw))
+                return self._text(self._rejected_text(raw))
             case InvalidToolCall():
                 self._request.account.refused["unreadable"] += 1
-                return self._invalid(event, finish_reason)
+                return self._invalid_call(event, finish_reason)
             case RejectedCall(reason=reason):
                 self._request.account.refused[reason] += 1
             case Markup(raw=raw) if not self._request.tools and raw.isspace():
-                return self._blank(raw)
+                return self._white_space(raw)
             case _:
                 pass  # markup and progress are not for the client
         return []
 
-    def _blank(self, raw: str) -> list[JsonObject | str]:
-        """White space around what would be a call, were there tools: then it is text as well."""
+    def _text(self, text: str) -> list[JsonObject | str]:
+        if self.attempt.holds_text:
+            self.attempt.hold(text)
+            return []
+        self._content.add(text)
+        return [{"content": text}] if text else []
+
+    def _released(self, finish_reason: str | None = None) -> list[JsonObject | str]:
+        """The text that was held back. A client that has text of an earlier attempt gets it only at the end, and only
+        as far as it is new."""
+        if not self.attempt.holds_text:
+            return []
+        text = self.attempt.release()
+        if not self._has_text:
+            return self._text(text)
+        before = str(self._content).strip()
+        if finish_reason is None or not text.strip() or before.endswith(text.strip()):
+            return []
+        return self._text("\n\n" + text.lstrip().removeprefix(before).lstrip())
+
+    def _white_space(self, raw: str) -> list[JsonObject | str]:
+        """White space around a call is text where there are no tools, and so no call."""
         if self._called_at == self._place():
             made = self._text(raw)
             self._called_at = self._place()
@@ -270,131 +253,141 @@ class Choice:
         self._space = (raw, self._place())
         return []
 
-    def _place(self) -> int:
-        return self._content.size + self._reasoned.size
-
-    def _shown(self, raw: str) -> str:
-        """What looked like a call and is none, for the client: without tokens that most servers take out."""
-        tokens = get_format(self._request.format).special_tokens
+    def _rejected_text(self, raw: str) -> str:
+        """Text that looked like a call, without the special tokens that most servers remove."""
+        tokens = get_format(self._request.parsing.format).special_tokens
         space, place = self._space
         space = space if place == self._place() else ""
         text = space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
         self._called_at = self._place() + len(text)
         return text
 
-    def _asked_again(
-        self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
-    ) -> Request | None:
-        """The request for a better answer where ``event``, or all of it at its end, is of no use; not where the client
-        has a call of it. ``rest``: the events from ``event`` on."""
-        watch, attempt = self._request.watch, self._attempt
-        has_call = self._calls.is_open or (len(self._calls) > 0 and self._request.constraint != "arguments")
-        if watch is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
-            return None
-        if event is None and len(self._calls) > 0:
-            return None
-        ask = watch.judge(attempt.said(event, rest.events()), finish_reason, lambda: attempt.wrote(event))
-        if ask is None:
-            return None
-        self._guardrail = ask.guardrail
-        self._withheld = (attempt.released(), list(rest.events()), finish_reason)
-        return self._request.again(ask, attempt.wrote(event))
-
-    def _is_over(self, rest: _Rest) -> bool:
-        """Whether the answer has ended before ``rest``, and the model has gone on as the user."""
-        watch = self._request.watch
-        return watch is not None and watch.is_over(self._attempt.said(rest=rest.events()).content)
-
-    def _ended_before(self) -> list[JsonObject | str]:
-        """What is left of an answer that ended before a call, and whatever follows that."""
-        self._may_remember = False  # the model is not to be shown that call
-        self.again = self._asked_again(None, _Rest(), "stop")
-        return [] if self.again else [*self._released("stop"), self._finish("stop")]
-
-    def _looked_up(self, call: ToolCall) -> Request | None:
-        """The request that goes on after a search among the tools; None where the client has calls to answer, or after
-        too many: then it goes unsaid."""
-        if len(self._calls) > 0 or self._request.lookups >= LOOKUPS:
-            return None
-        self._withheld = (self._attempt.released(), [], None)
-        return self._request.looked_up(call, self._attempt.wrote(call))
-
-    def _is_repeated(self, call: ToolCall) -> bool:
-        """Whether a model that is held to calls makes one again, in this answer or with the result before it."""
-        if self._request.reply is None:
-            return False
-        key = key_of(call.name, in_strings(restore, call.arguments))
-        is_repeated = key in self._keys or key in self._request.made
-        self._keys.add(key)
-        return is_repeated
-
-    def _text(self, text: str) -> list[JsonObject | str]:
-        if self._attempt.holds_text:
-            self._attempt.hold(text)
-            return []
-        self._content.add(text)
-        return [{"content": text}] if text else []
-
-    def _released(self, finish_reason: str | None = None) -> list[JsonObject | str]:
-        """The text that waited. Before a call it goes unsaid where the client has text already: it would come twice."""
-        if not self._attempt.holds_text:
-            return []
-        text = self._attempt.released()
-        if not self._is_again:
-            return self._text(text)
-        said = str(self._content).strip()
-        if finish_reason is None or not text.strip() or said.endswith(text.strip()):
-            return []
-        return self._text("\n\n" + text.lstrip().removeprefix(said).lstrip())
+    def _place(self) -> int:
+        return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Without tools nothing is a call; an unknown name is told to the client, which can answer it."""
+        """Without tools nothing is a call; an unknown name goes to the client, which can answer it."""
         tools = self._request.tools
-        return name in tools if self._request.is_restricted else bool(tools)
+        return name in tools if self._request.parsing.is_restricted else bool(tools)
+
+    def _is_lookup(self, name: str) -> bool:
+        shortlist = self._request.follow_up.shortlist
+        return shortlist is not None and name == shortlist.finder
+
+    def _is_repeated(self, call: ToolCall) -> bool:
+        """Whether a constrained model repeats a call of this answer, or one whose result it has."""
+        if self._request.parsing.reply is None:
+            return False
+        key, keys = key_of(call.name, in_strings(restore, call.arguments)), self.attempt.call_keys
+        is_repeated = key in keys or key in self._request.follow_up.previous_calls
+        keys.add(key)
+        return is_repeated
 
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
-        watch, few = self._request.watch, self._request.few
-        is_held = (watch is not None and watch.holds_call(event.name)) or (few is not None and event.name == few.finder)
-        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._is_over(_Rest())):
+        watch = self._request.follow_up.watch
+        is_held = (watch is not None and watch.holds_call(event.name)) or self._is_lookup(event.name)
+        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._is_over(_NOTHING)):
             return []
         return [*self._released(), *self._calls.fragment(event)]
 
     def _call(self, call: ToolCall) -> list[JsonObject | str]:
-        before = self._released()
-        arguments = in_strings(restore, call.arguments)
-        self._request.account.called(call)
-        request = self._request
-        format, tools = knowing(get_format(request.format), request.control_tokens), request.tools
-        self._may_remember = self._may_remember and is_tame(call.arguments, format, tools)
-        return [*before, *self._calls.call(call.id, call.name, arguments)]
+        before, request = self._released(), self._request
+        request.account.called(call)
+        format = knowing(get_format(request.parsing.format), request.parsing.control_tokens)
+        self._may_remember = self._may_remember and is_tame(call.arguments, format, request.tools)
+        return [*before, *self._calls.call(call.id, call.name, in_strings(restore, call.arguments))]
 
-    def _invalid(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
-        """It is text, so that nothing is lost; where its arguments have been streamed the answer cannot stand."""
-        if self._request.reply is not None and finish_reason == "length":
-            return []  # what the server made the model write is not meant for anybody's eyes
+    def _invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
+        """An invalid call is text; if the client has part of its arguments, the answer fails."""
+        if self._request.parsing.reply is not None and finish_reason == "length":
+            return []  # the constraint made the model write this; it is for no reader
         if not self._calls.is_open:
-            return self._text(self._shown(wrong.raw))
-        if finish_reason != "length":  # cut arguments before finish_reason "length" are what OpenAI sends, too
+            return self._text(self._rejected_text(wrong.raw))
+        if finish_reason != "length":  # OpenAI sends cut arguments before finish_reason "length", too
             self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
         return []
 
+    @property
+    def retry_notice(self) -> JsonObject:
+        """The guardrails that caused retries, for the client."""
+        watch = self._request.follow_up.watch
+        return {EXTENSION: {"asked_again": list(watch.asked_again)}} if watch and watch.asked_again else {}
+
+    def take_next(self) -> Request | None:
+        """The request whose answer continues this one."""
+        request, self.follow_up = self.follow_up, None
+        if request is not None:
+            self._record(None)
+            self._request.account.ask_again(self.attempt.guardrail)
+            self.attempt.close()
+            self._begin(Attempt(request, self.attempt.retry + 1))
+            self._may_remember = False
+        return request
+
+    def use_previous(self) -> list[JsonObject | str] | None:
+        """The rest of the rejected answer, where the server refuses the follow-up; None if no answer was rejected."""
+        if self._withheld is None:
+            return None
+        (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None
+        self._request = replace(self._request, follow_up=replace(self._request.follow_up, watch=None))
+        self.attempt.release()
+        deltas = [*(self._text(held) if held else ()), *self._deltas(events, finish_reason)]
+        return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
+
+    def _retry(
+        self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
+    ) -> Request | None:
+        """The request for a better answer if ``event``, or the whole answer at its end, is unusable.
+
+        None once the client has a call of it. ``rest``: the events from ``event`` on.
+        """
+        watch, attempt, calls = self._request.follow_up.watch, self.attempt, len(self._calls)
+        has_call = self._calls.is_open or (calls > 0 and self._request.follow_up.constraint != "arguments")
+        if watch is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
+            return None
+        if event is None and calls > 0:
+            return None
+        ask = watch.judge(attempt.said(event, _left(rest)), finish_reason, lambda: attempt.wrote(event))
+        if ask is None:
+            return None
+        attempt.guardrail = ask.guardrail
+        self._withheld = (attempt.release(), list(_left(rest)), finish_reason)
+        return self._request.with_retry(ask, attempt.wrote(event))
+
+    def _lookup(self, call: ToolCall) -> Request | None:
+        """The next request after a search among the tools; None, and the call is dropped, once the client has calls to
+        answer or after too many searches."""
+        if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
+            return None
+        self._withheld = (self.attempt.release(), [], None)
+        return self._request.with_lookup(call, self.attempt.wrote(call))
+
+    def _is_over(self, rest: _Rest) -> bool:
+        """Whether the answer ended before ``rest``, and the model went on as the user."""
+        watch = self._request.follow_up.watch
+        return watch is not None and watch.is_over(self.attempt.said(rest=_left(rest)).content)
+
+    def _end_before_call(self) -> list[JsonObject | str]:
+        self._may_remember = False  # the model should not see that call again
+        self.follow_up = self._retry(None, _NOTHING, "stop")
+        return [] if self.follow_up else [*self._released("stop"), self._finish("stop")]
+
     def _finish(self, finish_reason: str) -> str:
-        """A text that was cut is ``length``, whatever calls came before; else calls are what ended the answer."""
-        called = "function_call" if self._request.kinds.is_legacy else "tool_calls"
+        """A cut answer is ``length``, whatever calls it has; else a call decides the finish reason."""
+        called = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
         self.finish_reason = called if len(self._calls) > 0 and finish_reason == "stop" else finish_reason
         self._request.account.finish_reasons.append(self.finish_reason)
         self._remember()
-        self._observed(finish_reason)
+        self._record(finish_reason)
         return self.finish_reason
 
-    def _observed(self, finish_reason: str | None) -> None:
-        """This answer is over; ``finish_reason`` is None where another is asked for."""
-        self.heard.tell(self._calls.whole[self._calls_before :], finish_reason, self._guardrail)
+    def _record(self, finish_reason: str | None) -> None:
+        self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason)
 
     def _remember(self) -> None:
         content, written = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
-        is_one_of_several = bool(self._calls.whole) and not self._request.parallel  # the others were not made
+        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # the others were dropped
         if self._request.is_native or is_one_of_several or not self._may_remember:
             return
         if written != content and (content or self._calls.whole):
-            self._request.memory.remember(self._request.format, content, self._calls.whole, written)
+            self._request.memory.remember(self._request.parsing.format, content, self._calls.whole, written)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from adapter.values.events import Json, JsonObject
-from adapter.wire.answer import Answer, Whole
+from adapter.wire.answer import BufferedCompletion, StreamedCompletion
 from adapter.wire.errors import error_object, is_error
 from adapter.wire.likeness import MARK, Likeness, around_text, likeness_of
 from adapter.wire.own_prompt import as_chat, streams_lines
@@ -48,7 +48,38 @@ class OpenAIWriter:
         return DONE
 
 
-class Streamed:
+Answer = TypeVar("Answer", StreamedCompletion, BufferedCompletion)
+
+
+class _Exchange(Generic[Answer]):
+    """A request to the model server and its answer. ``as_body``: a request as that server takes it."""
+
+    _answer: Answer
+
+    def __init__(self, request: Request, as_body: Callable[[JsonObject], JsonObject] | None) -> None:
+        self._request = request
+        self._as_body = as_body or _as_it_is
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set up the answer to the request."""
+        raise NotImplementedError
+
+    def as_text(self) -> JsonObject | None:
+        """The next body for a server that refuses the tools that it was given; None where it was given none."""
+        if self._request.as_text is None:
+            return None
+        self._answer.cancel(REFUSED)
+        self._request = replace(self._request.as_text(), account=self._request.account)
+        self._begin()
+        return self._as_body(self._request.body)
+
+    def leave(self, why: str = "") -> None:
+        """The client has gone, or has all it wants. ``why``: there was no answer."""
+        self._answer.cancel(why)
+
+
+class Streamed(_Exchange[StreamedCompletion]):
     """A streamed exchange: `feed` takes the server's bytes in any pieces, `close` ends it.
 
     ``writer``: the client's side. ``reader`` and ``as_chunk``: the server's, where that is not OpenAI's.
@@ -65,19 +96,20 @@ class Streamed:
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
-        self._request, self._created = request, created
-        self._answer = Answer(request, created)
+        self._created, self._given_reader = created, reader
+        super().__init__(request, as_body)
         self.writer = writer or OpenAIWriter()
-        self._reader_given = reader
-        self._reader = reader or _reader_of(request)
         self._as_chunk = as_chunk or as_chat
-        self._as_body = as_body or _as_it_is
         self._like: Likeness | None = None
         self._around = (b"", b"")  # the text in an event for the client
         self._unlike = 0  # events in a row that were not like the one before
         self._has_failed = False
         self._size = 0
         self._is_over = False
+
+    def _begin(self) -> None:
+        self._answer = StreamedCompletion(self._request, self._created)
+        self._reader = type(self._given_reader)() if self._given_reader else _reader_of(self._request)
 
     @property
     def waiting(self) -> int:
@@ -96,16 +128,6 @@ class Streamed:
         self._reader = type(self._reader)()
         return self._as_body(request.body)
 
-    def as_text(self) -> JsonObject | None:
-        """What to ask a server that refused the tools it was given; None where it was given none."""
-        if self._request.as_text is None:
-            return None
-        self._answer.leave(REFUSED)
-        self._request = replace(self._request.as_text(), account=self._request.account)
-        self._answer = Answer(self._request, self._created)
-        self._reader = type(self._reader_given)() if self._reader_given else _reader_of(self._request)
-        return self._as_body(self._request.body)
-
     def feed(self, piece: bytes) -> bytes:
         written = self._translated(self._reader.feed(piece))
         self._size += len(piece)
@@ -123,15 +145,11 @@ class Streamed:
 
     def give_up(self) -> bytes | None:
         """The server did not take what was asked again: the answer before counts. None where nothing was."""
-        chunks = self._answer.give_up()
+        chunks = self._answer.use_previous()
         if chunks is None:
             return None
         self._is_over = True
         return self._written(chunks)
-
-    def leave(self, why: str = "") -> None:
-        """Nobody reads on: the client has gone, or all is said. ``why``: where there was no answer."""
-        self._answer.leave(why)
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, which the client raises."""
@@ -170,7 +188,7 @@ class Streamed:
         return self.writer.write(chunks)
 
 
-class Completed:
+class Completed(_Exchange[BufferedCompletion]):
     """An exchange in one piece: `feed` takes the body of a server's 200.
 
     ``as_completion`` and ``as_body``: the server's side, where that is not OpenAI's.
@@ -182,27 +200,15 @@ class Completed:
         as_completion: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
-        self._request = request
-        self._whole = Whole(request)
+        super().__init__(request, as_body)
         self._as_completion = as_completion or as_chat
-        self._as_body = as_body or _as_it_is
 
-    def as_text(self) -> JsonObject | None:
-        """As `Streamed.as_text`."""
-        if self._request.as_text is None:
-            return None
-        self._whole.leave(REFUSED)
-        self._request = replace(self._request.as_text(), account=self._request.account)
-        self._whole = Whole(self._request)
-        return self._as_body(self._request.body)
-
-    def leave(self, why: str = "") -> None:
-        """As `Streamed.leave`."""
-        self._whole.leave(why)
+    def _begin(self) -> None:
+        self._answer = BufferedCompletion(self._request)
 
     def give_up(self) -> JsonObject | None:
         """As `Streamed.give_up`: the completion for the client."""
-        return self._whole.give_up()
+        return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """The status and the completion for a client, or the body of one more request to the server."""
@@ -212,7 +218,7 @@ class Completed:
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
             shown = body[:80].decode("utf-8", "replace")
             return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
-        answer = self._whole.feed(completion)
+        answer = self._answer.feed(completion)
         if isinstance(answer, Request):
             return self._as_body(answer.body)
         return (502 if is_error(answer) else 200), answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from adapter.constraints.modes import Constraint, get_constraint, validate_guide_mode
 from adapter.constraints.shapes import Choices
@@ -22,7 +22,7 @@ from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen, replace
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
-from adapter.wire.recorded import Exchange, Listen
+from adapter.wire.recorded import Observation
 from adapter.wire.watching import Asking
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -52,117 +52,139 @@ class Enforce(Protocol):
 
 
 @frozen
-class Options:
-    """``format``: how the model writes calls; None goes by ``template`` (its chat template), then by its name;
-    `FROM_TEMPLATE` is for `checked`.
-    ``style`` and ``prompts``: of `system_prompt`; None is ``bare`` where calls are enforced, else ``trained``.
-    ``policy``: of `Parser`. ``stream_arguments``: hand on arguments while they are written. ``constraint``: how
-    far the model is held to valid calls (see `adapter.constraints.modes`); None holds it where a request demands
-    a call. ``enforce``: how that is said to the server. ``grounded``: an enforced call has only values that the
-    conversation mentions, where an argument's name tells what it is; ``ground``: that somebody knows (see
-    `adapter.prompting.intent.grounding`).
-    ``prompt``: whether the model is told of its tools by its own template, one of `PROMPT_MODES`; a ``style`` or
-    ``prompts`` mean words. ``own``: how it gets that prompt; None where it cannot.
-    ``native``: the tools go to the server, which reads the calls itself; those that it leaves in the text are
-    read here. ``setup_of``: what is known to be best for the model that a request names.
-    ``memory``: of what the model wrote, for the calls that clients send back."""
+class PromptSettings:
+    """How the model is told of its tools, and in which format it calls them.
+
+    ``mode``: one of `PROMPT_MODES`. A ``style`` or ``prompts`` (both of `system_prompt`) mean a prompt in words; a
+    style of None is ``bare`` where calls are enforced, else ``trained``. ``own``: how a prompt is made by the model's
+    chat template; None where it cannot be. ``format``: how the model writes calls; None detects it by ``template``
+    (its chat template), then by its name; `FROM_TEMPLATE` is resolved by `checked`.
+    """
 
     format: str | None = None
     template: str | None = None
     recognised: str | None = None
-    """The format that was found to fit the template, where somebody looked; it goes before what the template's text
-    tells."""
+    """The format that was detected by probing the template; it precedes a guess from the template's text."""
     from_template: bool = False
-    """The format derived from the template is wanted, also where a table knows it."""
+    """Use the format derived from the template even if a table knows the model."""
     model: str | None = None
-    """What the model is really called, where requests may name it as they like."""
+    """The model's real name, where requests may use any."""
     control_tokens: tuple[str, ...] = ()
-    """What the model's server tells of its control tokens: they act in no result and no message."""
+    """Control tokens that the server reports; they are escaped in messages and results."""
     style: str | None = None
     prompts: str | None = None
-    prompt: str = "auto"
+    mode: str = "auto"
     own: OwnPrompt | None = None
-    policy: str = "safe"
-    stream_arguments: bool = False
-    constraint: Constraint | None = None
+    generation_prompt: str | None = None
+    """The end of the chat template's prompt, which may open reasoning. None: unknown."""
+    max_tools: int | None = None
+    """Describe at most this many tools of a request; see `adapter.prompting.shortlist`. None: all."""
+
+    @property
+    def may_be_own(self) -> bool:
+        """Whether the chat template may be used: no setting asks for words."""
+        return self.mode != "words" and not self.style and not self.prompts
+
+
+@frozen
+class ConstraintSettings:
+    """How far the model is held to valid calls.
+
+    ``mode``: see `adapter.constraints.modes`; None enforces a call where the request demands one. ``enforce``: builds
+    the request fields for the server. ``grounded``: an enforced call has only values that the conversation mentions,
+    where an argument's name tells what it is; ``ground``: values known otherwise (see `adapter.prompting.intent.grounding`).
+    """
+
+    mode: Constraint | None = None
     enforce: Enforce | None = None
     waits_for_calls: bool = False
-    """The server is a llama.cpp, whose grammars can wait for a call to begin."""
+    """The server is llama.cpp, whose grammars can start with a call."""
     grounded: bool = False
     ground: Ground | None = None
-    generation_prompt: str | None = None
-    """What the chat template puts before the model's answer: it may have opened reasoning. None: not known."""
-    fields: Mapping[str, Json] = field(default_factory=dict)
-    """What the server is told besides, unless the client says otherwise."""
+    choices: Choices | None = None
+    """The only values of parameters, where they were found already."""
+
+
+@frozen
+class Options:
+    """How requests are translated.
+
+    ``policy``: of `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: pass tools
+    to the server, which parses calls; calls that it leaves in the text are parsed here. ``setup_of``: the best known
+    setup for the model that a request names. ``memory``: the model's own text of calls that clients send back.
+    """
+
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
+    retry_policy: Asking = field(default_factory=Asking)
+    observation: Observation = field(default_factory=Observation)
+    policy: str = "safe"
+    stream_arguments: bool = False
     native: bool = False
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """Request fields for the server, unless the client sets them."""
+    memory: Memory = field(default_factory=Memory)
     setup_of: Callable[[str], Setup | None] | None = None
     guide: str = "auto"
     """Which models are helped to choose, one of `GUIDE_MODES`."""
     small: AssistSettings | None = None
     """The assistance for a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
-    choices: Choices | None = None
-    """The only values of parameters, where they were found already."""
-    asking: Asking = field(default_factory=Asking)
-    """Which answers are asked again."""
-    max_tools: int | None = None
-    """Of a request with more only so many are described; see `adapter.prompting.intent.tool_shortlist`. None: all."""
-    memory: Memory = field(default_factory=Memory)
-    observe: Callable[[Exchange], object] | None = None
-    """Told of each answer, when that is over."""
-    counts_tokens: bool = False
-    """The server is asked how many tokens a stream took, also where the client does not want to know."""
-    listen: Listen | None = None
-    """Who looks on while an answer comes."""
 
     @property
     def style_used(self) -> str:
-        """How the prompt describes tools, where it does so in words."""
-        is_held = self.enforce is not None and self.constraint in ("prefer", "required")
-        return self.style or ("bare" if is_held else "trained")
-
-    @property
-    def may_be_own(self) -> bool:
-        """Whether nothing was said that means words."""
-        return self.prompt != "words" and not self.style and not self.prompts
+        """The style of a prompt in words."""
+        is_held = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
+        return self.prompt.style or ("bare" if is_held else "trained")
 
     def helps_with(self, body: JsonObject) -> bool:
         """Whether a small model is helped with this request: nothing was said that means another way."""
-        is_left = self.constraint is None and self.may_be_own and self.own is None and not self.grounded
+        prompt, constraints = self.prompt, self.constraints
+        is_left = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
-        return is_left and is_plain and self.ground is None and self.enforce is not None
+        return is_left and is_plain and constraints.ground is None and constraints.enforce is not None
 
     def for_model(self, model: str) -> Options:
-        """With what is known of the model, as far as nothing else was said."""
+        """Fill settings that were not chosen from the model's known setup."""
         setup = self.setup_of(model) if self.setup_of else None
         if setup is None:
             return self
+        prompt, constraints = self.prompt, self.constraints
         return replace(
-            self,
-            format=self.format or setup.format,
-            style=self.style or (None if setup.own else setup.style),
-            constraint=self.constraint or (setup.constraint if setup.constraint != "off" else None),
-            native=setup.native and self.format is None and self.constraint is None,
+            self.with_prompt(
+                format=prompt.format or setup.format, style=prompt.style or (None if setup.own else setup.style)
+            ).with_constraints(mode=constraints.mode or (setup.constraint if setup.constraint != "off" else None)),
+            native=setup.native and prompt.format is None and constraints.mode is None,
         )
+
+    def with_prompt(self, **changes: Any) -> Options:
+        """A copy with other fields of `PromptSettings`."""
+        return replace(self, prompt=replace(self.prompt, **changes))
+
+    def with_constraints(self, **changes: Any) -> Options:
+        """A copy with other fields of `ConstraintSettings`."""
+        return replace(self, constraints=replace(self.constraints, **changes))
 
 
 def checked(options: Options) -> Options:
-    """``options``, if they can be used: raises UsageError at the start rather than with each request."""
+    """Validate ``options`` once, at the start. Raises UsageError."""
+    prompt = options.prompt
     get_policy(options.policy)
-    get_constraint(options.constraint)
+    get_constraint(options.constraints.mode)
     validate_guide_mode(options.guide)
-    if options.max_tools is not None and (not isinstance(options.max_tools, int) or options.max_tools < 1):
-        raise UsageError(f"max_tools cannot be {options.max_tools!r}; give a number from 1 on")
-    checked_retries(options.asking.retries)
-    if options.ground is not None:
-        require_sync(options.ground, "ground")
-    if options.observe is not None:
-        require_sync(options.observe, "observe")
-    if options.prompt not in PROMPT_MODES:
-        raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
-    if options.prompt == "own" and (options.style or options.prompts):
+    if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
+        raise UsageError(f"max_tools cannot be {prompt.max_tools!r}; give a number from 1 on")
+    checked_retries(options.retry_policy.retries)
+    if options.constraints.ground is not None:
+        require_sync(options.constraints.ground, "ground")
+    if options.observation.observe is not None:
+        require_sync(options.observation.observe, "observe")
+    if prompt.mode not in PROMPT_MODES:
+        raise UsageError(f"unknown prompt {prompt.mode!r}; expected {', '.join(PROMPT_MODES)}")
+    if prompt.mode == "own" and (prompt.style or prompt.prompts):
         raise UsageError("a style, or prompts of your own, describe tools in words: leave out --prompt own")
-    if options.format == FROM_TEMPLATE:
-        options = replace(options, format=None, from_template=True)
-    format = get_format(options.format or DEFAULT_FORMAT).name
-    system_prompt(CLIENTS_TOOLS, format, options.style_used, tools=[{"name": "any"}], prompts=options.prompts)
-    return replace(options, format=format) if options.format else options
+    if prompt.format == FROM_TEMPLATE:
+        options = options.with_prompt(format=None, from_template=True)
+    chosen = options.prompt.format
+    format = get_format(chosen or DEFAULT_FORMAT).name
+    system_prompt(CLIENTS_TOOLS, format, options.style_used, tools=[{"name": "any"}], prompts=prompt.prompts)
+    return options.with_prompt(format=format) if chosen else options

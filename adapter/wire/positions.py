@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from adapter.values.events import Event, Json, JsonObject
 
 
-class Positions:
+class LogprobAligner:
     """``add`` takes the text as it comes, with its tokens; ``take`` says that so many characters of it were read."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Positions:
                 self._tokens.append((start, end, each))
         self._added += len(text)
 
-    def place(self, event: Event, made: Sequence[JsonObject | str]) -> None:
+    def attach(self, event: Event, made: Sequence[JsonObject | str]) -> None:
         """Put the tokens of ``event`` into ``made``, what the client gets of it, where that is its text as it was."""
         shown = made[0] if len(made) == 1 and isinstance(made[0], dict) else {}
         is_shown = shown.get("content") == event.raw and bool(event.raw)

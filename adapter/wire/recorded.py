@@ -25,6 +25,7 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Event, JsonObject
+from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 
 
@@ -107,6 +108,23 @@ class Listener(Protocol):
 
 Listen: TypeAlias = Callable[[Exchange], Listener]
 """Called with what is asked, when it is."""
+
+
+@frozen
+class Observation:
+    """Callbacks that see each exchange with the model server. ``clock``: seconds; by default time does not pass."""
+
+    observe: Callable[[Exchange], object] | None = None
+    """Called with each finished exchange."""
+    listen: Listen | None = None
+    """Called when an exchange begins; the listener then sees its events."""
+    clock: Callable[[], float] = float
+    counts_tokens: bool = False
+    """Ask the server for a stream's usage even if the client does not."""
+
+    @property
+    def is_active(self) -> bool:
+        return self.observe is not None or self.listen is not None
 
 
 def holds_exchanges(text: str) -> bool:

@@ -33,7 +33,7 @@ from adapter.wire.options import CLIENTS_TOOLS, CONSTRAINTS, Options
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import NOT_OWN, OwnPrompt, marked, own_prompt_for
 from adapter.wire.tool_kinds import FUNCTIONS, as_functions
-from adapter.wire.translated import Request
+from adapter.wire.translated import ClientSettings, FollowUp, ParserSettings, Request
 from adapter.wire.watching import EXTENSION, Watch
 
 SESSION = new_session()
@@ -75,8 +75,9 @@ def read(body: JsonObject, options: Options) -> Request:
     """The request as it came, of which the answer is read. Raises RequestError as `translate` does."""
     asked = Asked(body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(format_of(body, options) or DEFAULT_FORMAT))
     request = _as_request(asked, options)
-    before = options.generation_prompt
-    return replace(request, format=asked.format.name, turn=_turn(asked.messages), generation_prompt=before)
+    before = options.prompt.generation_prompt
+    parsing = replace(request.parsing, format=asked.format.name, generation_prompt=before)
+    return replace(request, turn=_turn(asked.messages), parsing=parsing)
 
 
 def translate(body: JsonObject, options: Options) -> Request:
@@ -116,81 +117,99 @@ def _translate(asked: Asked, options: Options) -> Request:
         return _native(asked, options)
     if options.small is not None and asked.allowed and options.helps_with(asked.body):
         return _assisted(asked, options, options.small)
-    as_text = partial(_translate, asked, replace(options, own=None))
+    as_text = partial(_translate, asked, options.with_prompt(own=None))
     asked = shortened(asked, options)
     held = _held(asked, options)
     told = _told(asked, options, held)
     body = told.body | held.fields
     is_plain = told.own is not None or all(isinstance(each["content"], str) for each in told.messages)
-    if held.constraint == "arguments" and options.waits_for_calls and is_plain:
+    if held.constraint == "arguments" and options.constraints.waits_for_calls and is_plain:
         body |= _waiting_fields(asked, options, held)
-    prompted = told.own.traits.generation_prompt if told.own is not None and told.own.way != "vllm" else None
-    before = prompted if options.generation_prompt is None else options.generation_prompt
+    request = _as_request(asked, options)
     return replace(
-        _as_request(asked, options),
+        request,
         body=body,
-        kinds=asked.kinds,
-        policy=APPROVED.name if held.fields else options.policy,  # what is enforced may be a call without markers
         turn=_turn(told.messages),
-        generation_prompt="" if body.keys() & CONSTRAINTS and not is_lazy(body) else before,
-        reply=held.reply if held.may_reply else None,
+        parsing=replace(
+            request.parsing,
+            policy=APPROVED.name if held.fields else options.policy,  # what is enforced may be a call without markers
+            generation_prompt=_generation_prompt(body, options, told.own),
+            reply=held.reply if held.may_reply else None,
+            format=asked.format.name,
+            control_tokens=options.prompt.control_tokens,
+        ),
+        follow_up=_follow_up(asked, options, held),
         memory=options.memory,
-        format=asked.format.name,
-        control_tokens=options.control_tokens,
-        constraint=held.constraint if asked.is_one else "off",
-        enforce=options.enforce,
-        choices=held.choices,
-        made=frozenset(key_of(*call) for call in last_calls(asked.messages)) if asked.is_one else frozenset(),
+        as_text=as_text if told.own and options.prompt.mode == "auto" else None,
+    )
+
+
+def _generation_prompt(body: JsonObject, options: Options, own: OwnPrompt | None) -> str | None:
+    if body.keys() & CONSTRAINTS and not is_lazy(body):
+        return ""
+    if options.prompt.generation_prompt is not None or own is None or own.way == "vllm":
+        return options.prompt.generation_prompt
+    return own.traits.generation_prompt
+
+
+def _follow_up(asked: Asked, options: Options, held: _Held) -> FollowUp:
+    return FollowUp(
         watch=_watch(asked, options, held),
-        few=asked.few,
-        as_text=as_text if told.own and options.prompt == "auto" else None,
+        constraint=held.constraint if asked.is_one else "off",
+        enforce=options.constraints.enforce,
+        choices=held.choices,
+        previous_calls=(
+            frozenset(key_of(*call) for call in last_calls(asked.messages)) if asked.is_one else frozenset()
+        ),
+        shortlist=asked.few,
     )
 
 
 def _watch(asked: Asked, options: Options, held: _Held) -> Watch | None:
-    enforces = options.enforce is not None
-    return options.asking.watch(
+    enforces = options.constraints.enforce is not None
+    return options.retry_policy.watch(
         asked.body,
         asked.allowed,
         asked.described,
         asked.format.encode_calls,
         is_held=enforces and held.constraint in ("prefer", "required"),
-        may_hold=enforces and options.constraint != "off" and not asked.body.keys() & CONSTRAINTS,
+        may_hold=enforces and options.constraints.mode != "off" and not asked.body.keys() & CONSTRAINTS,
         must_mend=enforces and held.constraint == "arguments",
     )
 
 
 def _as_request(asked: Asked, options: Options) -> Request:
-    """The request as it came, and what a client says of the answer."""
-    stream_options = asked.body.get("stream_options")
+    """The request as it came, with the client's wishes for its answer."""
+    body = asked.body
+    stream_options = body.get("stream_options")
     return Request(
-        body={key: value for key, value in asked.body.items() if key != EXTENSION},
+        body={key: value for key, value in body.items() if key != EXTENSION},
         tools=asked.allowed,
-        parallel=asked.is_parallel,
-        stream=asked.body.get("stream") is True,
-        wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
-        stream_arguments=options.stream_arguments,
-        answers=_answers(asked.body),
-        policy=options.policy,
-        is_restricted=asked.is_restricted,
-        observe=options.observe,
-        messages=asked.messages,
-        counts_tokens=options.counts_tokens,
-        listen=options.listen,
-        clock=options.asking.clock,
+        client=ClientSettings(
+            messages=asked.messages,
+            stream=body.get("stream") is True,
+            wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
+            parallel=asked.is_parallel,
+            answers=_answers(body),
+            kinds=asked.kinds,
+        ),
+        parsing=ParserSettings(
+            policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=asked.is_restricted
+        ),
+        observation=replace(options.observation, clock=options.retry_policy.clock),
     )
 
 
 def _native(asked: Asked, options: Options) -> Request:
     """The request as it came: the server describes the tools and reads the calls."""
-    watch = options.asking.watch(
+    watch = options.retry_policy.watch(
         asked.body, asked.allowed, asked.described, encode_calls, is_held=False, may_hold=False, must_mend=False
     )
     return replace(
         _as_request(asked, options),
         turn=_turn(asked.messages),
         is_native=True,
-        watch=watch,
+        follow_up=FollowUp(watch=watch),
         as_text=partial(_translate, asked, replace(options, native=False)),
     )
 
@@ -205,10 +224,7 @@ def _assisted(asked: Asked, options: Options, settings: AssistSettings) -> Reque
     if not assist.tools:
         return _translate(replace(asked, allowed=ToolSet(), must_call=False), options)
     held = replace(
-        options,
-        constraint="required",
-        style="small",
-        choices=assist.choices,
+        options.with_prompt(style="small").with_constraints(mode="required", choices=assist.choices),
         fields={"temperature": 0, **options.fields},
     )
     tools = [tool.to_openai() for tool in assist.tools.values()]
@@ -222,22 +238,23 @@ def _assisted(asked: Asked, options: Options, settings: AssistSettings) -> Reque
 def _held(asked: Asked, options: Options) -> _Held:
     allowed = asked.allowed
     constraint = _constraint(asked.body, options, asked.must_call) if allowed else "off"
-    reply = with_reply(asked.described)[1] if options.constraint == "prefer" and options.enforce else None
+    settings = options.constraints
+    reply = with_reply(asked.described)[1] if settings.mode == "prefer" and settings.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
-    if constraint != "off" and (options.grounded or options.ground):
+    if constraint != "off" and (settings.grounded or settings.ground):
         try:
-            choices = ground_conversation(allowed, asked.messages or [], options.ground)
+            choices = ground_conversation(allowed, asked.messages or [], settings.ground)
         except UsageError as error:  # of ``ground``
             raise RequestError(str(error)) from error
-    choices = {**choices, **(options.choices or {})}
+    choices = {**choices, **(settings.choices or {})}
     fields: JsonObject = {}
-    if options.enforce and constraint in ("prefer", "required"):
+    if settings.enforce and constraint in ("prefer", "required"):
         # One call an answer is enough for a loop; small models that may make several do not stop.
         several = may_reply and asked.body.get("parallel_tool_calls") is True
         may_say, format = reply if may_reply else None, asked.format.name
         try:
-            fields = options.enforce(asked.offered, choices, format=format, reply=may_say, several=several)
+            fields = settings.enforce(asked.offered, choices, format=format, reply=may_say, several=several)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     return _Held(constraint, choices, fields, reply, may_reply)
@@ -245,9 +262,9 @@ def _held(asked: Asked, options: Options) -> _Held:
 
 def _waiting_fields(asked: Asked, options: Options, held: _Held) -> JsonObject:
     """What holds the model to valid calls once it has begun one."""
-    if options.enforce is not None:
+    if options.constraints.enforce is not None:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            return options.enforce(asked.offered, held.choices, format=asked.format.name, waits=True)
+            return options.constraints.enforce(asked.offered, held.choices, format=asked.format.name, waits=True)
     return {}
 
 
@@ -255,14 +272,16 @@ def _told(asked: Asked, options: Options, held: _Held) -> _Told:
     """The tools and the conversation: by the model's own template, or in words."""
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*asked.described.values(), held.reply]) if held.reply else asked.described
-    order = "" if options.choices is not None else _order(asked)  # the request itself is to stand before the answer
-    own = own_prompt_for(asked.body, options.own) if options.own is not None and options.may_be_own else None
+    # The request itself is to stand before the answer.
+    order = "" if options.constraints.choices is not None else _order(asked)
+    known = options.prompt.own if options.prompt.may_be_own else None
+    own = own_prompt_for(asked.body, known) if known is not None else None
     if own is not None:
         told = _told_by_template(asked, options, held, own, shown, order)
-    elif options.prompt == "own":
+    elif options.prompt.mode == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(shown, asked.format, options.style_used, options.prompts) if asked.allowed else ""
+        system = _prompt(shown, asked.format, options.style_used, options.prompt.prompts) if asked.allowed else ""
         messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
         told = _Told({**options.fields, **not_ours(asked.body), "messages": messages}, messages, None)
     if asked.allowed and asked.format.stops:
@@ -301,9 +320,9 @@ def _turn(messages: Json) -> str:
 
 def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constraint:
     """What holds for this request: a constraint of the client's own excludes ours."""
-    if options.constraint == "off" or body.keys() & CONSTRAINTS:
+    if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
         return "off"
-    return "required" if must_call else options.constraint or "off"
+    return "required" if must_call else options.constraints.mode or "off"
 
 
 def _order(asked: Asked) -> str:

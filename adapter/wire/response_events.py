@@ -76,19 +76,12 @@ def _text_part(text: str) -> JsonObject:
 
 
 def as_answer(completion: JsonObject, head: JsonObject, forms: Forms | None = None) -> JsonObject:
-    """A whole answer as a response, from a chat completion. ``forms``: of the tools that the client has."""
-    choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
-    message, suffix, forms = choice["message"], str(head["id"]).partition("_")[2], forms or Forms()
-    output: list[JsonObject] = []
-    if message.get("reasoning_content"):
-        output.append(_reasoning(f"rs_{suffix}0", message["reasoning_content"]))
-    if message.get("content"):
-        output.append(_said(f"msg_{suffix}{len(output)}", message["content"]))
-    for call in message.get("tool_calls") or ():
-        form = forms.of(call["function"]["name"])
-        item_id = f"{IDS[form.kind]}_{suffix}{len(output)}"
-        output.append(call_item(form, item_id, call["id"], call["function"]["arguments"], "completed"))
-    return _state(head, output, choice["finish_reason"] or "stop", completion.get("usage"))
+    """A whole answer as a response, from a chat completion: that with which its stream would end."""
+    writer = ResponsesWriter(head, forms)
+    choices = [{"delta": each["message"], "finish_reason": each["finish_reason"]} for each in completion["choices"][:1]]
+    writer.write([{"choices": choices, "usage": completion.get("usage")}])
+    writer.end()
+    return writer.response
 
 
 class ResponsesWriter:
@@ -112,6 +105,8 @@ class ResponsesWriter:
         self._form = Form("function", "")  # of the open call
         self._has_begun = False
         self._reason: str | None = None
+        self.response: JsonObject = {}
+        """The whole response, once it is over."""
         self._usage: Json = None
 
     def write(self, chunks: list[JsonObject]) -> bytes:
@@ -120,10 +115,10 @@ class ResponsesWriter:
     def end(self) -> bytes:
         reason = self._reason or "stop"
         events = [*self._begin(), *self._close_item()]
-        state = _state(self._head, self._output, reason, self._usage)
+        self.response = _state(self._head, self._output, reason, self._usage)
         if self._keep is not None:
-            self._keep(state)
-        return b"".join([*events, self._event(f"response.{state['status']}", response=state)])
+            self._keep(self.response)
+        return b"".join([*events, self._event(f"response.{self.response['status']}", response=self.response)])
 
     def _events(self, chunk: JsonObject) -> Iterator[bytes]:
         if is_error(chunk):

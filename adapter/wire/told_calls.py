@@ -10,7 +10,7 @@ from adapter.wire.memory import Call
 from adapter.wire.tool_kinds import Kinds
 
 
-class ToldCalls:
+class ToolCallDeltas:
     """``kinds``: in which of OpenAI's shapes each is. ``turn``: what ids begin with where a server gives none.
 
     ``whole`` are those that the client has with all of their arguments.
@@ -49,7 +49,7 @@ class ToldCalls:
             return []
         return [self._header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
-    def native(self, calls: Json) -> list[JsonObject]:
+    def forward_native(self, calls: Json) -> list[JsonObject]:
         """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
         told: list[JsonObject] = []
         for position, call in enumerate(calls if isinstance(calls, list) else ()):

@@ -1,11 +1,14 @@
-"""A request as it goes to the model's server, with all that reading its answer takes."""
+"""A request as it goes to the model server, with the settings for reading its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from adapter.formats import DEFAULT_FORMAT, get_format
+from adapter.constraints.replies import ReplyParser, with_reply
+from adapter.formats import DEFAULT_FORMAT, get_format, told_format
+from adapter.formats.parser import Parser
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
@@ -14,103 +17,141 @@ from adapter.values.fields import field, frozen, replace
 from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
+from adapter.wire.recorded import Exchange, Observation
 from adapter.wire.tool_kinds import FUNCTIONS, Kinds
 from adapter.wire.watching import said_after
 
-if TYPE_CHECKING:  # reading an answer again takes nothing of how a request is made
+if TYPE_CHECKING:  # reading a recording again needs none of these
     from adapter.constraints.modes import Constraint
     from adapter.constraints.shapes import Choices
     from adapter.conversation.guardrails.guardrails import AskAgain
     from adapter.prompting.intent.tool_shortlist import Shortlist
     from adapter.wire.options import Enforce
-    from adapter.wire.recorded import Exchange, Listen
     from adapter.wire.watching import Watch
 
 
 @frozen
-class Request:
-    """``body`` goes to the model's server; the rest is for reading its answer."""
+class ClientSettings:
+    """The client's own wishes for its answer. ``messages``: as it sent them. ``answers``: its ``n``."""
 
-    body: JsonObject
-    tools: ToolSet
-    """Those that may be called: none with ``tool_choice: "none"``."""
-    parallel: bool = True
+    messages: list[JsonObject] | None = None
     stream: bool = False
     wants_usage: bool = False
-    stream_arguments: bool = False
+    parallel: bool = True
     answers: int = 1
-    """How many were asked for."""
     kinds: Kinds = FUNCTIONS
-    """In which form the client gets calls."""
+    """The shape of its tool calls."""
+
+
+@frozen
+class ParserSettings:
+    """How the model's text is read. ``generation_prompt``: of `PromptSettings`; "" where a call is enforced."""
+
+    format: str = DEFAULT_FORMAT
     policy: str = "safe"
-    turn: str = ""
-    """Tells this turn from others of the conversation, for the ids of its calls."""
     generation_prompt: str | None = None
-    """As of `Options`; "" where the answer begins with a call because the server enforces that."""
+    stream_arguments: bool = False
+    control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
     """Only some of the described tools may be called: calls of others are text."""
     reply: Tool | None = None
-    """By which the model, held to calls, says something."""
-    is_native: bool = False
-    """The server reads calls, too: those are handed on."""
-    as_text: Callable[[], Request] | None = None
-    """The same for a server that turns out to take no tools, where it was given them."""
-    memory: Memory = field(default_factory=Memory)
-    observe: Callable[[Exchange], object] | None = None
-    messages: list[JsonObject] | None = None
-    """As the client sent them."""
-    counts_tokens: bool = False
-    """As of `Options`."""
-    account: Account = field(default_factory=Account)
-    listen: Listen | None = None
-    """As of `Options`."""
-    clock: Callable[[], float] = float
-    """Seconds, for those two."""
-    format: str = DEFAULT_FORMAT
-    control_tokens: tuple[str, ...] = ()
-    """As of `Options`."""
+    """The tool by which a constrained model answers in words."""
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> ParserSettings:
+        """How a recorded text was read for the client."""
+        return cls(
+            format=exchange.format,
+            policy=exchange.policy,
+            generation_prompt="" if exchange.reasoning else exchange.generation_prompt,
+            is_restricted=exchange.is_restricted,
+            reply=with_reply(ToolSet(exchange.tools))[1] if exchange.has_reply else None,
+        )
+
+
+@frozen
+class FollowUp:
+    """How an unusable answer is followed by another request. ``watch``: decides on that; None accepts any answer."""
+
+    watch: Watch | None = None
     constraint: Constraint = "off"
     enforce: Enforce | None = None
     choices: Choices = field(default_factory=dict)
-    made: frozenset[str] = frozenset()
-    """The calls, as `key_of` puts them, whose results end the conversation."""
-
-    watch: Watch | None = None
-    """What of the answer is asked again; None: nothing."""
-    few: Shortlist | None = None
-    """Of many tools, those that are described."""
+    previous_calls: frozenset[str] = frozenset()
+    """The calls, as `key_of` writes them, whose results end the conversation."""
+    shortlist: Shortlist | None = None
+    """The tools that are described, of many."""
     lookups: int = 0
-    """How often the model has searched among the others."""
+    """How often the model has searched the other tools."""
 
-    def looked_up(self, call: ToolCall, wrote: str) -> Request:
-        """What to ask after a search among tools that are not described, whose result goes with it."""
-        assert self.few is not None
-        said = self.few.found(call.arguments.get("query"))
-        result = get_format(self.format).encode_result(call.name, said, call.id)
-        body = self.body | {"messages": said_after(self.body["messages"], wrote, result)}
-        return replace(self, body=body, turn=f"{self.turn}+", lookups=self.lookups + 1)
 
-    def again(self, ask: AskAgain, wrote: str) -> Request:
-        """What to ask after an answer that was of no use, which read ``wrote``: the same, and what is said about it.
+@frozen
+class Request:
+    """``body`` goes to the model server; the rest is for reading its answer. ``tools``: those that may be called, none
+    with ``tool_choice: "none"``. ``turn``: identifies this turn of the conversation in the ids of its calls."""
 
-        Held to a call where one is to be made again and the server takes that. Not all that take it obey.
+    body: JsonObject
+    tools: ToolSet
+    turn: str = ""
+    client: ClientSettings = field(default_factory=ClientSettings)
+    parsing: ParserSettings = field(default_factory=ParserSettings)
+    follow_up: FollowUp = field(default_factory=FollowUp)
+    observation: Observation = field(default_factory=Observation)
+    memory: Memory = field(default_factory=Memory)
+    account: Account = field(default_factory=Account)
+    is_native: bool = False
+    """The server parses calls as well; its calls are forwarded."""
+    as_text: Callable[[], Request] | None = None
+    """The same request for a server that refuses the tools that it was given."""
+
+    def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
+        """The parser for answer ``index``, whose text continues ``generation_prompt``."""
+        how, turn = self.parsing, f"{self.turn}{index or ''}"
+        format, streams = told_format(how.format), how.stream_arguments and streams
+        if how.reply is not None:
+            return ReplyParser(self.tools, how.reply, turn=turn, stream_arguments=streams, format=format)
+        return Parser(
+            format, tools=self.tools, generation_prompt=generation_prompt, turn=turn, policy=how.policy,
+            stream_arguments=streams,
+        )  # fmt: skip
+
+    def with_lookup(self, call: ToolCall, wrote: str) -> Request:
+        """The next request after ``call`` searched the tools that are not described."""
+        follow_up = self.follow_up
+        assert follow_up.shortlist is not None
+        found = follow_up.shortlist.found(call.arguments.get("query"))
+        result = get_format(self.parsing.format).encode_result(call.name, found, call.id)
+        next_up = replace(follow_up, lookups=follow_up.lookups + 1)
+        return replace(self, turn=f"{self.turn}+", follow_up=next_up)._saying(wrote, result)
+
+    def with_retry(self, ask: AskAgain, wrote: str) -> Request:
+        """The next request after an unusable answer, which reads ``wrote``.
+
+        A call is enforced where one is to be repeated and the server supports that; servers do not always comply.
         """
+        watch = self.follow_up.watch
         tools = ToolSet([self.tools[name] for name in ask.held_to if name in self.tools])
-        held = self._held(tools) if tools and self.watch and self.watch.may_hold else None
-        base = held or replace(self, turn=f"{self.turn}+")
-        return replace(base, body=base.body | {"messages": said_after(base.body["messages"], wrote, ask.message)})
+        held = self._enforcing(tools) if tools and watch and watch.may_hold else None
+        return (held or replace(self, turn=f"{self.turn}+"))._saying(wrote, ask.message)
 
-    def replying(self) -> Request | None:
-        """What to ask when the model only repeated the calls whose results it has: the same, held to a reply."""
-        return self._held(ToolSet([self.reply])) if self.reply else None
+    def without_tools(self) -> Request | None:
+        """The next request after a constrained model only repeated calls: it has to reply in words."""
+        return self._enforcing(ToolSet([self.parsing.reply])) if self.parsing.reply else None
 
-    def _held(self, tools: ToolSet) -> Request | None:
-        try:
-            fields = self.enforce(tools, self.choices, format=self.format) if self.enforce else {}
-        except UsageError:  # too large, or nothing left to choose
-            fields = {}
+    def _saying(self, wrote: str, message: str) -> Request:
+        return replace(self, body=self.body | {"messages": said_after(self.body["messages"], wrote, message)})
+
+    def _enforcing(self, tools: ToolSet) -> Request | None:
+        how, fields = self.follow_up, JsonObject()
+        if how.enforce is not None:
+            with suppress(UsageError):  # too large, or nothing left to choose
+                fields = how.enforce(tools, how.choices, format=self.parsing.format)
         if not fields:
             return None
-        body = without_grammar(self.body) | fields
-        turn = f"{self.turn}+"  # its calls need ids of their own
-        return replace(self, body=body, turn=turn, policy=APPROVED.name, constraint="required", generation_prompt="")
+        return replace(
+            self,
+            body=without_grammar(self.body) | fields,
+            turn=f"{self.turn}+",  # its calls need ids of their own
+            parsing=replace(self.parsing, policy=APPROVED.name, generation_prompt=""),
+            follow_up=replace(how, constraint="required"),
+        )

@@ -16,8 +16,8 @@ from adapter.formats.hermes import encode_call
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.embedded import EmbeddedServer
 from adapter.upstream.transport import constraint_fields
-from adapter.wire.answer import Answer, Whole
-from adapter.wire.options import Options
+from adapter.wire.answer import BufferedCompletion, StreamedCompletion
+from adapter.wire.options import ConstraintSettings, Options
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
 from adapter.wire.watching import Asking
@@ -52,12 +52,14 @@ def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> Reques
     """Without guardrails, so that the constraint alone counts, whose broken calls are asked for once more."""
     body = {"model": "m", "messages": messages, "tools": TOOLS, **fields}
     asking = Asking(frozenset(), retries=1)
-    return translate(body, Options(constraint=constraint, enforce=enforce, asking=asking))
+    return translate(
+        body, Options(constraints=ConstraintSettings(mode=constraint, enforce=enforce), retry_policy=asking)
+    )
 
 
 def whole(answered: Request, *texts: str) -> tuple[dict[str, Any], int]:
     """The client's message when the server answers with these texts in turn, and how many it was asked for."""
-    exchange = Whole(answered)
+    exchange = BufferedCompletion(answered)
     for asked, text in enumerate(texts, 1):
         message = {"role": "assistant", "content": text}
         result = exchange.feed({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
@@ -69,7 +71,7 @@ def whole(answered: Request, *texts: str) -> tuple[dict[str, Any], int]:
 
 def streamed(answered: Request, *texts: str) -> dict[str, Any]:
     """As `whole`, in pieces of three characters."""
-    answer, chunks = Answer(answered), []
+    answer, chunks = StreamedCompletion(answered), []
     for text in texts:
         for start in range(0, len(text), 3):
             if not answer.awaits_more:
@@ -109,7 +111,7 @@ def test_a_broken_call_is_asked_for_again_and_then_enforced(broken):
 
 
 def test_only_the_tool_that_was_meant_is_asked_for():
-    exchange = Whole(request("arguments"))
+    exchange = BufferedCompletion(request("arguments"))
     message = {"content": BROKEN["a wrong type"]}
     result = exchange.feed({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
     assert isinstance(result, Request)
@@ -262,10 +264,10 @@ def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, stream):
 def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
     """With `arguments` nothing is refused for our sake."""
     monkeypatch.setattr("adapter.constraints.grammar.MAX_GRAMMAR", 100)
-    options = Options(constraint="arguments", enforce=enforce, waits_for_calls=True)
+    options = Options(constraints=ConstraintSettings(mode="arguments", enforce=enforce, waits_for_calls=True))
     made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, options)
     assert "grammar" not in made.body
-    again = made.again(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
+    again = made.with_retry(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
     assert "grammar" not in again.body
 
 

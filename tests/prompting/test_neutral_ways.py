@@ -14,7 +14,7 @@ from adapter.formats.parser import parse
 from adapter.tools.definition import ToolSet
 from adapter.upstream.transport import Chunk
 from adapter.values.events import ToolResult
-from adapter.wire.answer import Answer, Whole
+from adapter.wire.answer import BufferedCompletion, StreamedCompletion
 from adapter.wire.options import Options
 from adapter.wire.request import translate
 from adapter.workspace import Workspace
@@ -104,10 +104,10 @@ def test_clients_of_the_server_are_shown_to_the_model_neutral():
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("streams", [True, False])
 def test_clients_get_the_arguments_that_were_meant(size, streams):
-    """Whole, and in deltas that part the mark from what it stands behind."""
+    """BufferedCompletion, and in deltas that part the mark from what it stands behind."""
     request = translate(body(stream=True), Options(stream_arguments=streams))
     text = encode_call("edit", {"old": "a <¤|im_end|>\n<¤tool_call>"})
-    answer = Answer(request)
+    answer = StreamedCompletion(request)
     chunks = [
         chunk
         for start in range(0, len(text), size)
@@ -118,7 +118,7 @@ def test_clients_get_the_arguments_that_were_meant(size, streams):
     written = "".join(call["function"]["arguments"] for call in deltas)
     assert json.loads(written) == {"old": "a <|im_end|>\n<tool_call>"}
     said = {"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]}
-    completion = Whole(request).feed(said)
+    completion = BufferedCompletion(request).feed(said)
     assert isinstance(completion, dict)
     (call,) = completion["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"old": "a <|im_end|>\n<tool_call>"}

@@ -17,7 +17,7 @@ from adapter.prompting.intent.assist import AssistSettings
 from adapter.upstream.endpoints import Endpoint
 from adapter.upstream.guides import SMALL, Guides, parameters_of
 from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.wire.options import Options
+from adapter.wire.options import ConstraintSettings, Options
 from adapter.wire.request import translate
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
@@ -129,9 +129,15 @@ def test_the_same_request_in_one_process_is_the_same_bytes():
     """With and without the knowledge that a model is large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
     enforce = partial(constraint_fields, "llama.cpp")
-    plain = translate(body, Options(enforce=enforce))
-    assert translate(body, Options(enforce=enforce, small=None, guide="off")).body == plain.body
-    assert translate(body, Options(enforce=enforce, small=AssistSettings())).body != plain.body
+    plain = translate(body, Options(constraints=ConstraintSettings(enforce=enforce)))
+    assert (
+        translate(body, Options(constraints=ConstraintSettings(enforce=enforce), small=None, guide="off")).body
+        == plain.body
+    )
+    assert (
+        translate(body, Options(constraints=ConstraintSettings(enforce=enforce), small=AssistSettings())).body
+        != plain.body
+    )
 
 
 def test_a_template_that_knows_tools_describes_them():
@@ -176,7 +182,9 @@ def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
         read = workspace.tools["read_file"].to_openai()
     expected = translate(
         {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
-        Options(enforce=partial(constraint_fields, "llama.cpp"), small=AssistSettings()),
+        Options(
+            constraints=ConstraintSettings(enforce=partial(constraint_fields, "llama.cpp")), small=AssistSettings()
+        ),
     )
     assert body["messages"] == expected.body["messages"]
     assert body["grammar"] == expected.body["grammar"]

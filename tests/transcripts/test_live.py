@@ -16,9 +16,9 @@ from adapter.transcripts.coming import MAX_TAIL, MAX_TAIL_EVENTS
 from adapter.transcripts.live import MAX_ROWS, Live
 from adapter.transcripts.viewed import Again, view_exchanges
 from adapter.values.events import TextDelta, ToolCall, ToolCallProgress
-from adapter.wire.answer import Answer, Whole
-from adapter.wire.options import Options
-from adapter.wire.recorded import Exchange
+from adapter.wire.answer import BufferedCompletion, StreamedCompletion
+from adapter.wire.options import ConstraintSettings, Options
+from adapter.wire.recorded import Exchange, Observation
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
 from tests.constraints.test_passes import BROKEN, GOOD, enforce
@@ -45,16 +45,18 @@ def live() -> Iterator[Live]:
 
 def request(live: Live, **options: Any) -> tuple[Request, list[Exchange]]:
     heard: list[Exchange] = []
-    made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, Options(listen=live.listen, **options))
-    return replace(made, observe=heard.append), heard
+    made = translate(
+        {"model": "m", "messages": ASK, "tools": TOOLS}, Options(observation=Observation(listen=live.listen), **options)
+    )
+    return replace(made, observation=replace(made.observation, observe=heard.append)), heard
 
 
-def said(answer: Answer, text: str, step: int = 7) -> None:
+def said(answer: StreamedCompletion, text: str, step: int = 7) -> None:
     for at in range(0, len(text), step):
         answer.feed({"choices": [{"index": 0, "delta": {"content": text[at : at + step]}}]})
 
 
-def finished(answer: Answer) -> None:
+def finished(answer: StreamedCompletion) -> None:
     answer.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     answer.close()
 
@@ -75,7 +77,7 @@ def detail(live: Live, number: int = 1, **more: Any) -> Any:
 def test_in_the_end_it_is_as_in_a_recording(live, text, reasoning):
     """The row, what each piece was taken for, the prompt and the tools."""
     asked, heard = request(live)
-    answer = Answer(asked)
+    answer = StreamedCompletion(asked)
     if reasoning:
         answer.feed({"choices": [{"index": 0, "delta": {"reasoning_content": reasoning}}]})
     said(answer, text)
@@ -95,7 +97,7 @@ def test_in_the_end_it_is_as_in_a_recording(live, text, reasoning):
 def test_an_answer_is_seen_while_it_comes(live):
     """From the request on: its words, a call that is being written, what a call was read as."""
     asked, _ = request(live)
-    answer = Answer(asked)
+    answer = StreamedCompletion(asked)
     (row,) = rows(live)
     assert (row["marks"], row["title"], row["is_over"], row["model"]) == (["waiting"], "", False, "m")
     assert detail(live)["readings"][0]["spans"] == []
@@ -133,7 +135,7 @@ def test_a_secret_is_never_seen(live, text):
     """Wherever the answer stands when somebody looks; nor in what was asked, nor in why there is no answer."""
     asked, _ = request(live)
     asked = replace(asked, body={**asked.body, "messages": [{"role": "user", "content": f"It is {SECRET} again."}]})
-    answer = Answer(asked)
+    answer = StreamedCompletion(asked)
     hidden = {SECRET, f"sk-{'a1B2' * 8}", f"sk-{'c3D4' * 8}", "MIIEow"}
     step = max(7, len(text) // 60)
     for at in range(0, len(text), step):
@@ -141,7 +143,7 @@ def test_a_secret_is_never_seen(live, text):
         seen = f"{rows(live)} {detail(live, answer_only=True)}"
         assert not any(secret in seen or secret[:12] in seen for secret in hidden), at
     finished(answer)
-    failed = Answer(asked)
+    failed = StreamedCompletion(asked)
     failed.feed({"error": {"message": f"the password {SECRET} is wrong"}})
     seen = f"{rows(live)} {detail(live)} {detail(live, 2)}"
     assert not any(secret in seen for secret in hidden)
@@ -149,12 +151,12 @@ def test_a_secret_is_never_seen(live, text):
 
 
 def test_what_was_asked_again_and_what_never_came_are_told(live):
-    asked, _ = request(live, constraint="arguments", enforce=enforce)
-    whole = Whole(asked)
+    asked, _ = request(live, constraints=ConstraintSettings(mode="arguments", enforce=enforce))
+    whole = BufferedCompletion(asked)
     for text in (BROKEN["no JSON"], GOOD):
         whole.feed({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]})
-    gone = Answer(asked)
-    gone.leave("503: nobody there")
+    gone = StreamedCompletion(asked)
+    gone.cancel("503: nobody there")
     first, second, third = sorted(rows(live), key=lambda row: int(row["number"]))
     assert any(mark.startswith("asked again") for mark in first["marks"])
     assert "retry" in second["marks"]
@@ -166,7 +168,7 @@ def test_what_was_asked_again_and_what_never_came_are_told(live):
 def test_it_is_read_again_otherwise(live):
     """As with `adapter view --policy`."""
     asked, _ = request(live)
-    answer = Answer(asked)
+    answer = StreamedCompletion(asked)
     said(answer, BARE.replace("delete_file", "read_file"))
     finished(answer)
     shown = detail(live, again=Again.named(None, "lenient"))

@@ -21,9 +21,9 @@ from adapter.text.secrets import Secrets
 from adapter.transcripts.exchanges import QUICK, ExchangeLog, calls_today, difference
 from adapter.values.errors import UsageError
 from adapter.values.events import Event, JsonObject
-from adapter.wire.answer import DIED, Answer, Whole
-from adapter.wire.options import Options
-from adapter.wire.recorded import Exchange, RecordedCall, read_exchanges
+from adapter.wire.answer import DIED, BufferedCompletion, StreamedCompletion
+from adapter.wire.options import ConstraintSettings, Options
+from adapter.wire.recorded import Exchange, Observation, RecordedCall, read_exchanges
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
 from adapter.wire.watching import Asking
@@ -53,9 +53,13 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+CALLS = ConstraintSettings(mode="arguments", enforce=enforce)
+
+
 def observed(request: Request) -> tuple[Request, list[Exchange]]:
     heard: list[Exchange] = []
-    return replace(request, observe=heard.append), heard
+    observation = replace(request.observation, observe=heard.append)
+    return replace(request, observation=observation), heard
 
 
 def asked(**options: Any) -> tuple[Request, list[Exchange]]:
@@ -63,7 +67,7 @@ def asked(**options: Any) -> tuple[Request, list[Exchange]]:
 
 
 def streamed_in(request: Request, *deltas: dict[str, Any], reason: str | None = "stop") -> None:
-    answer = Answer(request)
+    answer = StreamedCompletion(request)
     for each in deltas:
         answer.feed({"choices": [{"index": 0, "delta": each}]})
     if reason:
@@ -148,8 +152,8 @@ TIMINGS = {"timings": {"cache_n": 80, "prompt_n": 10, "predicted_n": 7}}
 @pytest.mark.parametrize(("last", "after"), [({}, [USAGE]), (TIMINGS, []), ({}, [])], ids=["usage", "timings", "none"])
 def test_figures_are_the_clocks_and_the_servers(last, after):
     """Seconds from the request to the first piece and to the end; tokens also where they come after that."""
-    request, heard = asked(asking=Asking(clock=itertools.count(100.0, 0.5).__next__))
-    answer = Answer(request)
+    request, heard = asked(retry_policy=Asking(clock=itertools.count(100.0, 0.5).__next__))
+    answer = StreamedCompletion(request)
     for text in (QUOTED, CALL):
         answer.feed({"choices": [{"index": 0, "delta": {"content": text}}]})
     answer.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **last})
@@ -157,7 +161,7 @@ def test_figures_are_the_clocks_and_the_servers(last, after):
     for chunk in after:
         answer.feed(chunk)
     answer.close(has_ended=True)
-    answer.leave()
+    answer.cancel()
     (exchange,) = heard
     assert (exchange.first_s, exchange.retry) == (0.5, 0)
     assert exchange.duration_s == 1.0
@@ -185,7 +189,7 @@ class Heard:
 def test_who_listens_hears_each_answer_from_the_request_on():
     """Pieces as they were read; what was asked again, and what never came, too."""
     heard = Heard()
-    answer = Answer(asked(listen=heard)[0])
+    answer = StreamedCompletion(asked(observation=Observation(listen=heard))[0])
     assert heard.told == [("asked", 0)]
     answer.feed({"choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}}]})
     answer.feed({"choices": [{"index": 0, "delta": {"content": "I look.\n"}}]})
@@ -196,14 +200,14 @@ def test_who_listens_hears_each_answer_from_the_request_on():
     assert heard.told[-1] == ("ended", (RecordedCall(name="read_file", arguments={"path": "a.py"}),))
     for error, why in (({"error": {"message": "no memory"}}, "no memory"), (None, DIED)):
         heard = Heard()
-        answer = Answer(asked(listen=heard)[0])
+        answer = StreamedCompletion(asked(observation=Observation(listen=heard))[0])
         if error:
             answer.feed(error)
         answer.close()
-        answer.leave()
+        answer.cancel()
         assert heard.told == [("asked", 0), ("ended", why)]
     heard = Heard()
-    whole = Whole(asked(constraint="arguments", enforce=enforce, listen=heard)[0])
+    whole = BufferedCompletion(asked(constraints=CALLS, observation=Observation(listen=heard))[0])
     for text in (BROKEN["no JSON"], GOOD):
         whole.feed({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]})
     assert [told for told in heard.told if isinstance(told, tuple)][:3] == [("asked", 0), ("ended", ()), ("asked", 1)]
@@ -251,8 +255,8 @@ def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
 
 def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():
     """The broken one, with no calls, and the one that the client got."""
-    request, heard = asked(constraint="arguments", enforce=enforce)
-    whole = Whole(request)
+    request, heard = asked(constraints=CALLS)
+    whole = BufferedCompletion(request)
     for text in (BROKEN["no JSON"], GOOD):
         whole.feed({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]})
     assert [(each.text, each.asked_again, len(each.calls)) for each in heard] == [
@@ -269,7 +273,7 @@ def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():
 @pytest.mark.parametrize("constraint", [None, "prefer"])
 def test_the_same_text_gives_the_same_calls_again(text, reason, constraint):
     """Nothing but the line is needed for it."""
-    request, heard = asked(constraint=constraint, enforce=enforce)
+    request, heard = asked(constraints=ConstraintSettings(mode=constraint, enforce=enforce))
     streamed_in(request, {"content": text}, reason=reason)
     (exchange,) = (Exchange.model_validate_json(each.model_dump_json()) for each in heard)
     assert difference(exchange) == ""

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from adapter.conversation.guardrails.catalogue import chosen
-from adapter.wire.answer import Whole
+from adapter.wire.answer import BufferedCompletion
 from adapter.wire.errors import RequestError
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.options import Options
+from adapter.wire.recorded import Observation
 from adapter.wire.request import translate
 from adapter.wire.sse import EventReader
 from adapter.wire.translated import Request
@@ -26,7 +27,7 @@ NAMELESS = '<tool_call>\n{"name": "reed_file", "arguments": {"path": "a.py"}}\n<
 
 def request(asking: Asking = Asking(), **fields: Any) -> Request:  # noqa: B008  # it is frozen
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}
-    return translate(body, Options(asking=asking))
+    return translate(body, Options(retry_policy=asking))
 
 
 def streamed(asked: Request, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
@@ -242,8 +243,8 @@ def test_a_record_says_why_it_was_asked_again():
     """And the exchange that followed is one of its own."""
     seen: list[Any] = []
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
-    asked = translate(body, Options(observe=seen.append))
-    exchange = Whole(asked)
+    asked = translate(body, Options(observation=Observation(observe=seen.append)))
+    exchange = BufferedCompletion(asked)
     for text in ("", CALL):
         exchange.feed(completion(text))
         if text == "":
@@ -253,4 +254,4 @@ def test_a_record_says_why_it_was_asked_again():
 
 def test_several_answers_are_never_asked_again():
     """Of ``n`` nobody knows which would be the better one."""
-    assert request(n=2).watch is None
+    assert request(n=2).follow_up.watch is None

@@ -15,13 +15,13 @@ from adapter.formats.parser import parse
 from adapter.prompting.setups import Setup
 from adapter.tools.definition import ToolSet
 from adapter.wire import anthropic, ollama
-from adapter.wire.answer import Answer, Whole
+from adapter.wire.answer import BufferedCompletion, StreamedCompletion
 from adapter.wire.anthropic_answer import AnthropicWriter, as_answer
 from adapter.wire.errors import RequestError, refusal, relayed
 from adapter.wire.exchange import Completed, Streamed
 from adapter.wire.memory import Memory
 from adapter.wire.ollama import as_openai, for_ollama
-from adapter.wire.options import Options, checked
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
 from adapter.wire.request import needs_translation, translate
 from adapter.wire.sse import EventReader, LineReader, as_event, read_json
 from adapter.wire.translated import Request
@@ -33,7 +33,7 @@ PIECES = ["I look.\n", CALL, "<think>", "Hm. ", "</think>", CALL[:30], "\n\n", "
 
 
 def request(**fields: Any) -> Request:
-    options = Options(asking=Asking(retries=0))
+    options = Options(retry_policy=Asking(retries=0))
     return translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, options)
 
 
@@ -57,7 +57,7 @@ def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
 
 
 def whole(completion: dict[str, Any], request: Request) -> dict[str, Any]:
-    answer = Whole(request).feed(completion)
+    answer = BufferedCompletion(request).feed(completion)
     assert isinstance(answer, dict)
     return answer
 
@@ -130,7 +130,7 @@ def test_no_bytes_are_too_strange(data):
 ))  # fmt: skip
 def test_no_chunk_is_too_strange(chunk):
     """JSON of any shape where a chunk should be."""
-    answer = Answer(request())
+    answer = StreamedCompletion(request())
     for made in [*answer.feed(chunk), *answer.close()]:
         assert made.keys() & {"choices", "error"}
 
@@ -144,7 +144,7 @@ def test_history_is_in_the_models_own_format(name):
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "x = 1"},
     ]
-    made = translate({"messages": history, "tools": TOOLS}, Options(format=name))
+    made = translate({"messages": history, "tools": TOOLS}, Options(prompt=PromptSettings(format=name)))
     roles = [message["role"] for message in made.body["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
     turn = parse(made.body["messages"][2]["content"], ToolSet(TOOLS), name)
@@ -221,7 +221,7 @@ def test_the_servers_own_calls_stream_under_our_numbers():
     other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
     rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
     events = [delta(CALL), *(delta(tool_calls=[each]) for each in (header, rest, other)), delta(finish_reason="stop")]
-    answer = Answer(translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE))
+    answer = StreamedCompletion(translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE))
     chunks = [chunk for event in events for chunk in answer.feed(event)] + answer.close()
     calls: dict[int, str] = {}
     for chunk in chunks:
@@ -237,9 +237,9 @@ def test_what_is_known_of_a_model_counts_for_it_alone():
     options = Options(setup_of=known.get)
     asked = {"messages": ASK, "tools": TOOLS}
     assert translate({**asked, "model": "qwen3"}, options).is_native
-    assert translate({**asked, "model": "phi"}, options).format == "mistral"
+    assert translate({**asked, "model": "phi"}, options).parsing.format == "mistral"
     assert "[TOOL_CALLS]" in str(translate({**asked, "model": "phi"}, options).body)
-    assert translate({**asked, "model": "other"}, options).format == "hermes"
+    assert translate({**asked, "model": "other"}, options).parsing.format == "hermes"
 
 
 def test_memory_has_an_end():
@@ -267,14 +267,15 @@ def test_the_beginning_of_the_prompt_stays_the_same():
 def test_the_template_decides_over_the_name():
     """llama.cpp tells it; requests may call the model as they like."""
     made = translate(
-        {"model": "gpt-4", "messages": ASK, "tools": TOOLS}, Options(model="Qwen3-Coder-30B.gguf", template="{{ x }}")
+        {"model": "gpt-4", "messages": ASK, "tools": TOOLS},
+        Options(prompt=PromptSettings(model="Qwen3-Coder-30B.gguf", template="{{ x }}")),
     )
     assert "<function=read_file>" in made.body["messages"][0]["content"]
 
 
 def test_a_required_call_is_enforced_where_the_server_can():
     """With the named tool alone; a grammar of the client's own stays."""
-    options = Options(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
+    options = Options(constraints=ConstraintSettings(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)}))
     body = {"messages": ASK, "tools": [*TOOLS, {"name": "other"}]}
     named = {"type": "function", "function": {"name": "read_file"}}
     assert translate({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
@@ -286,7 +287,10 @@ def test_a_required_call_is_enforced_where_the_server_can():
 
 def test_an_enforced_call_is_read_under_any_policy():
     """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
-    options = Options(policy="strict", enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}})
+    options = Options(
+        constraints=ConstraintSettings(enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}}),
+        policy="strict",
+    )
     made = translate({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
     (choice,) = whole(completion('{"name": "read_file", "parameters": {"path": "a.py"}}'), made)["choices"]
     assert choice["finish_reason"] == "tool_calls"
@@ -389,7 +393,10 @@ def test_only_what_speaks_of_tools_is_translated():
     assert not any(map(needs_translation, ({"messages": ASK}, {"tools": []}, {"messages": "x"}, [], None)))
 
 
-@pytest.mark.parametrize("options", [Options(format="x"), Options(style="x"), Options(policy="x")])
+@pytest.mark.parametrize(
+    "options",
+    [Options(prompt=PromptSettings(format="x")), Options(prompt=PromptSettings(style="x")), Options(policy="x")],
+)
 def test_unusable_options_are_refused_at_the_start(options):
     with pytest.raises(ValueError, match="'x'"):
         checked(options)

@@ -77,7 +77,7 @@ class Seen:
 
     def reads(self, request: Request) -> None:
         """The answer to ``request`` is read here."""
-        self.sent, self.format, self.account = request.body, request.format, request.account
+        self.sent, self.format, self.account = request.body, request.parsing.format, request.account
 
     def failed(self, error: Json) -> None:
         """The client was told of ``error``, an object in OpenAI's shape."""

@@ -12,11 +12,11 @@ from adapter.prompting.setups import Setup
 from adapter.upstream.probing.tasks import Call, Task, is_valid
 from adapter.upstream.transport import ChatClient, Chunk, Usage, constraint_fields
 from adapter.values.events import Json, JsonObject
-from adapter.wire.answer import Answer
+from adapter.wire.answer import StreamedCompletion
 from adapter.wire.errors import is_error
-from adapter.wire.options import Options
+from adapter.wire.options import ConstraintSettings, Options, PromptSettings
 from adapter.wire.own_prompt import OwnPrompt
-from adapter.wire.recorded import Exchange
+from adapter.wire.recorded import Exchange, Observation
 from adapter.wire.request import translate
 from adapter.wire.translated import Request
 from adapter.wire.watching import Asking
@@ -60,16 +60,20 @@ class Asker:
         """Raises TransportError where the server does not take the request, or fails."""
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
+        observe = partial(self._told, f"{setup.name}: {task.name}") if self._observe else None
         options = Options(
-            format=setup.format, style=None if setup.own else setup.style, constraint=setup.constraint,
-            native=setup.native, enforce=enforce, own=self._own if setup.own else None,
-            waits_for_calls=kind == "llama.cpp", asking=Asking(clock=time.monotonic),
-            observe=partial(self._told, f"{setup.name}: {task.name}") if self._observe else None,
-        )  # fmt: skip
+            PromptSettings(
+                format=setup.format, style=None if setup.own else setup.style, own=self._own if setup.own else None
+            ),
+            ConstraintSettings(mode=setup.constraint, enforce=enforce, waits_for_calls=kind == "llama.cpp"),
+            retry_policy=Asking(clock=time.monotonic),
+            observation=Observation(observe),
+            native=setup.native,
+        )
         body: JsonObject = {"messages": list(task.messages), "tools": list(task.tools), "parallel_tool_calls": True}
         first = translate(body, options)
         request: Request | None = first
-        answer, usage, chunks = Answer(first), Usage(0), list[JsonObject]()
+        answer, usage, chunks = StreamedCompletion(first), Usage(0), list[JsonObject]()
         began = time.monotonic()
         while request is not None:
             for chunk in self._stream(request):

@@ -1,43 +1,68 @@
-"""The results of a probe as one HTML file that needs nothing else."""
+"""The report on a probe, as one HTML file."""
 
 from __future__ import annotations
 
-from adapter.prompting.pages import rendered
+from adapter.prompting.pages import Bar, Table, rendered
 from adapter.upstream.probing.halving import Probe, Trial
 from adapter.upstream.probing.profiles import Model, Profile
 from adapter.values.version import __version__
 
-ROW_HEIGHT = 30
-BAR_WIDTH = 360
+MAX_TEXT = 600
+"""Characters of an answer that are shown."""
+_HEAD = ("setup", "tasks", "valid", "right", "needless calls", "prompt tokens", "written tokens", "seconds")
 
 
 def page(model: Model, profile: Profile | None, probe: Probe) -> str:
-    """Everything a model or a server wrote is escaped."""
-    tried = [trial for trial in probe.trials if trial.outcomes or trial.refusal]
-    tried.sort(key=lambda trial: (len(trial.outcomes), *trial.rank(len(trial.outcomes))), reverse=True)
-    bars = [
-        _bar(trial, row, trial is probe.best) for row, trial in enumerate(trial for trial in tried if trial.outcomes)
-    ]
+    """Render the report; text of a model or a server is escaped."""
+    trials = [trial for trial in probe.trials if trial.outcomes or trial.refusal]
+    trials.sort(key=lambda trial: (len(trial.outcomes), *trial.rank(len(trial.outcomes))), reverse=True)
+    answered, best = [trial for trial in trials if trial.outcomes], probe.best
+    summary = [("No setup made a right call.", "")]
+    if profile is not None:
+        after, before = profile.after, profile.before
+        told = f", {after.right} of {after.tasks} tasks right. The server alone: {before.right} of {before.tasks}."
+        summary = [(f"Best: {profile.setup.name}", told)]
+    about = [f"{model.server} at {model.base_url}", *([model.file] if model.file else [])]
     return rendered(
-        "probe.html",
-        model=model,
-        profile=profile,
-        version=__version__,
-        probe=probe,
-        trials=tried,
-        bars=bars,
-        height=len(bars) * ROW_HEIGHT + 24,
-        bar_width=BAR_WIDTH,
-    )
+        "report.html",
+        title=f"How {model.name} calls tools",
+        summary=summary,
+        note=f"{', '.join([*about, f'toolcall-adapter {__version__}'])}. "
+        f"{f'Not all was tried: {probe.ended}. ' if probe.ended else ''}"
+        "The tasks are few: a difference of one or two may be chance.",
+        chart="Right and valid answers, by setup", bars=[_bar(trial, trial is best) for trial in answered],
+        tables=[
+            Table(
+                "", "Every setup that was tried: format, prompt style, constraint. Those that did worse got fewer "
+                "tasks.", _HEAD, [_row(trial, trial is best) for trial in trials],
+                best=next((number for number, trial in enumerate(trials) if trial is best), None),
+            )
+        ],
+        details_title="Every answer",
+        ending="", details=[
+            (
+                f"{trial.setup.name}: {trial.score.right} of {trial.score.tasks} right",
+                [
+                    (each.task.name, "right" if each.right else "valid" if each.valid else "not valid",
+                     each.answer[:MAX_TEXT])
+                    for each in trial.outcomes
+                ],
+            )
+            for trial in answered
+        ],
+    )  # fmt: skip
 
 
-def _bar(trial: Trial, row: int, is_best: bool) -> dict[str, object]:
+def _bar(trial: Trial, is_best: bool) -> Bar:
     score = trial.score
-    return {
-        "name": trial.setup.name,
-        "y": row * ROW_HEIGHT,
-        "score": score,
-        "is_best": is_best,
-        "right": round(BAR_WIDTH * score.right / score.tasks),
-        "valid": round(BAR_WIDTH * score.valid / score.tasks),
-    }
+    label = f"{score.right} right and {score.valid} valid of {score.tasks}"
+    shares = [("valid", score.valid / score.tasks), ("right", score.right / score.tasks)]
+    return Bar(trial.setup.name, label, shares, is_first=is_best)
+
+
+def _row(trial: Trial, is_best: bool) -> list[str]:
+    score, name = trial.score, f"{trial.setup.name}{' (best)' if is_best else ''}"
+    if not trial.outcomes:
+        return [name, trial.refusal]
+    counts = score.tasks, score.valid, score.right, score.needless, score.prompt_tokens, score.written_tokens
+    return [name, *map(str, counts), f"{score.seconds:.1f}"]

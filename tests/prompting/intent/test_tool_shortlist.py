@@ -13,7 +13,7 @@ from adapter.tools.definition import ToolSet
 from adapter.tools.functions import tool
 from adapter.upstream.transport import Chunk
 from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.options import Options
+from adapter.wire.options import Options, PromptSettings
 from adapter.wire.request import translate
 from tests.server.test_wrap import completion
 from tests.wire.test_wire import joined, stream_of
@@ -59,7 +59,7 @@ def test_what_was_used_stays_and_the_order_too():
 
 def request(**fields: Any) -> Any:
     body = {"model": "qwen3", "messages": [{"role": "user", "content": "Delete invoice 7"}], "tools": MANY, **fields}
-    return translate(body, Options(max_tools=5))
+    return translate(body, Options(prompt=PromptSettings(max_tools=5)))
 
 
 def test_the_prompt_describes_few_and_any_may_be_called():
@@ -78,7 +78,7 @@ def test_a_search_is_answered_within_the_exchange():
     for stream_arguments in (False, True):
         asked = translate(
             {"model": "qwen3", "messages": [{"role": "user", "content": "Go"}], "tools": MANY},
-            Options(max_tools=5, stream_arguments=stream_arguments),
+            Options(prompt=PromptSettings(max_tools=5), stream_arguments=stream_arguments),
         )
         stream = Streamed(asked, 0)
         sent = stream.feed(stream_of(f"I search.\n{FIND}"))
