@@ -116,6 +116,14 @@ def url(shared: tuple[ScriptedServer, str]) -> str:
     return shared[1]
 
 
+@pytest.fixture
+def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with neither bubblewrap nor Landlock."""
+    monkeypatch.setattr("adapter.workspace.processes.bubblewrap.SYSTEM_BINARY", "/no/such/bwrap")
+    monkeypatch.setenv("PATH", "/no/such/folder")
+    monkeypatch.setattr("adapter.workspace.processes.landlock.abi", lambda: 0)
+
+
 _numbers = count()
 
 

@@ -658,24 +658,18 @@ def test_a_folder_that_commands_may_change_too_is_named(directory, home, level, 
         assert f"changes only in the workspace, {tmp_path / 'more'};" in workspace.sandbox
 
 
-def test_none_is_never_silent(directory, monkeypatch):
+def test_none_is_never_silent(without_sandbox, directory):
     """Where there is no sandbox, it says so and why; and `require` refuses to start."""
-    monkeypatch.setattr("adapter.workspace.processes.bubblewrap.BINARY", "/no/such/bwrap")
-    monkeypatch.setattr(landlock, "abi", lambda: 0)
-    missing.cache_clear()
-    try:
-        asked: list[Approval] = []
-        with Workspace(directory, approve=noting(asked)) as workspace:
-            result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
-        assert result.content.strip() == "ran"
-        for text in (asked[0].sandbox, result.sandbox, workspace.sandbox):
-            assert text.startswith(NO_SANDBOX)
-            assert "/no/such/bwrap is not installed" in text
-        for choice in ("require", "bwrap", "landlock"):
-            with pytest.raises(UsageError, match="there is none"):
-                Workspace(directory, sandbox=choice)
-    finally:
-        missing.cache_clear()
+    asked: list[Approval] = []
+    with Workspace(directory, approve=noting(asked)) as workspace:
+        result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
+    assert result.content.strip() == "ran"
+    for text in (asked[0].sandbox, result.sandbox, workspace.sandbox):
+        assert text.startswith(NO_SANDBOX)
+        assert "bwrap is not installed" in text
+    for choice in ("require", "bwrap", "landlock"):
+        with pytest.raises(UsageError, match="there is none"):
+            Workspace(directory, sandbox=choice)
     with Workspace(directory, approve="yolo", sandbox="none") as workspace:
         assert workspace.sandbox.startswith(NO_SANDBOX)
         assert "as asked" in workspace.sandbox
