@@ -18,6 +18,7 @@ from adapter.values.version import __version__
 from adapter.workspace.changes.store import state_home
 from adapter.workspace.paths import openat2
 from adapter.workspace.processes import landlock
+from adapter.workspace.processes.bubblewrap import find_bwrap
 from adapter.workspace.processes.sandbox import Confinement, Level, Sandbox, missing
 from adapter.workspace.processes.syscalls import LOCAL, socket_filter
 
@@ -57,7 +58,7 @@ def examine(workspace: str, sandbox: Sandbox, timeout_s: float = 0.5) -> tuple[F
         _program(),
         *(_extra(name) for name in EXTRAS),
         _in_force(workspace, sandbox),
-        *(_level(level) for level in LEVELS),
+        *(_level(level, os.path.realpath(workspace)) for level in LEVELS),
         _gate(),
         _state(),
         _model(),
@@ -105,11 +106,14 @@ def _in_force(workspace: str, settings: Sandbox) -> Finding:
     return Finding("sandbox", level != "none", confinement.text.removeprefix("sandbox: "), "see the next lines", data)
 
 
-def _level(level: Level) -> Finding:
-    gap = missing(level)
+def _level(level: Level, workspace: str) -> Finding:
+    gap = missing(level, [workspace])
     data: JsonObject = {"available": gap is None, "why": gap.why if gap else "", "advice": gap.advice if gap else ""}
-    text = "works"
-    if level == "landlock":
+    if level == "bwrap":
+        path = find_bwrap(os.environ, [workspace])[0] if gap is None else None
+        data |= {"path": path}
+        text = f"works, {path}"
+    else:
         data |= {"abi": landlock.abi(), "socket_filter": socket_filter(LOCAL) is not None}
         text = f"works, ABI {landlock.abi()}"
     return Finding(level, gap is None, gap.why if gap else text, gap.advice if gap else "", data)

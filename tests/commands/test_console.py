@@ -1,6 +1,7 @@
 """The console on a real (pseudo) terminal: what a person sees in the end, and what their answers do."""
 
 import json
+import shlex
 import sys
 
 import pytest
@@ -215,7 +216,7 @@ def editor(folder, program):
     """An editor that changes the file by a Python program, with ``path`` as what it was given."""
     script = folder / "editor.py"
     script.write_text(f"import sys\nfrom pathlib import Path\npath = Path(sys.argv[1])\n{program}\n")
-    return {"VISUAL": "", "EDITOR": f"{sys.executable} {script}"}
+    return {"VISUAL": "", "EDITOR": shlex.join([sys.executable, str(script)])}
 
 
 def test_a_change_is_edited_before_it_is_applied(model, tmp_path):

@@ -40,6 +40,7 @@ def test_what_confines_commands_is_what_works_here():
     rows = {finding.name: finding for finding in examine(".", Sandbox())}
     for level in ("bwrap", "landlock"):
         assert rows[level].ok == (missing(level) is None)
+    assert not rows["bwrap"].ok or rows["bwrap"].text == f"works, {rows['bwrap'].data['path']}"
     assert rows["landlock"].data["abi"] == landlock.abi()
     assert rows["openat2"].ok == openat2.is_available()
     unconfined = {finding.name: finding for finding in examine(".", Sandbox("none"))}["sandbox"]
@@ -47,18 +48,12 @@ def test_what_confines_commands_is_what_works_here():
     assert unconfined.text.startswith("NONE")
 
 
-def test_what_is_missing_comes_with_a_next_step(monkeypatch, tmp_path):
+def test_what_is_missing_comes_with_a_next_step(without_sandbox, monkeypatch, tmp_path):
     """Without bubblewrap, Landlock, extras, weights and a state folder."""
-    monkeypatch.setattr("adapter.workspace.processes.bubblewrap.BINARY", "/no/such/bwrap")
-    monkeypatch.setattr(landlock, "abi", lambda: 0)
     monkeypatch.setattr(doctor, "_is_installed", lambda _: False)
     monkeypatch.setattr(doctor, "is_available", lambda: False)
     monkeypatch.setattr(doctor, "state_home", lambda: "/proc/nowhere")
-    missing.cache_clear()
-    try:
-        rows = {finding.name: finding for finding in examine(str(tmp_path), Sandbox())}
-    finally:
-        missing.cache_clear()
+    rows = {finding.name: finding for finding in examine(str(tmp_path), Sandbox())}
     assert "apt install bubblewrap" in rows["bwrap"].advice
     assert "Linux 5.13" in rows["landlock"].advice
     assert rows["sandbox"].text.startswith("NONE")

@@ -1,6 +1,7 @@
 """Replay: the same text gives the same calls, results and files, today as when it was recorded."""
 
 import json
+import shlex
 import threading
 from pathlib import Path
 
@@ -433,7 +434,7 @@ def of_today(transcript: Transcript) -> list[ResultLine]:
 def test_commands_come_from_the_record(root, tmp_path):
     """Their output and the files that they changed; nothing runs, though the transcript says that all is allowed."""
     outside = tmp_path / "ran"
-    line = f"echo two > a.txt; rm -f b.txt; touch {outside}; echo out-$((6*7))"
+    line = f"echo two > a.txt; rm -f b.txt; touch {shlex.quote(str(outside))}; echo out-$((6*7))"
     (root / "b.txt").write_text("b\n")
     transcript = recorded(root, "blade", run_command(line), call("read_file", path="a.txt"))
     assert "out-42" in next(one.content for one in transcript.lines if isinstance(one, ResultLine))

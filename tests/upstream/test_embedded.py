@@ -181,3 +181,11 @@ def test_a_real_model_makes_a_call_of_the_right_form(random_engine):
     call = json.loads(text.removeprefix("<tool_call>\n").removesuffix("\n</tool_call>"))
     assert call["name"] == "read_file"
     assert call["arguments"]["path"] in ("src/main.rs", "README.md")
+
+
+def test_a_cache_that_cannot_be_written_is_named(packaged, tmp_path, monkeypatch):
+    """In one sentence with a way out: a home folder may be read-only."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(TransportError, match=r"is not writable \(Not a directory\)\. Name a folder"):
+        fetch_weights(weights=packaged)

@@ -35,6 +35,7 @@ _RUNS = re.compile(
 )
 SETTINGS = frozenset({".gitmodules", ".gitconfig"})
 _WORD = re.compile(r"[^\s\"';]+")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
 def is_repository(folder: str, made: str = "") -> bool:
@@ -122,11 +123,19 @@ def named_by_git(top: str) -> Iterator[str]:
     for file in (f"{common}/config", f"{folder}/config.worktree"):
         text = _read(file)
         for value in _RUNS.findall(text):
-            for word in islice(_WORD.finditer(value), 20):
+            for word in _words(value):
                 for start in (top, common):  # a program from the work tree, an included file from the config
-                    path = os.path.normpath(os.path.join(start, word[0]))  # noqa: PTH118
+                    path = os.path.normpath(os.path.join(start, word))  # noqa: PTH118
                     if path.startswith(f"{top}/"):
                         yield os.path.relpath(path, top)
+
+
+def _words(value: str) -> Iterator[str]:
+    """Yield a value's possible paths: all of it, which may have spaces, its quoted parts, and its words."""
+    plain = value.replace('\\"', '"').strip()
+    yield plain.strip('"')
+    for pattern in (_QUOTED, _WORD):
+        yield from (found[0].strip("\"'") for found in islice(pattern.finditer(plain), 20))
 
 
 def git_folder(top: str) -> str | None:

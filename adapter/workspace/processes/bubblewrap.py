@@ -11,15 +11,15 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from adapter.values.fields import frozen
 from adapter.workspace.paths.place import OPEN_DIRECTORY
 from adapter.workspace.processes.toolchains import is_below, outermost
 
-BINARY = "/usr/bin/bwrap"
-"""By this path: where AppArmor restricts user namespaces, it is the one that is allowed to make them."""
+SYSTEM_BINARY = "/usr/bin/bwrap"
+"""Preferred: where AppArmor restricts user namespaces, this is the path that may create them."""
 STAT = "/usr/bin/stat"
 CHANGED = "the workspace changed while the command was being started; nothing was run. Try again"
 MAX_HIDDEN = 1_000
@@ -44,15 +44,60 @@ class View:
     network: bool = False
 
 
-def wrapped(view: View, argv: Sequence[str], directory: str) -> list[str]:
-    """The command line that runs ``argv`` in ``directory`` and lets it see ``view``."""
+def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> tuple[str | None, tuple[str, ...]]:
+    """Return the path of bwrap, and those that were found on PATH and rejected because they could have been planted.
+
+    ``writable``: folders in which a model can write. Relative folders of PATH are skipped.
+    """
+    if os.access(SYSTEM_BINARY, os.X_OK):
+        return SYSTEM_BINARY, ()
+    rejected: list[str] = []
+    for folder in filter(os.path.isabs, environment.get("PATH", os.defpath).split(os.pathsep)):
+        path = f"{folder.rstrip('/')}/bwrap"
+        if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
+            if _is_trusted(path, [os.path.realpath(folder) for folder in writable]):
+                return os.path.realpath(path), ()
+            rejected.append(path)
+    return None, tuple(rejected)
+
+
+def _is_trusted(path: str, writable: Sequence[str]) -> bool:
+    """Whether only root and the user can change or replace ``path``: it, its folders, and every link on the way."""
+    owners = {0, os.geteuid()}
+    real = os.path.realpath(path)
+    unshared = {real, os.path.dirname(real), os.path.realpath(os.path.dirname(path))}  # noqa: PTH120
+    for each in _looked_up(path):
+        status = os.lstat(each)
+        is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
+        # Folders above may be sticky, such as /tmp: only an entry's owner can replace it there.
+        is_safe = not is_shared or (status.st_mode & stat.S_ISVTX and each not in unshared)
+        if status.st_uid not in owners or not is_safe or any(is_below(each, folder) for folder in writable):
+            return False
+    return True
+
+
+def _looked_up(path: str) -> Iterator[str]:
+    """Yield each folder, link and file that the kernel looks up to open ``path``."""
+    pending, at = list(PurePosixPath(path).parts), "/"
+    while pending:
+        name = pending.pop(0)
+        found = os.path.normpath(os.path.join(at, name))  # noqa: PTH118
+        yield found
+        if os.path.islink(found):  # noqa: PTH114
+            pending = [*PurePosixPath(os.readlink(found)).parts, *pending]  # noqa: PTH115
+        else:
+            at = found
+
+
+def wrapped(binary: str, view: View, argv: Sequence[str], directory: str) -> list[str]:
+    """The command line that runs ``argv`` in ``directory`` with the bwrap ``binary`` and lets it see ``view``."""
     read = [path for path in view.read if not _is_shown_by_another(path, view)]
     sources = {path: ["--ro-bind-try", path, path] for path in read}
     sources |= {path: ["--symlink", os.readlink(path), path] for path in read if os.path.islink(path)}  # noqa: PTH114, PTH115
     sources |= {path: ["--bind", source, path] for source, path in view.private}
     shown = {path for path in sources if not _is_in(path, view.workspace) or view.workspace == "/"}
     sources[view.workspace] = ["--bind", view.workspace, view.workspace]
-    words = [BINARY, "--unshare-all", *(["--share-net"] if view.network else [])]
+    words = [binary, "--unshare-all", *(["--share-net"] if view.network else [])]
     order = list(outermost(shown | {view.workspace}))
     below_devices = [path for path in order if _is_in(path, "/dev")]  # a workspace in /dev/shm
     for path in order:

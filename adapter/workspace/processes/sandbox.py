@@ -28,8 +28,15 @@ from adapter.values.errors import ToolError, UsageError
 from adapter.values.fields import frozen
 from adapter.workspace.paths.place import OPEN_DIRECTORY
 from adapter.workspace.paths.repositories import repositories_in
-from adapter.workspace.processes import bubblewrap, landlock
-from adapter.workspace.processes.bubblewrap import MAX_HIDDEN, View, identity_below, wrapped
+from adapter.workspace.processes import landlock
+from adapter.workspace.processes.bubblewrap import (
+    MAX_HIDDEN,
+    SYSTEM_BINARY,
+    View,
+    find_bwrap,
+    identity_below,
+    wrapped,
+)
 from adapter.workspace.processes.command import Command, Job
 from adapter.workspace.processes.syscalls import INTERNET, LOCAL, socket_filter
 from adapter.workspace.processes.toolchains import (
@@ -94,39 +101,45 @@ class Missing:
     advice: str
 
 
-def choose(choice: Choice) -> Level:
-    """The level that is in force. Raises UsageError when it is not available and must be."""
+def choose(choice: Choice, writable: Sequence[str] = ()) -> Level:
+    """The level that is in force, with no bwrap in the folders ``writable``.
+
+    Raises UsageError when it is not available and must be.
+    """
     if choice == "none":
         return "none"
     wanted: tuple[Level, ...] = ("bwrap", "landlock") if choice in ("auto", "require") else (choice,)  # type: ignore[assignment]
     for level in wanted:
-        if missing(level) is None:
+        if missing(level, writable) is None:
             return level
     if choice == "auto":
         return "none"
-    raise UsageError(f"the sandbox {choice!r} was asked for, and there is none: {reasons(wanted)}")
+    raise UsageError(f"the sandbox {choice!r} was asked for, and there is none: {reasons(wanted, writable)}")
 
 
-def reasons(levels: Sequence[Level] = ("bwrap", "landlock")) -> str:
+def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
     """Why ``levels`` are not available, and what to do."""
-    found = [(level, missing(level)) for level in levels]
+    found = [(level, missing(level, writable)) for level in levels]
     return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in found if gap is not None)
 
 
-@cache
-def missing(level: Level) -> Missing | None:
-    """None when ``level`` works here: it ran a program."""
+def missing(level: Level, writable: Sequence[str] = ()) -> Missing | None:
+    """None when ``level`` works here: it ran a program. No bwrap in the folders ``writable`` is used."""
     if level == "none":
         return None
     if not sys.platform.startswith("linux"):
         return Missing("only Linux has it", "on Windows, run it inside WSL")
-    if level == "bwrap" and not os.access(bubblewrap.BINARY, os.X_OK):
-        return Missing(f"{bubblewrap.BINARY} is not installed", "install it: apt install bubblewrap")
+    binary, rejected = find_bwrap(os.environ, writable) if level == "bwrap" else (None, ())
+    if level == "bwrap" and rejected:
+        why = f"{visible(rejected[0])} is not used: a model or another user could have put it there"
+        return Missing(why, "install it for the system: apt install bubblewrap")
+    if level == "bwrap" and binary is None:
+        return Missing("bwrap is not installed", "install it: apt install bubblewrap")
     if level == "landlock" and not landlock.abi():
         return Missing(
             "the kernel has it not, or not enabled", "Linux 5.13 or newer, `landlock` among the lsm= modules"
         )
-    said = _trial(level)
+    said = _trial(level, binary)
     if said is None:
         return None
     if level == "bwrap":
@@ -137,13 +150,14 @@ def missing(level: Level) -> Missing | None:
     return Missing(said, "run it outside of a container, or allow the system calls landlock_*")
 
 
-def _trial(level: Level) -> str | None:
+@cache
+def _trial(level: Level, bwrap: str | None) -> str | None:
     """None when ``true`` ran under ``level``; else what was said instead."""
     import time
 
     output: list[bytes] = []
     with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
-        confinement = Confinement(Sandbox(), os.path.realpath(folder), level=level)
+        confinement = Confinement(Sandbox(), os.path.realpath(folder), level=level, bwrap=bwrap)
         descriptor = os.open(folder, OPEN_DIRECTORY)
         try:
             job = confinement.job(["/bin/sh", "-c", "exit 0"], ())
@@ -177,30 +191,34 @@ class Confinement:
         frozen: IsDenied | None = None,
         own: str | None = None,
         session: str | None = None,
+        bwrap: str | None = None,
     ) -> None:
         """``hidden``, ``frozen``: what commands are not to see, or not to change, as far as the level can keep it.
         ``own``: a folder of ours in the workspace. ``session``: the session's workspace, where this is a part of it.
+        ``bwrap``: the program to use, in the place of the one that is found.
 
         Raises UsageError when the level that ``settings`` ask for is not available.
         """
         self.settings = settings
-        self._level = level or (None if settings.level == "auto" else choose(settings.level))
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
         self.search_path, self._left_out = search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._given = {"read": self._real(settings.read), "write": self._real(settings.write)}
+        self._writable = tuple(filter(None, (workspace, session, *self._given["write"])))
+        self._level = level or (None if settings.level == "auto" else choose(settings.level, self._writable))
+        self._bwrap = bwrap
 
     @cached_property
     def level(self) -> Level:
         """The level in force; the first use may try what there is."""
-        return self._level or choose(self.settings.level)
+        return self._level or choose(self.settings.level, self._writable)
 
     @property
     def text(self) -> str:
         """What is in force, in one line for people."""
         if self.level == "none":
-            why = "as asked" if self.settings.level == "none" else reasons() or "not available"
+            why = "as asked" if self.settings.level == "none" else reasons(writable=self._writable) or "not available"
             return f"{NO_SANDBOX}, commands can do what you can ({why})"
         network = "network allowed" if self.settings.network else "no network"
         also = "".join(f", {visible(path)}" for path in self._outside("write"))
@@ -291,8 +309,10 @@ class Confinement:
             network=self.settings.network,
         )
         families = INTERNET if self.settings.network else LOCAL
+        if self._bwrap is None:
+            self._bwrap = find_bwrap(os.environ, self._writable)[0] or SYSTEM_BINARY
         return Job(
-            wrapped(view, argv, "/".join((self._workspace, *cwd))),
+            wrapped(self._bwrap, view, argv, "/".join((self._workspace, *cwd))),
             self._variables(self._home, "/tmp"),
             is_wrapped=True,
             filter=socket_filter(families),

@@ -438,11 +438,12 @@ def _become_subreaper() -> None:
 
 
 def _limit(processes: int) -> None:
-    """No core dumps, no file that fills the disk, no more threads of the user than now and ``processes``.
+    """No core dumps, no file that fills the disk, no more threads of the user than now and twice ``processes``:
+    at ``processes`` themselves, forks would fail and the supervisor, which ends a bomb above that, never notice one.
     Address space is not limited: runtimes reserve far more than they use."""
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES)]
     if os.getuid():
-        limits.append((resource.RLIMIT_NPROC, _threads_of_user() + processes))
+        limits.append((resource.RLIMIT_NPROC, _threads_of_user() + 2 * processes))
     elif sys.platform == "linux":
         with suppress(OSError):  # needs CAP_SYS_NICE, which containers may not have
             os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))

@@ -154,8 +154,8 @@ FULL_DISK = """
 def test_deleting_makes_room_on_a_full_disk(tmp_path):
     """Nothing can be kept of it there, which the user is asked about and the model told; other changes go on then."""
     script = textwrap.dedent(FULL_DISK)
-    mount = f'mount -t tmpfs -o size=10m none {tmp_path} && exec "$0" -c "$1" {tmp_path}'
-    words = ["unshare", "-rm", "sh", "-c", mount, sys.executable, script]
+    mount = 'mount -t tmpfs -o size=10m none "$2" && exec "$0" -c "$1" "$2"'
+    words = ["unshare", "-rm", "sh", "-c", mount, sys.executable, script, str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")

@@ -71,13 +71,26 @@ def test_what_the_configuration_names_is_known(top):
     (top / ".git").mkdir()
     (top / ".git" / "config").write_text(
         "[core]\n\thooksPath = .hooks\n\tfsmonitor = 'tools/watch' -v\n[include]\n\tpath = ../shared\n\tpath = /etc/x\n"
-        f'[filter "x"]\n\tclean = python3 {top}/clean.py %f\n[branch "main"]\n\tremote = src\n'
+        f'[filter "x"]\n\tclean = python3 \\"{top}/clean.py\\" %f\n[branch "main"]\n\tremote = src\n'
     )
     named = set(named_by_git(str(top)))
     assert {".hooks", "tools/watch", "shared", "clean.py"} <= named
     assert not {"src", "etc/x", ".."} & named
     assert is_git_data(str(top), [".hooks", "pre-commit"])
     assert not is_git_data(str(top), ["src", "a.py"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["{}/my hooks", '"{}/my hooks"', "my hooks", "sh '{}/my hooks' -v", 'sh \\"{}/my hooks\\" -v', 'sh \\"my hooks\\"'],
+)
+def test_a_path_with_spaces_that_the_configuration_names_is_known(top, value):
+    """Of the workspace or in it, unquoted as git reads a path, or quoted for a shell."""
+    spaced = top / "my project"
+    (spaced / ".git").mkdir(parents=True)
+    (spaced / ".git" / "config").write_text(f"[core]\n\tfsmonitor = {value.format(spaced)}\n")
+    assert "my hooks" in set(named_by_git(str(spaced)))
+    assert is_git_data(str(spaced), ["my hooks", "pre-commit"])
 
 
 def test_repositories_are_found_at_any_depth(top):

@@ -1,6 +1,7 @@
 """The sandbox, from outside: what hostile commands reach, and that ordinary work goes on."""
 
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -34,6 +35,11 @@ SECRET = "hunter2-canary"
 
 def python(code):
     return f"{shlex.quote(sys.executable)} -c {shlex.quote(textwrap.dedent(code))}"
+
+
+def filled(command, **words):
+    """``command`` with words in the place of ``{name}``, each as one for a shell, whatever is in it."""
+    return re.sub(r"\{(\w+)\}", lambda found: shlex.quote(str(words[found[1]])), command)
 
 
 def noting(asked):
@@ -101,12 +107,12 @@ DEVICE = """
         print("no", error.errno)
 """
 DAEMON = """
-    import os, time
+    import os, sys, time
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             time.sleep(0.2)
-            open("{outside}", "w").write("escaped")
+            open(sys.argv[1], "w").write("escaped")
         os._exit(0)
 """
 READS = {
@@ -120,7 +126,7 @@ READS = {
     "through a hard link": "ln {base}/secret/key here; cat here",
     "the environment of another": "cat /proc/{pid}/environ /proc/[0-9]*/environ",
     "the root of another": "cat /proc/{pid}/root{base}/secret/key /proc/{pid}/cwd/../secret/key",
-    "a namespace of one's own": "unshare -Urm sh -c 'mount --bind {base}/secret . ; cat key; cat {base}/secret/key'",
+    "a namespace of one's own": 'unshare -Urm sh -c \'mount --bind "$0"/secret .; cat key "$0"/secret/key\' {base}',
     "what is mounted": "umount -l {base}; umount -l /tmp; cat {base}/secret/key",
     "a root of one's own": "chroot / cat {base}/secret/key",
     "the parent's descriptors": "for fd in 3 4 5 6 7 8 9; do cat <&$fd; done; ls -l /proc/$PPID/fd/ /proc/$PPID/cwd/",
@@ -133,11 +139,7 @@ READS = {
 def test_no_command_reads_what_is_outside(shell, directory, tmp_path, home, bystander, way):
     """Not by name, by link, by another process, by mounting or by debugging."""
     (tmp_path / "secret" / "key").write_text(SECRET)
-    words = {"base": tmp_path, "home": home, "pid": bystander.pid, "secret": SECRET}
-    command = READS[way]
-    for name, value in words.items():
-        command = command.replace(f"{{{name}}}", str(value))
-    run = shell(command)
+    run = shell(filled(READS[way], base=tmp_path, home=home, pid=bystander.pid, secret=SECRET))
     assert run.exit_code is not None
     assert SECRET not in run.output
     assert "hunter2" not in run.output
@@ -153,7 +155,7 @@ WRITES = {
     "moving in": "mv {base}/secret .; rm -rf {base}/secret {base}/ws-evil",
     "times and sizes": "touch {base}/escaped {base}/secret/new; truncate -s 0 {base}/secret/key",
     "modes": "chmod 777 {base}/secret/key; chmod 777 {base}/secret; touch -d 2001-01-01 {base}/secret/key",
-    "a daemon": python(DAEMON) + "; sleep 0.5",
+    "a daemon": python(DAEMON) + " {outside}; sleep 0.5",
     "the system": "touch /usr/escaped /etc/escaped /opt/escaped; rm -f /usr/escaped",
 }
 
@@ -174,11 +176,7 @@ def test_no_command_writes_what_is_outside(shell, level, directory, tmp_path, ho
         return found
 
     before = outside()
-    words = {"base": tmp_path, "home": home, "outside": tmp_path / "escaped"}
-    command = WRITES[way]
-    for name, value in words.items():
-        command = command.replace(f"{{{name}}}", str(value))
-    shell(command)
+    shell(filled(WRITES[way], base=tmp_path, home=home, outside=tmp_path / "escaped"))
     assert outside() == before
     assert not any(Path(folder, "escaped").exists() for folder in ("/usr", "/etc", "/opt"))
 
@@ -298,7 +296,10 @@ ORDINARY = {
     "the interpreter": (f"{shlex.quote(sys.executable)} -c 'import pydantic, regex; print(1 + 1)'", "2"),
     "its packages' programs": (f"{shlex.quote(sys.executable)} -m pytest --version", "pytest"),
     "a tool at home": ("mytool", "my tool"),
-    "home and temporary files": ("f=$(mktemp) && echo t > $f && cat $f && echo x > ~/.cached && cat ~/.cached", "t\nx"),
+    "home and temporary files": (
+        'f=$(mktemp) && echo t > "$f" && cat "$f" && echo x > ~/.cached && cat ~/.cached',
+        "t\nx",
+    ),
     "devices": ("echo hi > /dev/null && head -c 3 /dev/zero | wc -c && head -c 2 /dev/urandom | wc -c", "3\n2"),
     "standard streams": ("echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin", "out\nerr"),
     "pipes and jobs": ("(echo b; echo a) | sort & wait; cat <<E\nc\nE", "a\nb\nc"),
@@ -332,8 +333,8 @@ def test_ordinary_work_goes_on(shell, work):
 def test_files_of_one_session_stay_until_it_ends(root, home, level):
     """/tmp and home are shared by the commands of a session, and nobody else sees them."""
     confinement = Confinement(Sandbox(level), root.path)
-    run_command(root, RunCommand("echo kept > $TMPDIR/adapter-test-file; echo x > ~/adapter-test-file"), confinement)
-    assert run_command(root, RunCommand("cat $TMPDIR/adapter-test-file"), confinement).output == "kept\n"
+    run_command(root, RunCommand('echo kept > "$TMPDIR"/adapter-test-file; echo x > ~/adapter-test-file'), confinement)
+    assert run_command(root, RunCommand('cat "$TMPDIR"/adapter-test-file'), confinement).output == "kept\n"
     private = confinement._private
     assert private is not None
     confinement.close()
@@ -440,8 +441,10 @@ def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkey
     (tmp_path / "alias").symlink_to(workspace)
     monkeypatch.setenv("PATH", f"{workspace}/bin:{tmp_path}/alias/bin:{os.environ['PATH']}")
     confinement = Confinement(Sandbox(level), root.path)
-    command = f"cat .venv/token bin/key .git/key {home}/.config/token {tmp_path}/secret/key"
-    run = run_command(root, RunCommand(command), confinement)
+    command = filled(
+        "cat .venv/token bin/key .git/key {home}/.config/token {base}/secret/key", home=home, base=tmp_path
+    )
+    run = run_command(root, RunCommand(filled(command, home=home, base=tmp_path)), confinement)
     confinement.close()
     assert SECRET not in run.output
     assert "hunter2" not in run.output
@@ -453,7 +456,9 @@ def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkey
 def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path):
     """The folders of a session are made once: a command could have put a link where the next one's would be made."""
     confinement = Confinement(Sandbox(level), root.path)
-    run_command(root, RunCommand(f"rm -rf ~/.local; ln -s {tmp_path}/secret ~/.local; ls -la ~"), confinement)
+    run_command(
+        root, RunCommand(filled("rm -rf ~/.local; ln -s {base}/secret ~/.local; ls -la ~", base=tmp_path)), confinement
+    )
     assert run_command(root, RunCommand("cat ~/.local/key; true"), confinement).output.count("hunter2") == 0
     confinement.close()
     assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]
@@ -522,11 +527,11 @@ def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writ
     assert can("echo x > .git/x") is ("`.git` not" not in note)
     assert can("echo x > .git/x") is ("`.git`, and modes" in confinement.text or ".git" in writes)
     assert can("echo x > free")
-    assert can(f"echo x > {workspace.parent}/beside/x") is ("beside" in note)
-    assert not can(f"echo x > {tmp_path}/secret/key")
+    assert can(filled("echo x > {beside}/x", beside=workspace.parent / "beside")) is ("beside" in note)
+    assert not can(filled("echo x > {key}", key=tmp_path / "secret" / "key"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         connect = f"import socket; socket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 5)"
-        assert can(f'{sys.executable} -c "{connect}"') is ("no network" not in note)
+        assert can(python(connect)) is ("no network" not in note)
     confinement.close()
 
 
@@ -622,14 +627,18 @@ def test_background_commands_and_programs_are_confined_too(root, home, level, tm
     """Every way to run something leads through the sandbox."""
     confinement = Confinement(Sandbox(level), root.path)
     commands = BackgroundCommands()
-    commands.start(root, StartCommand(f"cat {tmp_path}/secret/key > stolen; touch done; {nap}"), confinement)
+    commands.start(
+        root,
+        StartCommand(filled("cat {key} > stolen; touch done; ", key=tmp_path / "secret" / "key") + nap),
+        confinement,
+    )
     assert wait_for((Path(root.path) / "done").exists)
     assert (Path(root.path) / "stolen").read_text() == ""
     commands.close()
     assert living(nap) == []
     tool = tmp_path / "elsewhere" / "tool"
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\necho a tool; ls ${0%/*}/../secret")
+    tool.write_text('#!/bin/sh\necho a tool; ls "${0%/*}"/../secret')
     tool.chmod(0o755)
     operation = RunProgram(str(tool), ())
     assert "a tool" in run_program(root, operation, prepare(root, operation), None, confinement).output
@@ -658,24 +667,18 @@ def test_a_folder_that_commands_may_change_too_is_named(directory, home, level, 
         assert f"changes only in the workspace, {tmp_path / 'more'};" in workspace.sandbox
 
 
-def test_none_is_never_silent(directory, monkeypatch):
+def test_none_is_never_silent(without_sandbox, directory):
     """Where there is no sandbox, it says so and why; and `require` refuses to start."""
-    monkeypatch.setattr("adapter.workspace.processes.bubblewrap.BINARY", "/no/such/bwrap")
-    monkeypatch.setattr(landlock, "abi", lambda: 0)
-    missing.cache_clear()
-    try:
-        asked: list[Approval] = []
-        with Workspace(directory, approve=noting(asked)) as workspace:
-            result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
-        assert result.content.strip() == "ran"
-        for text in (asked[0].sandbox, result.sandbox, workspace.sandbox):
-            assert text.startswith(NO_SANDBOX)
-            assert "/no/such/bwrap is not installed" in text
-        for choice in ("require", "bwrap", "landlock"):
-            with pytest.raises(UsageError, match="there is none"):
-                Workspace(directory, sandbox=choice)
-    finally:
-        missing.cache_clear()
+    asked: list[Approval] = []
+    with Workspace(directory, approve=noting(asked)) as workspace:
+        result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
+    assert result.content.strip() == "ran"
+    for text in (asked[0].sandbox, result.sandbox, workspace.sandbox):
+        assert text.startswith(NO_SANDBOX)
+        assert "bwrap is not installed" in text
+    for choice in ("require", "bwrap", "landlock"):
+        with pytest.raises(UsageError, match="there is none"):
+            Workspace(directory, sandbox=choice)
     with Workspace(directory, approve="yolo", sandbox="none") as workspace:
         assert workspace.sandbox.startswith(NO_SANDBOX)
         assert "as asked" in workspace.sandbox
