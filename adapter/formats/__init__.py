@@ -14,6 +14,7 @@ from importlib import import_module
 
 from adapter.formats import index
 from adapter.reading.format import Format
+from adapter.values.arguments import NONE, check_types
 from adapter.values.errors import UsageError
 
 ORDER = (
@@ -108,8 +109,8 @@ def get_format(name: str | Format) -> Format:
     found = index.ALIASES.get(spelling) or index.ALIASES.get(name.strip().lower())
     if found is None and name.startswith(DERIVED):
         raise UsageError(
-            f"{name!r} was derived from a chat template in another process; name the template again (--template, "
-            "adapter.derive), or keep the format with `adapter derive --emit`"
+            f"{name!r} was derived from a chat template in another process; give the template again "
+            "(adapter.derive), or keep the format with `adapter derive --emit`"
         )
     if found is None:
         from difflib import get_close_matches
@@ -130,6 +131,7 @@ def guess(model: str | None = None, template: str | None = None) -> str | None:
     ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat
     template; it decides where both are given, because it is what the model is shown.
     """
+    check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:
         # Later entries are the more specific: Qwen3-Coder's template also names <tool_call>, Seed's its functions.
         marked = [name for name, entry in FORMATS.items() if any(mark in template for mark in entry.template_marks)]
