@@ -28,6 +28,7 @@ from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools
 from adapter.operations.approval import Approver
 from adapter.prompting.choosing import check_guide
+from adapter.prompting.filling import check_folder
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.guidance import GuidedChat
@@ -81,6 +82,7 @@ def check(settings: Settings) -> None:
     get_constraint(settings.constraint)
     check_prompt(settings.prompt)
     check_guide(settings.guide)
+    check_folder(settings.prompts)
     chosen(settings.config.guardrails.use)
     steps_of(settings.config.steps.model_dump())
     profiles.check(settings.profile)

@@ -158,7 +158,7 @@ def checked(options: Options) -> Options:
     if options.prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {options.prompt!r}; expected {', '.join(PROMPT_MODES)}")
     if options.prompt == "own" and (options.style or options.prompts):
-        raise UsageError("a style, or prompts of your own, describe tools in words: leave out --prompt own")
+        raise UsageError("a style, or prompts of your own, describe tools in words; leave them out, or prompt 'own'")
     if options.format == FROM_TEMPLATE:
         options = replace(options, format=None, from_template=True)
     format = get_format(options.format or DEFAULT_FORMAT).name

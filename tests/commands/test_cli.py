@@ -185,8 +185,9 @@ def test_replay_prints_a_table_and_fails_on_a_difference(tmp_path):
     assert done.stdout.splitlines()[-1].endswith("equal")
     (tmp_path / "broken.jsonl").write_text("{", encoding="utf-8")
     done = adapter("replay", tmp_path)
-    assert done.returncode == 1
-    assert "DIFFERENT" in done.stdout
+    assert done.returncode == 2
+    assert "unreadable" in done.stdout
+    assert "DIFFERENT" not in done.stdout
 
 
 @pytest.fixture
