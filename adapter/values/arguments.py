@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from adapter.values.errors import UsageError
 
-PATH = (str, os.PathLike)
+
+@runtime_checkable
+class PathLike(Protocol):
+    """`os.PathLike`, which this folder does not import."""
+
+    def __fspath__(self) -> str | bytes: ...
+
+
+PATH = (str, PathLike)
 NONE = type(None)
 
 _WORDS: Mapping[type, str] = {
@@ -17,7 +24,7 @@ _WORDS: Mapping[type, str] = {
     int: "an integer",
     float: "a number",
     bool: "True or False",
-    os.PathLike: "a path",
+    PathLike: "a path",
     Mapping: "a dict",
     Iterable: "a list",
     Callable: "a function",  # type: ignore[dict-item]
@@ -36,7 +43,7 @@ def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) 
         if not any(_is(value, each) for each in types):
             expected = " or ".join(_WORDS.get(each, each.__name__) for each in types)
             raise UsageError(f"{function}: {name} must be {expected}, got {shown(value)}")
-        if os.PathLike in types and isinstance(value, str | os.PathLike) and "\0" in str(value):
+        if PathLike in types and isinstance(value, str | PathLike) and "\0" in str(value):
             raise UsageError(f"{function}: {name} must be a path without NUL characters, got {shown(value)}")
 
 
