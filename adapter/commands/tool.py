@@ -134,9 +134,15 @@ def remove(
     """Remove a tool."""
     from adapter.dialects.promptly.entries import read_entries
     from adapter.dialects.promptly.toolfiles import remove_tool, target_file
+    from adapter.values.arguments import reason
+    from adapter.values.errors import UsageError
 
     file = target_file(config_file)
-    known = [tool.name for tool in read_entries(file.read_text(encoding="utf-8"), str(file))] if file.is_file() else []
+    try:
+        text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {reason(error)}") from error
+    known = [tool.name for tool in read_entries(text, str(file))]
     if tool_id not in known:
         raise _not_found(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():
