@@ -83,8 +83,8 @@ def test_every_key_is_read(home, workspace):
         ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; there are: model, base_url, format"),
         ("colour = 1", "unknown key 'colour'; there are: search, docs, skills, guardrails, steps, models"),
         ("[models]\nstrong = 'big'", "'models.strong': must be an object"),
-        ("= 1", "is no TOML"),
-        ("\xff", "is no TOML"),
+        ("= 1", "is not TOML"),
+        ("\xff", "is not TOML"),
     ],
 )
 def test_what_is_wrong_is_named_with_the_nearest_key(home, workspace, text, problem):
