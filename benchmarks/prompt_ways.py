@@ -62,7 +62,7 @@ def ask(client: ChatClient, case: Case, way: Way, format: str, own: OwnPrompt | 
         ),
     )
     tools = [tool.to_openai() for tool in ToolSet(case.tools).values()]
-    body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": tools}
+    body: JsonObject = {"messages": [{"role": "user", "content": case.task.request}], "tools": tools}
     first = translate(body, options)
     request: Request | None = first
     answer, chunks, read = StreamedCompletion(first), list[JsonObject](), 0

@@ -18,9 +18,16 @@ PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands and options
 
 What `adapter COMMAND --help` says, of all of them. Data goes to standard output, everything for people to standard
-error. Exit codes: 0 done; 1 not done (nothing found, a difference, a model that gave up); 2 wrong use; 3 no model
-server; 130 stopped with Ctrl-C. `--json`, where there is one, has every character of a model's text, escaped. This page
-is made from the program by `python -m tests.test_commands_page`.
+error. `--json`, where there is one, has every character of a model's text, escaped. This page is made from the program
+by `python -m tests.test_commands_page`.
+
+| exit code | meaning |
+|---|---|
+| 0 | Done. |
+| 1 | Not done: no call found, a difference, a patch that does not fit, a model that gave up, a full disk. |
+| 2 | Wrong use: an unknown option, a value, a file or a folder that cannot be used. |
+| 3 | No model server answers. For `adapter tool`: there is no such tool. |
+| 130 | Stopped with Ctrl-C. |
 """
 _ESCAPED = str.maketrans({"|": "\\|", "<": "&lt;", "*": "\\*", "_": "\\_", "\n": " "})
 

@@ -35,6 +35,7 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.upstream.clients import client_of
 from adapter.upstream.own_chat import OwnChat
 from adapter.upstream.told_tokens import format_for
+from adapter.values.arguments import NONE, PATH, check_types, shown
 from adapter.values.callbacks import observer as checked_observer
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import JsonObject, ToolCall, ToolResult
@@ -86,6 +87,20 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         steps: Given = NO_STEPS,
         max_tools: int | None = None,
     ) -> None:
+        check_types(
+            "Agent",
+            workspace=(workspace, *PATH, Workspace),
+            dialect=(dialect, str, Dialect, NONE),
+            approve=(approve, str, Callable, NONE),
+            tools=(tools, Iterable),
+            system=(system, str, NONE),
+            limits=(limits, Limits, NONE),
+            observe=(observe, Callable, NONE),
+            guardrails=(guardrails, str),
+            max_tools=(max_tools, int, NONE),
+        )
+        if chat is not None and not hasattr(chat, "stream"):
+            raise UsageError(f"Agent: chat must be a ChatClient, or have its method stream, got {shown(chat)}")
         validate_guide_mode(guide)
         if max_tools is not None and (max_tools < 1 or system):
             why = "system describes the tools" if system else f"it is {max_tools}"
@@ -223,6 +238,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
 
     def _begin(self, task: str) -> Query:
         """A new conversation."""
+        check_types("Agent", task=(task, str))
         self._is_first = True
         self._session = self._new_session(task)
         return self._session.start(task)
@@ -242,6 +258,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
 
     def _go_on(self, message: str) -> Query:
+        check_types("Agent", message=(message, str))
         self._is_first = True
         return self._begin(message) if self._session is None else self._session.send(message)
 

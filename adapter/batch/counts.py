@@ -9,13 +9,15 @@ from adapter.values.events import JsonObject
 
 @dataclass(slots=True)
 class Counts:
-    """``calls``, ``invalid``: in all rows. ``fixed``: rows with a fix. ``errors``: rows that could not be read."""
+    """``calls``, ``invalid``: in all rows. ``fixed``: rows with a fix. ``errors``: rows that could not be read;
+    ``first_error`` says why of the first."""
 
     rows: int = 0
     calls: int = 0
     fixed: int = 0
     invalid: int = 0
     errors: int = 0
+    first_error: str = ""
 
     def add(self, columns: JsonObject) -> None:
         """Count a row by its columns."""
@@ -24,6 +26,7 @@ class Counts:
         self.fixed += bool(columns["fixes"])
         self.invalid += len(columns["invalid"] or ())
         self.errors += columns["error"] is not None
+        self.first_error = self.first_error or columns["error"] or ""
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -32,4 +35,5 @@ class Counts:
             self.fixed + other.fixed,
             self.invalid + other.invalid,
             self.errors + other.errors,
+            self.first_error or other.first_error,
         )

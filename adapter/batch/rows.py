@@ -25,6 +25,7 @@ from adapter.formats.parser import parse
 from adapter.reading.format import Format
 from adapter.reading.policy import get_policy
 from adapter.tools.definition import ToolSet
+from adapter.values.arguments import reason
 from adapter.values.errors import AdapterError, UsageError
 from adapter.values.events import InvalidToolCall, Json, JsonObject, ToolCall
 from adapter.values.turn import Turn
@@ -158,8 +159,8 @@ def _tools_of(text: str) -> ToolSet:
     """Raises UsageError for what is no JSON list of tool definitions."""
     try:
         given = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"the tools are no JSON ({error}): {_short(text)}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the tools are no JSON ({reason(error)}): {_short(text)}") from error
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise UsageError(f"the tools must be a JSON list of definitions, got {_short(given)}")
     return ToolSet(given)

@@ -27,6 +27,7 @@ from adapter.mcp.addresses import servers_of
 from adapter.mcp.tools import INSTALL as INSTALL_MCP
 from adapter.mcp.tools import McpTools
 from adapter.operations.approval import Approver
+from adapter.prompting.filling import check_folder
 from adapter.prompting.prompt import new_session, system_prompt
 from adapter.tools.definition import Tool
 from adapter.upstream.native import NativeChat
@@ -79,6 +80,7 @@ def check(settings: Settings) -> None:
     get_constraint(settings.constraint)
     check_prompt(settings.prompt)
     validate_guide_mode(settings.guide)
+    check_folder(settings.prompts)
     chosen(settings.config.guardrails.use)
     steps_of(settings.config.steps.model_dump())
     profiles.check(settings.profile)

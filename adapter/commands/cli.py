@@ -43,7 +43,11 @@ def main() -> None:
         raise SystemExit(ended.code if isinstance(ended, SystemExit) else 0) from None
     except OSError as error:
         if error.errno not in _FULL:
-            raise
+            place = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
+            _fail(
+                AdapterError(f"{place}{error.strerror or error}. {_ADVICE.get(error.errno or 0, _CHECK)}"),
+                2 if error.errno in _PATHS else 1,
+            )
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits there would fail once more
         _fail(AdapterError(f"cannot write: {error.strerror}. Make room, or write elsewhere."), 1)
     except KeyboardInterrupt:
@@ -80,6 +84,14 @@ def _write_any_character() -> None:
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_PATHS = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
+"""A path that cannot be meant: wrong use, where the others are the machine's faults."""
+_UNWRITABLE = (
+    "Give a place that you may use; HOME, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_CONFIG_HOME, name those of the "
+    "program's own files."
+)
+_ADVICE = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _UNWRITABLE)
+_CHECK = "Check the path, and that this user may use it."
 
 
 def _fail(error: AdapterError, code: int) -> NoReturn:

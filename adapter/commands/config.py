@@ -51,8 +51,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rapidfuzz import fuzz, process
 
 from adapter.agent.agent import AGENT_RETRIES
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject
+from adapter.values.validation import plain_message
 from adapter.workspace.hosted.http_providers import HttpSearch
 from adapter.workspace.hosted.search_services import SERVICES, search_service
 
@@ -170,7 +172,7 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}") from error
+        raise UsageError(f"{path} is not TOML: {reason(error)}") from error
     try:
         return settings.model_validate(given)
     except ValidationError as error:
@@ -183,14 +185,13 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
 
 def _problem(settings: type[BaseModel], place: list[str], kind: str, message: str) -> str:
     key = ".".join(place)
-    message = message.removeprefix("Value error, ")
     if kind == "extra_forbidden":
         known = list(_table_at(settings, place[:-1]).model_fields)
         near = process.extractOne(place[-1], known, scorer=fuzz.ratio, score_cutoff=50)
         return f"unknown key {key!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}")
     if kind == "missing":
         return f"{key!r} is missing"
-    return f"{key!r}: {message[:1].lower()}{message[1:]}"
+    return f"{key!r}: {plain_message(message)}"
 
 
 def _table_at(settings: type[BaseModel], place: list[str]) -> type[BaseModel]:

@@ -14,7 +14,7 @@ WHAT, HOW, RESULTS = "What is asked", "How the model writes", "Results"
 
 
 def evaluate(
-    base_url: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The model server; with --model, found automatically.")] = None,
     model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
     way: Annotated[
         list[str] | None,

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from adapter.commands.console import Console
-from adapter.commands.models import serve
+from adapter.commands.models import check_chosen, serve
 from adapter.constraints.modes import Constraint, get_constraint
 from adapter.conversation.guardrails.catalogue import chosen as chosen_guardrails
 from adapter.evaluating.log import RunLog
@@ -84,6 +84,7 @@ def run_eval(settings: Settings) -> int:
     constraint = get_constraint(None if settings.constraint == "auto" else settings.constraint)
     watched = _watched(settings)
     names, also = _ways(settings)
+    check_chosen("eval", settings.base_url, settings.model, settings.time_limit_s)
     console = Console()
     if settings.runs > 1 and not settings.sampling.temperature:
         console.note(ALIKE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from adapter.upstream.embedded import INSTALL, EmbeddedServer, gguf_path, is_ava
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.transport import ChatClient, find_endpoint
 from adapter.upstream.weights import SMOLLM2, fetch_weights, find_weights
-from adapter.values.errors import TransportError
+from adapter.values.errors import TransportError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,15 @@ class Served:
 
     chat: ChatClient
     is_small: bool
+
+
+def check_chosen(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
+    """Raise UsageError where nothing names a model: ``command`` keeps one busy for minutes, so it must be meant."""
+    if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
+        raise UsageError(
+            f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so say which one: "
+            "--base-url http://127.0.0.1:8080, or --model FILE.gguf"
+        )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 INCLUDE_HELP = "With promptly: only tools whose names contain this; also opt-in ones."
 EXCLUDE_HELP = "With promptly: no tools whose names contain this."
 CONSTRAINT_HELP = "Hold the model to valid calls: off, arguments, prefer or required; auto decides."
+POLICY_HELP = "Which text may become a call: strict, safe, approved or lenient."
 PROFILE_HELP = "What `adapter probe` found: auto (the model's own profile), a profile's name or file, or none."
 
 APPROVE_HELP = (

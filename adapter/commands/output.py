@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from adapter.text.visible import visible
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 
 
@@ -42,8 +43,8 @@ def read_text(file: str) -> str:
     """What a file says, ``-`` for standard input, without its byte order mark. Raises UsageError."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {file!r}: {error.strerror}. Give a file, or - for standard input.") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {file!r}: {reason(error)}. Give a file, or - for standard input.") from error
     encoding = next((encoding for mark, encoding in _MARKS.items() if raw.startswith(mark)), "utf-8")
     return raw.decode(encoding, "replace")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from adapter.commands import parsed
-from adapter.commands.options import ExcludeTools, IncludeTools
+from adapter.commands.options import POLICY_HELP, ExcludeTools, IncludeTools
 
 
 def parse(
@@ -25,7 +25,7 @@ def parse(
     include_tools: IncludeTools = None,
     exclude_tools: ExcludeTools = None,
     finish_reason: Annotated[str | None, typer.Option(help="What the server said: stop, length, ...")] = None,
-    policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
+    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "safe",
     exchange: Annotated[
         int | None,
         typer.Option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.output import print_visible, read_text
 from adapter.text.visible import visible_json
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def show(
     explain: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Print what ``file`` is read as; the arguments are the options of the command."""
+    """Print what ``file`` is read as; the arguments are the options of the command. Exits with 1 for no call."""
     from adapter.formats.parser import parse as read
 
     if exchange is not None:
@@ -46,6 +47,8 @@ def show(
         _print_spans(turn)
     else:
         print_visible(_turn_as_text(turn))
+    if not turn.calls:
+        raise SystemExit(1)
 
 
 def _format(name: str, template: Path | None) -> str | Format | None:
@@ -73,8 +76,8 @@ def _tools(dialect: str, file: str | None, include: list[str] | None, exclude: l
     if file is not None and dialect != "promptly":
         try:
             definitions = json.loads(Path(file).read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read tool definitions from {file!r}: {error}") from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise UsageError(f"cannot read tool definitions from {file!r}: {reason(error)}") from error
         if not isinstance(definitions, list):
             raise UsageError(f"{file!r} must hold a JSON list of tool definitions")
         return definitions

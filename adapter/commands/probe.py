@@ -9,7 +9,7 @@ import typer
 
 
 def probe(
-    base_url: Annotated[str | None, typer.Option(help="The model server; found by itself when left out.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The model server; with --model, found automatically.")] = None,
     model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
     format: Annotated[
         str, typer.Option(help="How the model writes calls; auto goes by its template and name.")

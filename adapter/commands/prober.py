@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from adapter.commands.console import Console
-from adapter.commands.models import serve
+from adapter.commands.models import check_chosen, serve
 from adapter.formats import DEFAULT_FORMAT, get_format, guess
 from adapter.text.secrets import Secrets
 from adapter.tools.definition import ToolSet
@@ -47,6 +47,7 @@ class Settings:
 
 def run_probe(settings: Settings) -> int:
     """The exit code: 0, or 130 when it was stopped. Raises TransportError and UsageError with the next step."""
+    check_chosen("probe", settings.base_url, settings.model, settings.time_limit_s)
     console = Console()
     log = ExchangeLog(settings.record, Secrets(os.environ)) if settings.record else None
     with serve(settings.base_url, settings.model, console) as served:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapter.commands.options import POLICY_HELP
+from adapter.values.arguments import reason
 from adapter.values.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def read(
         str, typer.Option(help="The format to read; auto recognises any; from-template derives it from --template.")
     ] = "auto",
     template: Annotated[Path | None, typer.Option(help="With --format from-template: the chat template.")] = None,
-    policy: Annotated[str, typer.Option(help="Which text may become a call: strict, safe or lenient.")] = "safe",
+    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "safe",
     tools: Annotated[Path | None, typer.Option(help="JSON file with the tools that may be called.")] = None,
     tools_column: Annotated[str | None, typer.Option(help="The column with each row's own tools.")] = None,
     finish_reason: Annotated[
@@ -61,7 +63,9 @@ def read(
         counts = read_files(sources, out, settings, jobs or _cores(), told)
     print(_summary(counts), file=sys.stderr)
     if counts.rows and counts.errors == counts.rows:
-        raise AdapterError("no row could be read; the column 'error' says why: name that of the text with --column")
+        is_column = counts.first_error.startswith("column")
+        fix = "name the column of the text with --column" if is_column else "check the file"
+        raise AdapterError(f"no row could be read ({counts.first_error}); {fix}. The column 'error' has all reasons.")
 
 
 def _settings(
@@ -92,7 +96,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read tool definitions from {str(file)!r}: {error}") from error
+        raise UsageError(f"cannot read tool definitions from {str(file)!r}: {reason(error)}") from error
 
 
 def _need_pyarrow() -> None:

@@ -20,7 +20,8 @@ def show(
     update: bool = False,
     commands: Commands | None = None,
 ) -> None:
-    """Run what is in ``paths`` again, its programs only with ``commands``. Exits with 1 where anything is different."""
+    """Run what is in ``paths`` again, its programs only with ``commands``. Exits with 1 where anything is different,
+    and with 2 where a file is no recording."""
     from adapter.prompting import resources
     from adapter.transcripts.replayed import replay_file, transcripts_in
 
@@ -39,11 +40,13 @@ def show(
     else:
         width = max(len(row.name) for row in replays)
         for row in replays:
-            outcome = "equal" if row.is_equal else "DIFFERENT"
+            outcome = "equal" if row.is_equal else "unreadable" if row.is_unreadable else "DIFFERENT"
             print_visible(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
         different = [row for row in replays if not row.is_equal]
         print(f"{len(replays) - len(different)} of {len(replays)} equal")
         for row in different:
             print_visible(f"\n{row.name}: {row.difference}")
+    if any(row.is_unreadable for row in replays):
+        raise SystemExit(2)
     if not all(row.is_equal for row in replays):
         raise SystemExit(1)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adapter.commands.options import CONSTRAINT_HELP, GUIDE_HELP, PROFILE_HELP, PROMPT_HELP, TEMPLATE_HELP
+from adapter.commands.options import CONSTRAINT_HELP, GUIDE_HELP, POLICY_HELP, PROFILE_HELP, PROMPT_HELP, TEMPLATE_HELP
 
 SERVER, MODEL, CLIENTS, AGAIN, RUNNING = "The model server", "The model", "Clients", "Asking again", "Running it"
 """The groups of `adapter serve --help`."""
@@ -53,7 +53,7 @@ Style = Annotated[
 Prompts = Annotated[Path | None, _model("DIR", "A folder with prompt templates of your own.")]
 Prompt = Annotated[str, _model("MODE", PROMPT_HELP)]
 Template = Annotated[Path | None, _model("FILE", TEMPLATE_HELP)]
-Policy = Annotated[str, _model("NAME", "Which text may become a call: strict, safe or lenient.")]
+Policy = Annotated[str, _model("NAME", POLICY_HELP)]
 Constraint = Annotated[str, _model("MODE", CONSTRAINT_HELP)]
 Guide = Annotated[str, _model("MODE", GUIDE_HELP)]
 MaxTools = Annotated[

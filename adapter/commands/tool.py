@@ -88,6 +88,7 @@ def add(
 ) -> None:
     """Add a tool."""
     from adapter.dialects.promptly.toolfiles import add_tool, target_file
+    from adapter.values.arguments import reason
     from adapter.values.errors import UsageError
     from adapter.values.events import JsonObject
 
@@ -96,15 +97,15 @@ def add(
     if parameters_file is not None:
         try:
             parameters = parameters_file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot read {parameters_file}: {error.strerror}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {parameters_file}: {reason(error)}") from error
     entry: JsonObject = {"name": id, "description": name, "executable": command}
     entry["argumentTemplate"] = [group.split(",") for group in argument_template or ()]
     if parameters is not None:
         try:
             entry["parameters"] = json.loads(parameters)
-        except ValueError as error:
-            raise UsageError(f"the parameters are no JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the parameters are no JSON: {reason(error)}") from error
     flags = {
         "echoOutput": echo_output,
         "truncateOutput": truncate_output,
@@ -133,9 +134,15 @@ def remove(
     """Remove a tool."""
     from adapter.dialects.promptly.entries import read_entries
     from adapter.dialects.promptly.toolfiles import remove_tool, target_file
+    from adapter.values.arguments import reason
+    from adapter.values.errors import UsageError
 
     file = target_file(config_file)
-    known = [tool.name for tool in read_entries(file.read_text(encoding="utf-8"), str(file))] if file.is_file() else []
+    try:
+        text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {reason(error)}") from error
+    known = [tool.name for tool in read_entries(text, str(file))]
     if tool_id not in known:
         raise _not_found(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():

@@ -25,7 +25,10 @@ def view(
         str | None, typer.Option(help="Read the answers again as this format, or auto, beside how they were read.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="Read the answers again by this policy, beside how they were read.")
+        str | None,
+        typer.Option(
+            help="Read the answers again by this policy (strict, safe, approved or lenient), beside how they were read."
+        ),
     ] = None,
 ) -> None:
     """Show what a model was sent, what it wrote and what became of that, as a page for a browser."""

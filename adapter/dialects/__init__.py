@@ -7,6 +7,7 @@ from importlib import import_module
 from adapter.dialects.definitions import tools_of
 from adapter.dialects.dialect import Dialect
 from adapter.tools.definition import ToolSet
+from adapter.values.arguments import shown
 from adapter.values.errors import UsageError
 
 __all__ = ["Dialect", "dialect_names", "get_dialect", "tools_to_read"]
@@ -50,6 +51,8 @@ def tools_to_read(name: str) -> ToolSet:
 
 
 def _own_name(name: str) -> str:
+    if not isinstance(name, str):
+        raise UsageError(f"dialect must be the name of a dialect, got {shown(name)}; there are: {', '.join(_HOMES)}")
     known = name.strip().lower()
     own = _ALIASES.get(known, known)
     if own in _HOMES:

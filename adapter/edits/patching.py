@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
 from adapter.edits.document import Document, line_range, view_of
 from adapter.edits.given import patch_from_mapping, patches_in
@@ -22,7 +22,8 @@ from adapter.operations import EmptyOldText, Hunk, Patch, PatchBasis, PatchNames
 from adapter.text.diffs import Change as LineChange
 from adapter.text.diffs import unified_diff
 from adapter.text.lines import split_lines, to_lf
-from adapter.values.errors import EditError, FormatError
+from adapter.values.arguments import NONE, check_types
+from adapter.values.errors import EditError, FormatError, UsageError
 from adapter.values.events import Json
 from adapter.values.fields import frozen
 
@@ -77,6 +78,10 @@ def patch_text(
     before it left. Raises EditError, which lists every patch that does not fit.
     Linear in ``text`` for each patch; what would cost more is refused.
     """
+    check_types("patch_text", text=(text, str), path=(path, str), names=(names, PatchNames, NONE))
+    for argument, value, choices in (("basis", basis, PatchBasis), ("empty_old_text", empty_old_text, EmptyOldText)):
+        if value not in get_args(choices):
+            raise UsageError(f"patch_text: {argument} must be {' or '.join(get_args(choices))}, got {value!r}")
     names = names or PatchNames()
     checked = _checked(patches, names)
     places: tuple[int, ...] = ()

@@ -41,6 +41,7 @@ from adapter.upstream.endpoints import api_url
 from adapter.upstream.template_files import read_template
 from adapter.values.errors import UsageError
 from adapter.values.events import Json
+from adapter.values.validation import explain
 from adapter.wire.errors import RequestError, error_object, refusal
 from adapter.wire.options import ConstraintSettings, Options, PromptSettings, checked
 from adapter.wire.watching import Asking
@@ -120,9 +121,7 @@ def app(args: Mapping[str, Json]) -> serve.Application:
     try:
         config = Config.model_validate(dict(args))
     except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        place = ".".join(map(str, wrong["loc"])) or "args"
-        raise UsageError(f"{place}: {wrong['msg']}; adapter.engines.ray_serve.Config has {_NAMES}") from error
+        raise UsageError(f"{explain(error)}; adapter.engines.ray_serve.Config has {_NAMES}") from error
     made = config.settings(config.upstream[0])
     if not is_here(config.host) and made.api_key is None:
         raise UsageError(f"host {config.host!r} is reached by others: set api_key, or ADAPTER_API_KEY")

@@ -38,8 +38,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.evaluating.scenario import Call, Made, Oracle, Refused, Scenario, holds, tool
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.validation import explain
 
 _DECLINES = re.compile(
     r"\b(can(no|')?t|cannot|can not|unable|not able|no tool|none of (the|my) tools|don't have|do not have|not possible"
@@ -99,9 +101,7 @@ def scenarios_of(text: str, source: str) -> list[Scenario]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source} is no TOML: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{source}: {where}: {first['msg']}; docs/eval.md shows such a file") from error
+        raise UsageError(f"{source}: {explain(error)}; docs/eval.md shows such a file") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}
     return [_scenario(data, tools, source) for data in suite.scenario]
 
@@ -111,7 +111,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
     try:
         return scenarios_of(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        raise UsageError(f"cannot read {path}: {reason(error)}") from error
 
 
 def _scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str) -> Scenario:

@@ -13,6 +13,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from adapter.reading.format import Format
+from adapter.values.arguments import NONE, check_types
 from adapter.values.errors import UsageError
 
 ORDER = (
@@ -99,8 +100,8 @@ def get_format(name: str | Format) -> Format:
     found = FORMATS.get(spelling) or FORMATS.by_alias.get(spelling) or FORMATS.by_alias.get(name.strip().lower())
     if found is None and name.startswith(DERIVED):
         raise UsageError(
-            f"{name!r} was derived from a chat template in another process; name the template again (--template, "
-            "adapter.derive), or keep the format with `adapter derive --emit`"
+            f"{name!r} was derived from a chat template in another process; give the template again "
+            "(adapter.derive), or keep the format with `adapter derive --emit`"
         )
     if found is None:
         from difflib import get_close_matches
@@ -121,6 +122,7 @@ def guess(model: str | None = None, template: str | None = None) -> str | None:
     ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat
     template; it decides where both are given, because it is what the model is shown.
     """
+    check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:
         # Later entries are the more specific: Qwen3-Coder's template also names <tool_call>, Seed's its functions.
         marked = [name for name, entry in FORMATS.items() if any(mark in template for mark in entry.template_marks)]

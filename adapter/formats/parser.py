@@ -12,6 +12,7 @@ from adapter.reading.segmenter import Segmenter
 from adapter.reading.tables import reasoning_of
 from adapter.tools.calls import normalise
 from adapter.tools.definition import ToolDefinitions, ToolSet
+from adapter.values.arguments import NONE, check_types, shown
 from adapter.values.errors import UsageError
 from adapter.values.events import Event
 from adapter.values.turn import Turn
@@ -47,6 +48,7 @@ class Parser:
         policy: str | Policy = SAFE,
         stream_arguments: bool = False,
     ) -> None:
+        check_types("Parser", generation_prompt=(generation_prompt, str, NONE), turn=(turn, str))
         known = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
         formats = FORMATS.all if format is None else (get_format(format),)
         policy = get_policy(policy)
@@ -106,7 +108,7 @@ def _no_text(given: object) -> str:
             )
         case _:
             advice = "pass its text: of a chat completion choices[0].message.content, of a stream's event delta.content"
-    return f"expected the model's text as str, got {type(given).__name__} {repr(given)[:60]}; {advice}"
+    return f"expected the model's text as str, got {shown(given)}; {advice}"
 
 
 def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:

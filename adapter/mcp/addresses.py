@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 
 
@@ -36,8 +37,15 @@ def servers_of(text: str) -> list[McpServer]:
 
     Raises UsageError for what is none of these.
     """
-    if urlsplit(text).scheme in ("http", "https"):
-        return [McpServer(plain_name(urlsplit(text).hostname or "http"), url=text)]
+    if text.startswith(("http://", "https://")):
+        try:
+            parts = urlsplit(text)
+            is_address = bool(parts.hostname) and parts.port != 0
+        except ValueError:  # an unclosed bracket, a port that is none
+            is_address = False
+        if not is_address:
+            raise UsageError(f"{text!r} is not the URL of an MCP server; expected one like http://127.0.0.1:8000/mcp")
+        return [McpServer(plain_name(parts.hostname or "http"), url=text)]
     if text.endswith(".json"):
         return _servers_in(text)
     try:
@@ -58,7 +66,14 @@ def _servers_in(file: str) -> list[McpServer]:
     except OSError as error:
         raise UsageError(f"cannot read {file!r}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{file!r} names no MCP servers ({error!r}); {expected}") from error
+        match error:
+            case KeyError():
+                why = f"{error} is missing"
+            case ValueError():
+                why = reason(error)
+            case _:
+                why = "it has another shape"
+        raise UsageError(f"{file!r} names no MCP servers ({why}); {expected}") from error
 
 
 def _server(name: str, given: Mapping[str, Any]) -> McpServer:

@@ -8,7 +8,9 @@ are called like functions. Source: https://modelcontextprotocol.io/specification
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -222,6 +224,7 @@ class _Session:
         self._client: Future[Client] = Future()
         self._leave = asyncio.Event()
         self._has_ended = threading.Event()
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # else each line that is no message gets a traceback
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # till the end
 
     def begin(self) -> None:
@@ -356,4 +359,5 @@ def _said(error: BaseException) -> str:
     """The innermost reason, without a full stop."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return (str(error) or type(error).__name__).rstrip(".")
+    message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return re.sub(r"^\[Errno -?\d+\] ", "", message or type(error).__name__).rstrip(".")

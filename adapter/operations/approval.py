@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from adapter.operations import CallFunction, Effect, Operation
 from adapter.operations.command_words import covers, is_unknowable, may_be, possible_commands, simple_command
 from adapter.operations.run_later import GIT_DATA, reason_for
+from adapter.values.arguments import NONE, check_types
 from adapter.values.callbacks import failure, wrong_answer
 from adapter.values.errors import UsageError
 from adapter.values.fields import field, frozen, mutable
@@ -158,6 +159,7 @@ class Rule:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
+        check_types("Rule", tool=(self.tool, str), pattern=(self.pattern, str, NONE))
         if self.verdict not in get_args(Verdict):
             raise UsageError(f"unknown verdict {self.verdict!r} of a rule; expected allow, ask or deny")
         if self.pattern is not None and (not self.pattern.strip() or self.pattern.strip()[0] in "!#"):
@@ -166,6 +168,7 @@ class Rule:
     @classmethod
     def parse(cls, verdict: Verdict, text: str) -> Rule:
         """A rule as it is written in settings: ``Tool`` or ``Tool(pattern)``."""
+        check_types("Rule.parse", text=(text, str))
         tool, bracket, rest = text.strip().partition("(")
         if not tool.strip() or (bracket and not rest.endswith(")")):
             raise UsageError(f"{text!r} is no rule; expected a tool, or a tool and a pattern: Bash(git status)")
@@ -174,6 +177,7 @@ class Rule:
     @classmethod
     def from_text(cls, text: str) -> Rule:
         """A rule as ``str`` writes it: ``deny Bash(rm)``."""
+        check_types("Rule.from_text", text=(text, str))
         verdict, _, rest = text.strip().partition(" ")
         if verdict not in get_args(Verdict):
             raise UsageError(f"{text!r} is no rule; expected allow, ask or deny, then a tool: deny Bash(rm)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from jinja2 import (
     ChoiceLoader,
@@ -31,9 +32,16 @@ def filled(name: str, values: Mapping[str, object], own_folder: str | None) -> s
         raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
 
 
+def check_folder(own_folder: str | None) -> None:
+    """Raise UsageError for a folder of templates that does not exist."""
+    if own_folder and not Path(own_folder).is_dir():
+        raise UsageError(f"{own_folder!r} is not a folder of prompt templates; give one, or leave it out")
+
+
 @lru_cache(maxsize=8)
 def _environment(own_folder: str | None) -> Environment:
     """Keeps the templates compiled, and looks whether a file has changed."""
+    check_folder(own_folder)
     folders = (*([own_folder] if own_folder else []), resources.folder("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
     return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

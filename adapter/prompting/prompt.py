@@ -20,6 +20,7 @@ from adapter.prompting.neutral import in_strings, neutralise
 from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
 from adapter.tools.schema import branch_of, type_name, types_of
+from adapter.values.arguments import NONE, PATH, check_types
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen, replace
@@ -47,6 +48,7 @@ def system_prompt(
     example, so that no tool could take one for real, nor a model think it has seen it elsewhere.
     Raises UsageError for an unknown name or a template that cannot be used.
     """
+    check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
         raise UsageError(f"unknown prompt style {style!r}; the styles are: {', '.join(get_args(Style))}")
     offered = ToolSet(usual_tools(dialect) if tools is None else tools)

@@ -41,6 +41,6 @@ def get_policy(policy: str | Policy) -> Policy:
     """The policy called ``policy``, or ``policy`` itself. Raises UsageError for an unknown name."""
     if isinstance(policy, Policy):
         return policy
-    if policy not in POLICIES:
+    if not isinstance(policy, str) or policy not in POLICIES:
         raise UsageError(f"unknown policy {policy!r}; expected {', '.join(POLICIES)}")
     return POLICIES[policy]

@@ -43,7 +43,7 @@ from adapter.server.telemetry.watched import Watched
 from adapter.server.upstream import Upstream
 from adapter.server.work import COLLECTED, SWITCH_S
 from adapter.text.secrets import Secrets
-from adapter.upstream.endpoints import Endpoint, without_password
+from adapter.upstream.endpoints import Endpoint, get, without_password
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import TransportError, UsageError
@@ -114,6 +114,10 @@ def _store(settings: Settings) -> Store:
     return Store(settings.store, Secrets(os.environ, [settings.api_key]))
 
 
+UPSTREAM_CHECK_S = 1.0
+"""How long the start waits for the model server, to report one that does not answer."""
+
+
 def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises UsageError where the address cannot be had."""
     import uvicorn
@@ -124,6 +128,8 @@ def serve(settings: Settings) -> None:
             "each of several workers would show its own exchanges: leave out --workers, or take --record FILE, "
             "in which all of them write, and `adapter view FILE`"
         )
+    if not settings.host:
+        raise UsageError("--host is empty; expected a name or an address: 127.0.0.1, or 0.0.0.0 for all of a network")
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
@@ -136,6 +142,11 @@ def serve(settings: Settings) -> None:
     if settings.log_json:
         say_in_json()
     say(f"serving {own}, from {without_password(settings.upstream)}")
+    if get(f"{settings.upstream}/models", UPSTREAM_CHECK_S) is None:
+        say(
+            f"warning: no HTTP server answers at {without_password(settings.upstream)}; requests fail until one does. "
+            "Start it, or choose another --upstream"
+        )
     if settings.api_key is None and not is_here(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
         say(f"others can reach this address; clients need this key: {settings.api_key}")

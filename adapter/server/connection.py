@@ -12,7 +12,7 @@ from adapter.prompting.rendering import TemplateFault
 from adapter.server.patience import RETRY_S, patiently
 from adapter.server.telemetry.seen import seen_now
 from adapter.text.secrets import REDACTED
-from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, key_for
+from adapter.upstream.endpoints import START_ONE, Endpoint, key_for
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.errors import TransportError
 from adapter.values.events import Json, JsonObject
@@ -27,8 +27,6 @@ MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Of an answer that has to be whole before it is translated."""
 
 _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-
-_NO_ANSWER = START_ONE.replace(f"; or {BUILT_IN}", "")
 
 
 class UpstreamError(TransportError):
@@ -193,7 +191,7 @@ class Connection:
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError):
             said = f"The model server at {self.endpoint.shown} took the request and gave no answer ({reason})"
             return UpstreamError(f"{said}. Ask again, or see its log.", 502)
-        return UpstreamError(f"Nothing answers at {self.endpoint.shown} ({reason}). {_NO_ANSWER}.", 502)
+        return UpstreamError(f"Nothing answers at {self.endpoint.shown} ({reason}). {START_ONE}.", 502)
 
     def silence(self) -> UpstreamError:
         advice = "Give it more time (--patience), or send a shorter prompt."

@@ -37,6 +37,7 @@ from adapter.upstream.probing.profiles import check, setups
 from adapter.upstream.template_files import TemplateProcess, read_template
 from adapter.upstream.told_tokens import told_tokens
 from adapter.upstream.transport import constraint_fields
+from adapter.values.arguments import NONE, PATH, check_types, shown
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.errors import relayed
@@ -106,7 +107,15 @@ def wrap(
     from openai import AsyncOpenAI, OpenAI
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
-        raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {type(client).__name__}")
+        raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {shown(client)}")
+    check_types(
+        "wrap",
+        profile=(profile, str),
+        record=(record, *PATH, NONE),
+        template=(template, *PATH, NONE),
+        guardrails=(guardrails, str),
+        max_tools=(max_tools, int, NONE),
+    )
     options = Options(
         prompt=PromptSettings(format=format, style=style, mode=prompt, max_tools=max_tools),
         constraints=ConstraintSettings(mode=constraint, grounded=grounded, ground=ground),

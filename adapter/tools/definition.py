@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapter.text.truncate import MAX_LINES
 from adapter.tools.references import resolved
+from adapter.values.arguments import check_types, shown
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
@@ -79,6 +80,10 @@ class Tool:
     """Asking the same again is what it is for: no repetition that a session refuses."""
     failure: Failure | None = None
     """The result as JSON of a call that failed, where it is documented."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise UsageError(f"Tool: name must be a string, got {shown(self.name)}")
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function itself, so that ``@tool`` leaves it usable."""
@@ -167,6 +172,7 @@ class ToolSet(Mapping[str, Tool]):
 
     def __init__(self, definitions: ToolDefinitions = ()) -> None:
         each = definitions.values() if isinstance(definitions, ToolSet) else definitions
+        check_types("tools", definitions=(each, Iterable))
         self._tools = {tool.name: tool for tool in map(Tool.from_definition, each)}
         self._spellings: dict[str, set[str]] = {}
         for tool in self._tools.values():

@@ -31,6 +31,7 @@ from adapter.operations import CallFunction, Effect, Operation, Outcome, Returne
 from adapter.tools.definition import Arguments, Tool
 from adapter.tools.schema import is_of, types_of
 from adapter.tools.simple_schema import simple_schema
+from adapter.values.arguments import check_types
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen, replace
@@ -76,6 +77,9 @@ def tool(
     for as a command is, ``"read"`` lets it run unasked. ``name``: other than the function's, model's or definition's.
     Raises UsageError for a function whose parameters cannot be described.
     """
+    check_types("tool", name=(name, str))
+    if not name.isprintable():
+        raise UsageError(f"tool: name must be printable characters, got {name!r}")
     if effect not in get_args(Effect):
         raise UsageError(f"unknown effect {effect!r}; expected {', '.join(get_args(Effect))}")
     if described is None:

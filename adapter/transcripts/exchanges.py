@@ -42,7 +42,7 @@ class ExchangeLog:
         try:
             self._append("")
         except OSError as error:
-            raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}. Choose another --record.") from error
+            raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}. Choose another file.") from error
 
     def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Secrets]]:
         """For workers: each appends its lines to the same file."""

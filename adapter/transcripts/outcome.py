@@ -14,6 +14,8 @@ class Replay:
     calls: int
     results: int
     difference: str = ""
+    is_unreadable: bool = False
+    """The file is no recording, or cannot be run: ``difference`` says why."""
 
     @property
     def is_equal(self) -> bool:

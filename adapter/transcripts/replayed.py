@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.transcripts.outcome import Replay
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 from adapter.wire.recorded import Exchange, holds_exchanges, read_exchanges
 
@@ -31,7 +32,7 @@ def replay_file(path: Path, commands: Commands | None = None) -> Replay:
 
         return replay(Transcript.from_text(text, path.name), path.stem, commands)
     except (UsageError, OSError, UnicodeDecodeError) as error:
-        return Replay(path.stem, 0, 0, 0, f"cannot be replayed: {error}")
+        return Replay(path.stem, 0, 0, 0, f"cannot be replayed: {reason(error)}", is_unreadable=True)
 
 
 def replay_exchanges(exchanges: Sequence[Exchange], name: str) -> Replay:
@@ -46,9 +47,13 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
     """The transcripts that ``paths`` name: files, and all ``*.jsonl`` below folders. Raises UsageError for none."""
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
+        try:
+            is_folder, is_file = path.is_dir(), path.is_file()
+        except OSError as error:  # a name that is too long for a file
+            raise UsageError(f"no transcript at {path}: {reason(error)}") from error
+        if is_folder:
             found += sorted(path.rglob("*.jsonl"))
-        elif path.is_file():
+        elif is_file:
             found.append(path)
         else:
             raise UsageError(f"no transcript at {path}")

@@ -30,11 +30,13 @@ from adapter.conversation.session import Done, Limits, Query
 from adapter.operations import Edits, Effect, MediaKind
 from adapter.operations.approval import Decision
 from adapter.text.secrets import Secrets
+from adapter.values.arguments import check_types
 from adapter.values.callbacks import observer
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
 from adapter.values.fields import frozen
 from adapter.values.turn import Turn
+from adapter.values.validation import explain
 from adapter.wire.usage import Usage
 
 VERSION = 1
@@ -234,6 +236,7 @@ class Transcript:
     @classmethod
     def from_text(cls, text: str, name: str = "transcript") -> Transcript:
         """Read JSON lines. Raises UsageError naming the line that cannot be read."""
+        check_types("Transcript.from_text", text=(text, str), name=(name, str))
         parsed: list[Header | Line] = []
         for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
@@ -241,9 +244,7 @@ class Transcript:
             try:
                 parsed.append(_LINE.validate_json(line))
             except ValidationError as error:
-                reason = error.errors(include_url=False)[0]
-                why = ": ".join(filter(None, (".".join(map(str, reason["loc"])), reason["msg"])))
-                raise UsageError(f"{name}, line {number}: not a transcript line ({why})") from error
+                raise UsageError(f"{name}, line {number}: not a transcript line ({explain(error)})") from error
         if not parsed or not isinstance(parsed[0], Header):
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
         if parsed[0].version > VERSION:

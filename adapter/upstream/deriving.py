@@ -17,6 +17,7 @@ from adapter.prompting.deriving.trials import BOS, EOS, TOOLS
 from adapter.prompting.rendering import Template, TemplateFault
 from adapter.reading.format import Format
 from adapter.upstream.template_files import TemplateProcess, read_template
+from adapter.values.arguments import shown
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
@@ -51,7 +52,7 @@ def derive(template: str | Path | Template) -> Format:
     elif isinstance(template, str):
         template = Template(template)
     elif not isinstance(template, Template):
-        raise UsageError(f"expected a chat template as text or its path, got {type(template).__name__}")
+        raise UsageError(f"expected a chat template as text or its path, got {shown(template)}")
     found = examined(template)
     if found.format is None:
         raise UsageError(f"no format can be derived from the template: {found.why}. Leave out the format, or name one")

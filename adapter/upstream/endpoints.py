@@ -37,7 +37,6 @@ LOCAL_PORTS: dict[int, str] = {
 """The ports on which these servers listen unless told otherwise."""
 
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
-BUILT_IN = "leave out --base-url to use the built-in model"
 
 MAX_MODELS = 256
 """Names of models of which something is kept: clients choose them. With one more all are forgotten, and asked again."""
@@ -108,7 +107,7 @@ def find_endpoint(
                 f"{stated.strip()!r}{source} is no URL, and no server answers at {url}; expected something like "
                 "http://127.0.0.1:8080/v1"
             )
-        raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}; or {BUILT_IN}.")
+        raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}, or give another URL.")
     # OLLAMA_HOST is often set for the server's sake only: a hint, not an order.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
@@ -118,9 +117,7 @@ def find_endpoint(
         if kind := recognise(url, timeout_s):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
-    raise TransportError(
-        f"No model server found on this machine (asked ports: {tried}). {START_ONE}, or pass --base-url."
-    )
+    raise TransportError(f"No model server found on this machine (asked ports: {tried}). {START_ONE}, or give its URL.")
 
 
 _HOST = re.compile(r"[\w.:%-]+")

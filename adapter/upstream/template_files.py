@@ -21,6 +21,7 @@ from typing import IO, Any, Self
 
 from adapter.prompting import rendering
 from adapter.prompting.rendering import Template, TemplateFault
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
@@ -55,8 +56,8 @@ def read_template(path: Path) -> Template:
         raise
     except OSError as error:
         raise UsageError(f"cannot read the template {path}: {error.strerror}") from error
-    except (ValueError, KeyError, struct.error) as error:
-        raise UsageError(f"{path} holds no chat template ({error}); name {_WHAT}") from error
+    except (ValueError, KeyError, RecursionError, struct.error) as error:
+        raise UsageError(f"{path} holds no chat template ({reason(error)}); name {_WHAT}") from error
 
 
 _WHAT = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a GGUF file"

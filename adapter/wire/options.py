@@ -92,7 +92,7 @@ class ConstraintSettings:
 
     ``mode``: see `adapter.constraints.modes`; None enforces a call where the request demands one. ``enforce``: builds
     the request fields for the server. ``grounded``: an enforced call has only values that the conversation mentions,
-    where an argument's name tells what it is; ``ground``: values known otherwise (see `adapter.prompting.intent.grounding`).
+    where an argument's name tells what it is; ``ground``: values known otherwise (see that module).
     """
 
     mode: Constraint | None = None
@@ -181,7 +181,7 @@ def checked(options: Options) -> Options:
     if prompt.mode not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {prompt.mode!r}; expected {', '.join(PROMPT_MODES)}")
     if prompt.mode == "own" and (prompt.style or prompt.prompts):
-        raise UsageError("a style, or prompts of your own, describe tools in words: leave out --prompt own")
+        raise UsageError("a style, or prompts of your own, describe tools in words; leave them out, or prompt 'own'")
     if prompt.format == FROM_TEMPLATE:
         options = options.with_prompt(format=None, from_template=True)
     chosen = options.prompt.format

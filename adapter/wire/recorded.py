@@ -27,6 +27,7 @@ from adapter.values.errors import UsageError
 from adapter.values.events import Event, JsonObject
 from adapter.values.fields import frozen
 from adapter.values.turn import Turn
+from adapter.values.validation import explain
 
 
 class RecordedCall(BaseModel):
@@ -141,10 +142,7 @@ def read_exchanges(text: str, name: str) -> list[Exchange]:
         try:
             exchanges.append(Exchange.model_validate_json(line))
         except ValidationError as error:
-            reason = error.errors(include_url=False)[0]
-            place = ".".join(map(str, reason["loc"]))
             raise UsageError(
-                f"{name}, line {number}: not an exchange ({place}: {reason['msg']}); "
-                "`adapter serve --record` writes such files"
+                f"{name}, line {number}: not an exchange ({explain(error)}); `adapter serve --record` writes such files"
             ) from error
     return exchanges

@@ -211,8 +211,8 @@ def _forbidden(why: str, what: str) -> str:
 
 
 def _check_mode(mode: str) -> None:
-    if mode in MODES:
+    if isinstance(mode, str) and mode in MODES:
         return
     near = process.extractOne(str(mode), list(MODES), scorer=fuzz.ratio, score_cutoff=50)
     suggestion = f" (did you mean {near[0]!r}?)" if near else ""
-    raise UsageError(f"unknown approve mode {mode!r}; expected {', '.join(MODES)} or a callable{suggestion}")
+    raise UsageError(f"unknown approve mode {mode!r}; expected {', '.join(MODES)}{suggestion}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from adapter.operations import Effect, Skill
 from adapter.prompting.installed import find_program
 from adapter.tools.definition import Tool, ToolSet
+from adapter.values.arguments import check_types
 from adapter.values.errors import UsageError
 from adapter.workspace.hosted import local_search
 from adapter.workspace.hosted.host import Host
@@ -25,6 +26,7 @@ def joined(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
 def chosen(tools: ToolSet, names: Iterable[str]) -> ToolSet:
     chosen = []
     for name in names:
+        check_types("Workspace", only=(name, str))
         tool = tools.match(name)
         if tool is None:
             near = " or ".join(tools.nearest(name)) or ", ".join(tools)

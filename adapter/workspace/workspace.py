@@ -19,6 +19,7 @@ from adapter.tools.calls import Invocation, normalise, resolve
 from adapter.tools.definition import Arguments, Tool, ToolSet
 from adapter.tools.functions import tool as as_tool
 from adapter.tools.shapes import as_object
+from adapter.values.arguments import NONE, PATH, check_types, shown
 from adapter.values.callbacks import require_answer, require_sync, tool_observer, wrong_answer
 from adapter.values.errors import FormatError, ToolError, UsageError
 from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
@@ -81,12 +82,24 @@ class Workspace:
         edits: Edits | None = None,
         encoding: str | None = None,
     ) -> None:
+        check_types(
+            "Workspace",
+            root=(root, *PATH),
+            ask=(ask, Callable, NONE),
+            only=(only, Iterable, NONE),
+            state=(state, *PATH, NONE),
+            echo=(echo, Callable, NONE),
+            rules=(rules, Iterable),
+            tools=(tools, Iterable),
+            host=(host, Host, NONE),
+            encoding=(encoding, str, NONE),
+        )
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
         self.host.require_sync()
         if ask is not None:
             require_sync(ask, "the approver")
-        own = [tool if isinstance(tool, Tool) else as_tool(tool) for tool in tools]
+        own = [_as_tool(tool) for tool in tools]
         for tool in own:
             tool.require_sync()
         whole = joined(self.dialect.tools, own)
@@ -189,6 +202,7 @@ class Workspace:
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Clock | None) -> ToolResult:
         """`run`, for code that has only the time of ``clock``: nothing is begun when it is up."""
+        check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with in_memory(name):
                 return writable_result(self._perform(self._resolved_call(name, arguments), clock))
@@ -202,12 +216,15 @@ class Workspace:
         ``atomic``: when one call fails or is refused, or the program dies, the changes
         of all are taken back. Commands cannot be, so none is run then.
         """
+        if not hasattr(turn, "calls"):
+            raise UsageError(f"Workspace.run_calls takes a Turn, got {shown(turn)}; adapter.parse(text) makes one")
         if atomic:
             return run_as_one(self._desk, turn.calls, self.run, self._check_undoable)
         return [replace(self.run(call.name, call.arguments), call_id=call.id) for call in turn.calls]
 
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """What ``run`` would do, and its diff, without doing it or asking anybody; not ``ok`` when it would fail."""
+        check_types("Workspace.preview", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with in_memory(name):
                 _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
@@ -407,6 +424,12 @@ class Workspace:
         except ToolError as error:
             error.sandbox = approval.sandbox
             raise
+
+
+def _as_tool(given: Tool | Callable[..., object] | None) -> Tool:
+    if given is None:
+        raise UsageError("Workspace: tools must be functions or Tools, got None")
+    return given if isinstance(given, Tool) else as_tool(given)
 
 
 def _may_write(invocation: Invocation) -> bool:

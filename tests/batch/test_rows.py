@@ -62,7 +62,7 @@ def test_a_row_brings_its_own_tools(tools):
         ({"text": "x", "tools": "["}, "the tools are no JSON"),
         ({"text": "x", "tools": "5"}, "must be a JSON list"),
         ({"text": "x", "tools": [{"name": 5}]}, "a tool definition needs a name"),
-        ({"text": "x", "tools": "[" * 100_000}, "recursion"),
+        ({"text": "x", "tools": "[" * 100_000}, "nested too deeply"),
     ],
 )
 def test_a_row_that_cannot_be_read_says_why(row, why):

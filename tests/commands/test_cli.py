@@ -22,8 +22,9 @@ CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</to
 
 def parsed(text, *words):
     done = adapter("parse", "-", "--json", *words, text=text)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    turn = json.loads(done.stdout)
+    assert done.returncode == (0 if turn["calls"] else 1), done.stderr
+    return turn
 
 
 def test_parse_mends_a_comma_and_an_alias():
@@ -187,8 +188,9 @@ def test_replay_prints_a_table_and_fails_on_a_difference(tmp_path):
     assert done.stdout.splitlines()[-1].endswith("equal")
     (tmp_path / "broken.jsonl").write_text("{", encoding="utf-8")
     done = adapter("replay", tmp_path)
-    assert done.returncode == 1
-    assert "DIFFERENT" in done.stdout
+    assert done.returncode == 2
+    assert "unreadable" in done.stdout
+    assert "DIFFERENT" not in done.stdout
 
 
 @pytest.fixture
@@ -291,7 +293,7 @@ def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
     (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
     plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
     done = shell(f"{plain} {PYTHON} -m adapter parse a.txt", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (1, "")
     assert "café ✓" in done.stdout
 
 

@@ -78,13 +78,13 @@ def test_every_key_is_read(home, workspace):
         ("[search]\nuri = 'x'", "unknown key 'search.uri'; did you mean 'url'?"),
         ("[search]\nkey_variable = 'X'", "'search': give a service (exa, brave, searxng) or a url"),
         ("[search]\nservice = 'exa'\nmost = 5", "'search': most of 'exa': these are known; give them with a url alone"),
-        ("[skills]\nfolders = 'x'", "'skills.folders': input should be a valid list"),
+        ("[skills]\nfolders = 'x'", "'skills.folders': must be a list"),
         ("[models.strong]\nmodle = 'x'", "unknown key 'models.strong.modle'; did you mean 'model'?"),
         ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; there are: model, base_url, format"),
         ("colour = 1", "unknown key 'colour'; there are: search, docs, skills, guardrails, steps, models"),
-        ("[models]\nstrong = 'big'", "'models.strong': input should be a valid dictionary"),
-        ("= 1", "is no TOML"),
-        ("\xff", "is no TOML"),
+        ("[models]\nstrong = 'big'", "'models.strong': must be an object"),
+        ("= 1", "is not TOML"),
+        ("\xff", "is not TOML"),
     ],
 )
 def test_what_is_wrong_is_named_with_the_nearest_key(home, workspace, text, problem):

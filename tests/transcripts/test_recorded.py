@@ -315,4 +315,4 @@ def test_an_exchange_that_is_not_there_is_named(tmp_path):
     assert "has 0 exchanges; --exchange is 1" in str(result.exception)
     file.write_text('{"kind": "exchange"}\n')
     result = CliRunner().invoke(make_app(), ["parse", str(file), "--exchange", "1"])
-    assert "line 1: not an exchange (format: Field required)" in str(result.exception)
+    assert "line 1: not an exchange ('format' is missing)" in str(result.exception)

@@ -308,7 +308,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     """With what was expected."""
     file = tmp_path / "notes.txt"
     file.write_text("hello")
-    with pytest.raises(UsageError, match=r"not a transcript line \(Invalid JSON.*`eval` write can be shown"):
+    with pytest.raises(UsageError, match=r"not a transcript line \(it is not JSON.*`eval` write can be shown"):
         view(str(file), "--html", "x")
     file.write_text('{"eval": 1}\n')
     with pytest.raises(UsageError, match="leave out --format, --policy"):

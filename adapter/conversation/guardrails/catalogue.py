@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
+from adapter.values.arguments import check_types
 from adapter.values.errors import UsageError
 from adapter.values.fields import frozen
 
@@ -59,6 +60,7 @@ def chosen(text: str) -> frozenset[str]:
 
     Raises UsageError for an unknown name.
     """
+    check_types("guardrails", names=(text, str))
     names: frozenset[str] = DEFAULT
     for word in filter(None, (word.strip() for word in text.split(","))):
         match word:
@@ -76,14 +78,15 @@ def chosen(text: str) -> frozenset[str]:
 
 def checked(names: Collection[str]) -> frozenset[str]:
     """``names``, if all are guardrails. Raises UsageError for another."""
+    check_types("Guardrails", on=(names, Iterable))
     for name in names:
-        if name not in GUARDRAILS:
+        if not isinstance(name, str) or name not in GUARDRAILS:
             raise UsageError(f"unknown guardrail {name!r}; expected on, off, all, or some of {', '.join(GUARDRAILS)}")
     return frozenset(names)
 
 
 def checked_retries(retries: int) -> int:
     """``retries``, if an answer can be asked again so often. Raises UsageError otherwise."""
-    if not isinstance(retries, int) or retries < 0:
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise UsageError(f"retries cannot be {retries!r}; give a number from 0 on")
     return retries

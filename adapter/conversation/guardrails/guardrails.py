@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from adapter.conversation.guardrails import wording
@@ -40,6 +40,7 @@ from adapter.conversation.guardrails.wording import Encode, Wordings
 from adapter.formats.hermes import encode_calls
 from adapter.tools.definition import Tool, ToolDefinitions, ToolSet
 from adapter.tools.problems import problems
+from adapter.values.arguments import check_types
 from adapter.values.callbacks import text_function
 from adapter.values.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.values.fields import frozen
@@ -106,6 +107,7 @@ class Guardrails:
         retries: int = RETRIES,
         encode: Encode = encode_calls,
     ) -> None:
+        check_types("Guardrails", encode=(encode, Callable))
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = checked(on), steps_of(steps)
         self.retries = checked_retries(retries)
@@ -122,6 +124,7 @@ class Guardrails:
 
         ``finish_reason``: what was cut off (``length``) is not asked again.
         """
+        check_types("Guardrails.check", turn=(turn, Turn))
         verdict = self.judge(past_of(messages), Said.of(turn), finish_reason)
         if isinstance(verdict, Accept):
             self.begin()

@@ -31,6 +31,18 @@ class Steps:
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ends_with: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        """Raises UsageError for values that are not lists of tools."""
+        if not isinstance(self.before, Mapping):
+            raise UsageError(
+                f'steps.before must be {{tool: [tools]}}, like {{"delete": ["read"]}}, got {self.before!r}'
+            )
+        needs = {f"before.{name}": each for name, each in self.before.items()}
+        for place, names in {"required": self.required, "ends_with": self.ends_with, **needs}.items():
+            if isinstance(names, str):
+                raise UsageError(f"steps.{place} must be a list of tools, got {names!r}")
+            _names(names, place)
+
     @property
     def tools(self) -> tuple[str, ...]:
         """All that are named, once each."""
@@ -71,7 +83,7 @@ def steps_of(given: Given) -> Steps:
         raise UsageError(f"steps have the keys required, before and ends_with, got {got}")
     before = given.get("before") or {}
     if not isinstance(before, Mapping):
-        raise UsageError(f'steps.before must be {{tool: [tools]}}, like {{"delete": ["read"]}}, got {before!r}')
+        return Steps(before=before)  # raises
     return Steps(
         _names(given.get("required"), "required"),
         {str(name): _names(needs, f"before.{name}") for name, needs in before.items()},

@@ -27,8 +27,10 @@ from adapter.text.visible import visible
 from adapter.tools.customary import DIRECTORY, PATH
 from adapter.tools.definition import Tool
 from adapter.tools.references import resolve_references
+from adapter.values.arguments import reason
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
+from adapter.values.validation import plain_message
 
 ENTRIES_KEY = "shellCommands"
 
@@ -129,7 +131,7 @@ def read_entries(text: str, source: str) -> list[ShellTool]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source} is no JSON: {error}") from error
+        raise UsageError(f"{source} is no JSON: {reason(error)}") from error
     if isinstance(content, dict):
         content = content.get(ENTRIES_KEY, [content])
     if not isinstance(content, list):
@@ -157,16 +159,15 @@ _FIELDS = [to_camel(name) for name in ShellTool.model_fields]
 
 
 def _field_problem(place: Sequence[str | int], kind: str, message: str) -> str:
-    message = message.removeprefix("Value error, ")
     if not place:
-        return message
+        return plain_message(message)
     field = _place(place).removesuffix(": ")
     if kind == "extra_forbidden":
         near = process.extractOne(str(place[0]), _FIELDS, scorer=fuzz.ratio, score_cutoff=60)
         return f"unknown field {field!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are: {_FIELDS}")
     if kind == "missing":
         return f"{field!r} is missing"
-    return f"{field!r}: {message[:1].lower()}{message[1:]}"
+    return f"{field!r}: {plain_message(message)}"
 
 
 def _near(name: str, parameters: JsonObject) -> str:

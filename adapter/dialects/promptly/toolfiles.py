@@ -19,6 +19,7 @@ from pathlib import Path
 from adapter.dialects.dialect import Dialect
 from adapter.dialects.promptly import default_entries, default_text, make_dialect
 from adapter.dialects.promptly.entries import ENTRIES_KEY, ShellTool, read_entries, read_entry
+from adapter.values.arguments import reason
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 
@@ -121,7 +122,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+        raise UsageError(f"cannot read {file}: {reason(error)}") from error
 
 
 def _entries(file: Path) -> list[Json]:

@@ -12,6 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,8 +21,10 @@ from adapter.constraints.modes import Constraint
 from adapter.prompting.prompt import Style
 from adapter.prompting.setups import Setup
 from adapter.upstream.endpoints import Endpoint, get
+from adapter.values.arguments import check_types
 from adapter.values.errors import UsageError
 from adapter.values.events import Json
+from adapter.values.validation import explain
 from adapter.values.version import __version__
 
 
@@ -119,7 +122,7 @@ def save(profile: Profile, path: Path) -> None:
         written.write_text("\n".join(lines) + "\n", encoding="utf-8")
         written.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place with --output.") from error
+        raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place.") from error
 
 
 def _tables(values: Mapping[str, Json]) -> Iterator[str]:
@@ -142,16 +145,16 @@ def load(path: Path) -> Profile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        place = ".".join(map(str, wrong["loc"]))
-        raise UsageError(f"{path} is no profile ({place}: {wrong['msg']}); make one with `adapter probe`") from error
+        raise UsageError(f"{path} is not a profile ({explain(error)}); make one with `adapter probe`") from error
 
 
 def named(name: str) -> Profile:
     """The profile called ``name``: a file, or a model's. Raises UsageError naming those there are."""
+    check_types("profile", name=(name, str))
     for path in (Path(name), path_of(name)):
-        if path.is_file():
-            return load(path)
+        with suppress(OSError):  # a name that is too long for a file
+            if path.is_file():
+                return load(path)
     there = ", ".join(sorted(path.stem for path in folder().glob("*.toml"))) or "none"
     raise UsageError(f"no profile {name!r}; there are: {there}. `adapter probe` makes one.")
 

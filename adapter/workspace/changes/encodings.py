@@ -33,7 +33,7 @@ def encoding_named(name: str | None) -> str | None:
     try:
         found = codecs.lookup(name).name
         is_usable = _ASCII.decode(found) == _ASCII.decode("ascii")
-    except (LookupError, UnicodeError):
+    except (LookupError, ValueError):  # a NUL character in the name
         is_usable = False
     if not is_usable:
         raise UsageError(f"unknown encoding {name!r}; expected one like cp1252, koi8-r or gb18030")

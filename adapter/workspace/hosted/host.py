@@ -8,7 +8,7 @@ implementation that comes with the package and needs nobody.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from adapter.operations import (
@@ -25,6 +25,7 @@ from adapter.operations import (
     TodoList,
 )
 from adapter.operations.capabilities import Capability, is_installed
+from adapter.values.arguments import NONE, PATH, check_types
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolResult
@@ -175,6 +176,16 @@ class Host:
             if isinstance(given := getattr(self, name), str) and given not in words:
                 expected = "".join(f'"{word}", ' for word in words) + "None, or an object that can do it"
                 raise UsageError(f"{name} cannot be {given!r}; give {expected}")
+
+        check_types(
+            "Host",
+            events=(self.events, Callable, NONE),
+            state=(self.state, *PATH, NONE),
+            skill_folders=(self.skill_folders, Iterable),
+            media=(self.media, Iterable),
+        )
+        for folder in self.skill_folders:
+            check_types("Host", skill_folders=(folder, *PATH))
 
     def require_sync(self) -> None:
         """Raises UsageError for what is async, or lacks a method: a `Workspace` awaits nothing."""

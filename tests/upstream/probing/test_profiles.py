@@ -69,7 +69,7 @@ def test_a_profile_of_another_version_is_used_and_told():
     ("text", "said"),
     [
         ("version = ", "is not TOML"),
-        ("version = '1'", "is no profile (model"),
+        ("version = '1'", "is not a profile ('model' is missing"),
         ('[model]\nname="x"\n[use]\nstyle="odd"', "use.style"),
     ],
 )
