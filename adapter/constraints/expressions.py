@@ -13,11 +13,11 @@ It is what tools use: characters, classes, groups, ``|``, repetitions, and the a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 MOST_TIMES = 1999
 """llama.cpp reads larger bounds of a repetition as none."""
@@ -119,9 +119,9 @@ ALL_OF: dict[str, Ranges] = {
 ALL_OF |= {"d": (*DIGITS, (0x80, 0x10FFFF)), "w": _joined((*WORD, (0x80, 0x10FFFF)))}
 ALL_OF |= {"S": without(((0, 0x10FFFF),), SPACE)}
 ESCAPES = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "0": 0}
-_CODE = lazy_pattern(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
-_COUNT = lazy_pattern(r"\{(\d{1,4})(?:(,)(\d{1,4})?)?\}")
-_GROUP = lazy_pattern(r"\?(?::|P?<[A-Za-z_]\w*>)")
+_CODE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
+_COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{1,4})?)?\}")
+_GROUP = re.compile(r"\?(?::|P?<[A-Za-z_]\w*>)")
 
 
 class _Reader:

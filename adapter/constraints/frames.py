@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
@@ -10,7 +11,6 @@ from adapter.formats import get_format
 from adapter.text.around import split_around
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
 _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
@@ -131,7 +131,7 @@ def pairs_of(format: str) -> Pairs | None:
     return None
 
 
-_MARKER = lazy_pattern(r"<[^<>\s=\"']+")
+_MARKER = re.compile(r"<[^<>\s=\"']+")
 
 
 def _openings(

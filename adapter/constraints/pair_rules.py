@@ -15,6 +15,7 @@ What ends a value cannot stand in one: the rules for text leave out every marker
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from adapter.constraints.frames import Pairs
@@ -37,7 +38,6 @@ from adapter.constraints.shapes import (
 )
 from adapter.tools.schema import type_name
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 
 
 class Unwritable(Exception):
@@ -48,7 +48,7 @@ _CONTROL = r"\x00-\x08\x0B-\x1F\x7F"
 """What no text holds: control characters but tab and line feed."""
 _ESCAPED = r'"\\\x00-\x1F\x7F'
 """What a string of JSON holds only as an escape."""
-_PLAIN_NAME = lazy_pattern(r"[\w.:/-]{1,200}")
+_PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
 """Strings that a schema bounds to fewer characters are written without ``<``, so that each counts as one."""
 

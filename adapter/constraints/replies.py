@@ -7,6 +7,7 @@ Given a free choice between a call and text, small models answer in text far too
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,6 @@ from adapter.reading.format import Format
 from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Event, InvalidToolCall, Markup, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
-from adapter.values.lazy_pattern import lazy_pattern
 
 REPLY = Tool(
     name="reply",
@@ -24,8 +24,8 @@ REPLY = Tool(
     example={"text": "The file has 3 lines."},
 )
 
-_BEGIN = lazy_pattern(r'"text"\s*:\s*"')
-_PIECE = lazy_pattern(r'(?:[^"\\]|\\.)*')
+_BEGIN = re.compile(r'"text"\s*:\s*"')
+_PIECE = re.compile(r'(?:[^"\\]|\\.)*')
 
 
 def with_reply(tools: ToolSet) -> tuple[ToolSet, Tool]:

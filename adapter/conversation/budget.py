@@ -6,6 +6,7 @@ for good: once the conversation is too long it is cut to well below the limit, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -14,7 +15,6 @@ from adapter.conversation.contents import Content
 from adapter.conversation.tokens import approximate_tokens
 from adapter.text.counted import counted
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 Result: TypeAlias = tuple[str, str, str]
 """(tool, content, call id)."""
@@ -33,7 +33,7 @@ SHORT = 240
 """Characters of a shortened result, from its start and its end; shorter results are left as they are."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
 """Of those, how much is from the end. What a command says at its end is what became of it."""
-_COMMANDS = lazy_pattern(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
+_COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
 @dataclass(frozen=True, slots=True)

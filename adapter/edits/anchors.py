@@ -10,6 +10,7 @@ its side, and no farther than the block that the shown lines are in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +25,6 @@ from adapter.edits.indent import indent_width
 from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
 from adapter.text.diffs import Change, changes
-from adapter.values.lazy_pattern import lazy_pattern
 
 MIN_BITS = 20.0
 """What the lines to change and those around them must say of the location."""
@@ -56,8 +56,8 @@ MIN_SIZE = 250
 """Lines of a document below which counts say no more than in one of so many."""
 MARK_BITS = 2.0
 """What a line without letters and digits says at most, one with them one bit more for each."""
-_WORD = lazy_pattern(r"\w+")
-_CLOSING = lazy_pattern(r"\s*(?:[)\]}]|end\b)")
+_WORD = re.compile(r"\w+")
+_CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 
 
 class AnchoredChange(NamedTuple):

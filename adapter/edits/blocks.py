@@ -20,6 +20,7 @@ lines may divide it, every division is a reading of it, and the file decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -28,17 +29,16 @@ from adapter.edits.asked import Asked, close_lines
 from adapter.edits.naming import path_above, path_in
 from adapter.operations import Hunk
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 
-_SEARCH = lazy_pattern(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
-_CONFLICT = lazy_pattern(r"(?P<marks><{5,9})(?: .*)?\s*")
-_DIVIDER = lazy_pattern(r"={5,9}\s*")
-_BASE = lazy_pattern(r"\|{5,9}(?: .*)?\s*")
-_REPLACE = lazy_pattern(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*")
-_DASHED = lazy_pattern(r"-{5,9} ?REPLACE\s*")
-_OTHER_END = lazy_pattern(r">{5,9}(?: .*)?\s*")
-_ESCAPED = lazy_pattern(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
-_HINT = lazy_pattern(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
+_SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
+_CONFLICT = re.compile(r"(?P<marks><{5,9})(?: .*)?\s*")
+_DIVIDER = re.compile(r"={5,9}\s*")
+_BASE = re.compile(r"\|{5,9}(?: .*)?\s*")
+_REPLACE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*")
+_DASHED = re.compile(r"-{5,9} ?REPLACE\s*")
+_OTHER_END = re.compile(r">{5,9}(?: .*)?\s*")
+_ESCAPED = re.compile(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
+_HINT = re.compile(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
 MAX_DIVISIONS = 20
 """Readings of one block; each is sought in the file."""
 

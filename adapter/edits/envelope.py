@@ -32,17 +32,16 @@ from adapter.edits.naming import FENCE
 from adapter.edits.unified import head_of
 from adapter.operations import FileAction
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_BELOW = 10
 """Lines that are named above one change, one in another."""
 
 _ACTIONS: dict[str, FileAction] = {"update": "update", "modify": "update", "add": "add", "delete": "delete"}
-_FILE = lazy_pattern(r"\*\*\* ?(?P<verb>\w+) File:(?P<path>.*\S)[ \t]*")
-_MOVE = lazy_pattern(r"\*\*\* ?Move to:(?P<path>.*\S)[ \t]*")
-_BEGIN = lazy_pattern(r"\*\*\* ?Begin Patch[ \t]*")
-_END = lazy_pattern(r"\*\*\* ?End Patch[ \t]*")
-_END_OF_FILE = lazy_pattern(r"\*\*\* ?End of File[ \t]*")
+_FILE = re.compile(r"\*\*\* ?(?P<verb>\w+) File:(?P<path>.*\S)[ \t]*")
+_MOVE = re.compile(r"\*\*\* ?Move to:(?P<path>.*\S)[ \t]*")
+_BEGIN = re.compile(r"\*\*\* ?Begin Patch[ \t]*")
+_END = re.compile(r"\*\*\* ?End Patch[ \t]*")
+_END_OF_FILE = re.compile(r"\*\*\* ?End of File[ \t]*")
 
 
 def is_envelope(lines: Sequence[str]) -> bool:

@@ -14,9 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from adapter.values.lazy_pattern import lazy_pattern
-
-_ESCAPE = lazy_pattern(r"\\(.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`": "quote", "\\": "slash", "/": "slant"}
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _ALL = frozenset(_KIND.values())
@@ -25,17 +23,17 @@ MAX_KINDS = 3
 MAX_PARTS = 3
 """Line breaks in a string behind which a quote ends it that may as well begin another one."""
 
-_QUOTED = lazy_pattern(r'"""|\'\'\'|\'"\'|"\'"')
+_QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
 """Quotes of several lines, and a quote that is quoted."""
-_APOSTROPHE = lazy_pattern(r"(?<=\w)'(?=\w)")
-_REMARK = lazy_pattern(r'\s*"(?= \w)')
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
+_REMARK = re.compile(r'\s*"(?= \w)')
 """How comments of Vim begin."""
-_PREFIX = lazy_pattern(r"(?<!\w)[a-zA-Z]{1,2}$")
+_PREFIX = re.compile(r"(?<!\w)[a-zA-Z]{1,2}$")
 """Of a string, as in ``f"..."``."""
-_PATTERN = lazy_pattern(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
+_PATTERN = re.compile(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
 """Line breaks that a regular expression looks for, as ``[^\\n]`` and ``(\\r\\n|\\n)``."""
-_DOUBLED = lazy_pattern(r"\\\\[nrt]")
-_PAIR = lazy_pattern(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')
+_DOUBLED = re.compile(r"\\\\[nrt]")
+_PAIR = re.compile(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')
 _QUOTE = '\\"'
 _MARKUP = "&<>\"'"
 QUOTES_NOTE = "backslashes before the quotes of the new text were left off"

@@ -6,9 +6,8 @@ for others, and the other way round. Folding makes such characters equal.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-
-from adapter.values.lazy_pattern import lazy_pattern
 
 _SAME = {
     "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc\uff07",
@@ -45,7 +44,7 @@ def loose_key(key: str) -> str:
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
 
-_COMMENT = lazy_pattern(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
+_COMMENT = re.compile(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
 
 
 def is_comment(key: str) -> bool:
@@ -53,7 +52,7 @@ def is_comment(key: str) -> bool:
     return _COMMENT.match(key) is not None
 
 
-_PIECE = lazy_pattern(r"\s+|\w+|[^\w\s]")
+_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def pieces(text: str) -> list[str]:

@@ -8,6 +8,7 @@ between them cost. Nothing is decided here: `acceptance` judges the candidates.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,6 @@ from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY, MAX_COMPARED, Comparison
 from adapter.edits.steps import Step, with_gaps
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_WINDOWS = 10
 """Places that are looked at closely: the best, and enough rivals to see that it is alone."""
@@ -60,7 +60,7 @@ SKIP_COMMENT = 0.25
 MISS = 0.3
 """What an old line costs that is not there, beyond what it does not gain."""
 WRAPPED = 0.96
-_LONE_COMMA = lazy_pattern(r",(?=[)\]}])")
+_LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 
 @frozen

@@ -10,15 +10,15 @@ A text that is nothing but a fence is the file that it is given for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from adapter.edits.asked import Asked, close_lines
 from adapter.edits.naming import FENCE, is_surely_file, path_alone
 from adapter.operations import Rewrite
-from adapter.values.lazy_pattern import lazy_pattern
 
-_INFO_PATH = lazy_pattern(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?[\"']?(?P<path>[^\s\"'=]+)[\"']?")
+_INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?[\"']?(?P<path>[^\s\"'=]+)[\"']?")
 
 
 MAX_UNCLOSED = 20

@@ -14,7 +14,6 @@ from itertools import pairwise
 from rapidfuzz import fuzz
 
 from adapter.edits.indent import indent_of, indent_width, unit_of
-from adapter.values.lazy_pattern import lazy_pattern
 
 DIFF_NOTE = "diff markers in the new text were left off"
 NUMBERS_NOTE = "line numbers in the new text were left off"
@@ -173,7 +172,7 @@ def _unplussed(line: str, shift: int) -> str:
 
 # ------------------------------------------------------------------- line numbers
 
-_NUMBERED = lazy_pattern(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)")
+_NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)")
 
 
 def unnumbered(text: str) -> dict[bool, str]:

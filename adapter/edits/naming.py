@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adapter.values.lazy_pattern import lazy_pattern
-
-_PREFIX = lazy_pattern(r"(?:#{1,6}|[-*+]|\d{1,2}[.)])\s+")
-_LABEL = lazy_pattern(r"(?:file(?:[ _]?(?:name|path))?|path)\s*:\s*(?P<path>.+)", re.IGNORECASE)
-_TICKED = lazy_pattern(r"`([^`\n]+)`")
-_WITH_BLANKS = lazy_pattern(r"\.{0,2}/?[\w.@-]+/[\w.@/() -]*\.\w{1,8}")
-_WORD = lazy_pattern(r"[\w@~.+/\\()\[\]#$-]*[\w)\]]")
-_PROSE = lazy_pattern(
+_PREFIX = re.compile(r"(?:#{1,6}|[-*+]|\d{1,2}[.)])\s+")
+_LABEL = re.compile(r"(?:file(?:[ _]?(?:name|path))?|path)\s*:\s*(?P<path>.+)", re.IGNORECASE)
+_TICKED = re.compile(r"`([^`\n]+)`")
+_WITH_BLANKS = re.compile(r"\.{0,2}/?[\w.@-]+/[\w.@/() -]*\.\w{1,8}")
+_WORD = re.compile(r"[\w@~.+/\\()\[\]#$-]*[\w)\]]")
+_PROSE = re.compile(
     r"after|again|also|and|another|answer|before|block|changes?|code|diff|done|edits?|edited|example|finally|first|fix"
     r"(?:ed)?|here|last|lastly|new|next|note?|now|ok|okay|old|one|or|original|output|patch|plus|replace(?:ment)?|result"
     r"|same|search|second|so|solution|sure|that|then|third|this|two|updated?|usage|with|yes",
@@ -20,14 +18,14 @@ _PROSE = lazy_pattern(
 )
 """Words that stand alone above a block and are no file's name."""
 
-_CUSTOMARY = lazy_pattern(
+_CUSTOMARY = re.compile(
     r"brewfile|build|codeowners|containerfile|copying|dockerfile|gemfile|hosts|jenkinsfile|justfile|license|makefile|"
     r"notice|pipfile|procfile|rakefile|readme|vagrantfile|workspace",
     re.IGNORECASE,
 )
 """Names of files that have no ending."""
 
-FENCE = lazy_pattern(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
+FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 
 def path_in(line: str) -> str | None:

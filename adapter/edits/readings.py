@@ -14,7 +14,6 @@ from typing import NamedTuple
 from adapter.edits.escapes import unescaped
 from adapter.edits.marks import unmarked, without_numbers
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 
 @frozen
@@ -67,7 +66,7 @@ def _without(habit: _Habit, reading: Reading) -> Iterator[Reading]:
         yield Reading(old, new, notes, reading.line or next(iter(line), None), is_whole_lines)
 
 
-_FENCE = lazy_pattern(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
+_FENCE = re.compile(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 
 
 def _without_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -76,7 +75,7 @@ def _without_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
         yield match[2], inner[2] if inner else new
 
 
-_ENTITY = lazy_pattern(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 
 
 def _without_entities(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -105,12 +104,12 @@ _SUBJECTS = (
     r"code|file|lines?|content\w*|method\w*|function\w*|implementation|body|class|block|logic|above|below|before|"
     r"unchanged|omitted"
 )
-_WORDS = lazy_pattern(rf"\b(?:{_LEFT_OUT})\b", re.IGNORECASE)
-_SUBJECT = lazy_pattern(rf"\b(?:{_SUBJECTS})\b", re.IGNORECASE)
-_ELISION = lazy_pattern(
+_WORDS = re.compile(rf"\b(?:{_LEFT_OUT})\b", re.IGNORECASE)
+_SUBJECT = re.compile(rf"\b(?:{_SUBJECTS})\b", re.IGNORECASE)
+_ELISION = re.compile(
     rf"\s*{_COMMENT}?\s*[\[(<]?\s*{_DOTS}(?P<words>[^.\u2026]{{0,60}}?){_DOTS}?\s*[\])>]?\s*(?:\*/|-->)?\}}?\s*"
 )
-_REST = lazy_pattern(
+_REST = re.compile(
     rf"\s*(?:{_COMMENT}|[\[(<])\s*(?P<words>(?:the\s+)?(?:rest|remaining|remainder)\b[^\n]{{0,60}})", re.IGNORECASE
 )
 

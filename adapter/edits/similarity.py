@@ -7,6 +7,7 @@ are told apart: ``count -= 1`` is very like ``count += 1``, and in conflict.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA, Levenshtein
 
 from adapter.edits.folding import loose_key
-from adapter.values.lazy_pattern import lazy_pattern
 
 LOOSE_SIMILARITY = 0.97
 """Of lines that differ in spaces, quote style or a closing comma."""
@@ -31,12 +31,12 @@ MIN_SLIP_LETTERS = 4
 MIN_SLIP_PART = 2
 """Of the part that differs of names of several parts: ``first_ms`` is not ``first_s``."""
 
-_TOKEN = lazy_pattern(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
-_SETTLED = lazy_pattern(r"[^\W\d]\w*|\d[\w.]*")
-_NAME = lazy_pattern(r"[^\W\d]")
-_DIGITS = lazy_pattern(r"\d+")
-_TELLING = lazy_pattern(r"[\w<>=!+\-*/%&|^~@?]")
-_SUB_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
+_TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
+_SETTLED = re.compile(r"[^\W\d]\w*|\d[\w.]*")
+_NAME = re.compile(r"[^\W\d]")
+_DIGITS = re.compile(r"\d+")
+_TELLING = re.compile(r"[\w<>=!+\-*/%&|^~@?]")
+_SUB_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 class Comparison(NamedTuple):

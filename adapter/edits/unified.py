@@ -18,6 +18,7 @@ only hints. Of git's own lines, those of new, deleted and renamed files are read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,17 +26,16 @@ from typing import NamedTuple
 from adapter.edits.asked import Asked, hunk_of, is_changed
 from adapter.edits.naming import FENCE
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 
-_HUNK = lazy_pattern(r"@@(?=$|[ \t-])(?P<rest>.*)")
-_NUMBERS = lazy_pattern(r" ?-(?P<line>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)?(?: ?@@(?P<section>.*))?")
-_GIT = lazy_pattern(r'diff --git (?P<old>"?a/.+?"?) (?P<new>"?b/.+"?)')
-_NOISE = lazy_pattern(
+_HUNK = re.compile(r"@@(?=$|[ \t-])(?P<rest>.*)")
+_NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)?(?: ?@@(?P<section>.*))?")
+_GIT = re.compile(r'diff --git (?P<old>"?a/.+?"?) (?P<new>"?b/.+"?)')
+_NOISE = re.compile(
     r"(?:diff |index [0-9a-f]+\.\.|(?:old|new|deleted file|new file) mode|(?:dis)?similarity |Index: |={60,})"
 )
-_RENAME = lazy_pattern(r"rename (?P<side>from|to) (?P<path>.+)")
-_TIME = lazy_pattern(r"(?:\t| \d{4}-\d\d-\d\d[ T]\d\d:).*")
-_OCTAL = lazy_pattern(r'\\([0-7]{3}|["\\tn])')
+_RENAME = re.compile(r"rename (?P<side>from|to) (?P<path>.+)")
+_TIME = re.compile(r"(?:\t| \d{4}-\d\d-\d\d[ T]\d\d:).*")
+_OCTAL = re.compile(r'\\([0-7]{3}|["\\tn])')
 _ESCAPED = {'"': b'"', "\\": b"\\", "t": b"\t", "n": b"\n"}
 _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"))
 

@@ -19,12 +19,11 @@ from adapter.reading.bodies.python_writing import encode_call
 from adapter.reading.format import TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source
 from adapter.values.events import JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
 
 _read_block, _read_element = PythonBlock(CLOSE), PythonBlock("</tool_code>")
-_FENCES = lazy_pattern(r"^[ \t]*(`{3,})", re.MULTILINE)
+_FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: Source, span: list[str], context: Context) -> Reader[Reading]:

@@ -27,7 +27,6 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import NAME_KEYS, Decoded
 from adapter.values.events import JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 SECTION_OPEN, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"
@@ -39,10 +38,10 @@ ID_LIMIT = 300
 _read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
 _after_id = Markers(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
 _in_section = Markers(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE)
-_ID = lazy_pattern(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
-_STRIPPED = lazy_pattern(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
-_MAY_BE_STRIPPED = lazy_pattern(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
-_SANITISED_ID = lazy_pattern(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
+_ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
+_STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
+_MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
+_SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
 """As proxies spell it for servers that take no dots and colons, and with another sign before the index."""
 
 

@@ -19,7 +19,6 @@ from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Readi
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, find_ahead, match_ahead, skip_space, take_marker, take_match
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.lazy_pattern import lazy_pattern
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 END = "</s>"
@@ -28,9 +27,9 @@ HEAD_LIMIT = 200
 """Characters of a name or a call id; more is prose that names the marker."""
 
 _ENDS = (OPEN, CLOSE, END)
-_NAME = lazy_pattern(r"[\w.:/-]+")
-_STRIPPED = lazy_pattern(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
-_MAY_BE_STRIPPED = lazy_pattern(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
+_NAME = re.compile(r"[\w.:/-]+")
+_STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
 _again = Markers(OPEN)
 _after_name = Markers(ARGUMENTS, CALL_ID, "{", *_ENDS, "\n")
 _after_id = Markers(ARGUMENTS, "{", *_ENDS, "\n")

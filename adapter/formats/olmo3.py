@@ -20,7 +20,6 @@ from adapter.reading.encoding import calls_encoder
 from adapter.reading.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
 from adapter.reading.source import Reader, Source, skip_space
 from adapter.values.events import JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 
@@ -29,9 +28,9 @@ NAME_LIMIT = 200
 
 _read_invokes = next(opener.read for opener in OPENERS if opener.marker == OPEN)
 _read_calls = python_or_json(OPEN, CLOSE)
-_CALL_BEGINS = lazy_pattern(r"\[?\s*([^\W\d][\w.-]*+)\s*\(")
-_CALL_MAY_BEGIN = lazy_pattern(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
-_IDENTIFIER = lazy_pattern(r"[^\W\d]\w*")
+_CALL_BEGINS = re.compile(r"\[?\s*([^\W\d][\w.-]*+)\s*\(")
+_CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:

@@ -32,7 +32,6 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.tools.schema import types_of
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 KEY_LIMIT = 100
 """Characters of a parameter's opening tag."""
@@ -40,12 +39,12 @@ KEY_LIMIT = 100
 ATTRIBUTES_LIMIT = 4000
 """Characters of the attributes of an element that closes itself."""
 
-_KEY = lazy_pattern(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
+_KEY = re.compile(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
 _FUNCTION_CLOSE = "</function>"
-_BEGINS_LINE = lazy_pattern(r"\r?\n[ \t]*<([\w.-]+)>")
-_BEGINS_TAG = lazy_pattern(r"</?[\w.-]*")
-_ATTRIBUTE = lazy_pattern(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_ATTRIBUTES = lazy_pattern(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
+_BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
+_BEGINS_TAG = re.compile(r"</?[\w.-]*")
+_ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
 
 
 def openers_for(names: Sequence[str]) -> tuple[Opener, ...]:

@@ -37,7 +37,6 @@ from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
 from adapter.values.fields import replace
-from adapter.values.lazy_pattern import lazy_pattern
 
 MARK = "¤"
 NO_TOOLS = ToolSet()
@@ -74,26 +73,26 @@ _ORDINARY = frozenset(
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = ("functools", "function call", "action", "observation", "tool_name", "assistantcommentary")
-_JOINT = lazy_pattern(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
-_BRACKET = lazy_pattern(f"[{re.escape(_BRACKETS)}]")
-_MARKED = lazy_pattern(
+_JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
+_BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")
+_MARKED = re.compile(
     f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
     re.IGNORECASE | re.ASCII,
 )
 _STRETCH = 100_000
 """Characters of one search. Whoever else is at work has to wait for its end."""
-_TAG = lazy_pattern(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
-_CLOSERS = lazy_pattern(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
+_TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
+_CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
 _LINE_SPACE = re.escape(SPACE.replace("\n", ""))
-_BARE = lazy_pattern(
+_BARE = re.compile(
     rf"(?:\A|\n)[{_LINE_SPACE}]*+(?=[\[{{])(?:"
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
     rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
 )
 """Where a call without markers may begin: what stands there, up to its first key or its first parenthesis."""
 
-_HEAD = lazy_pattern(r"[ \t]*+([\w.:/-]++)\n\{")
+_HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
 """How an answer begins whose prompt ended in Functionary's ``>>>``."""
 
 _TOKENS = markers_for('"', "'", "{", "[", "}", "]")

@@ -8,13 +8,13 @@ a handful of prompts, and says how a conversation must be put so that all of it 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Sequence
 from itertools import product
 from typing import Literal, TypeAlias
 
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 MARK = "zq"
 """Begins every word of the conversations that are tried: none of them stands in a template."""
@@ -122,7 +122,7 @@ def examine() -> Trials:
     )
 
 
-_CLOSERS = lazy_pattern(r"</[^\s<>]+>|\[/[A-Z_]+\]")
+_CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
 def _basis() -> Generator[Trial, str | None, tuple[Arguments, Literal[""] | None, Ids] | None]:
@@ -209,7 +209,7 @@ def _result(traits: Traits, number: int) -> JsonObject:
 # ------------------------------------------------------------------ ids
 
 
-_NINE = lazy_pattern(r"[A-Za-z0-9]{9}")
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
 def fits_nine(call_id: str) -> bool:

@@ -16,7 +16,6 @@ from adapter.tools.definition import Tool
 from adapter.tools.schema import fits
 from adapter.tools.shapes import ABOUT_KEYS, NAME_KEYS, Normalise
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import decode_strict, is_encodable
 
 WAIT_LIMIT = 1000
@@ -26,21 +25,21 @@ _PROBE = "C:\n"
 """Text that is changed wherever text is: a path's line break becomes a backslash, for another type it does not fit."""
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
-_HEAD = lazy_pattern(
+_HEAD = re.compile(
     rf"\s*\[?\s*\{{\s*{_ABOUT}\"(?:{'|'.join(NAME_KEYS)})\"\s*:\s*\"(?P<name>[^\"\\]+)\"\s*,"
     r"\s*\"(?P<key>[^\"\\]+)\"\s*:\s*\{"
 )
-_BRACE = lazy_pattern(r"\s*\{")
+_BRACE = re.compile(r"\s*\{")
 _VALID = (
     r'[^"\\\x00-\x1f\ud800-\udfff]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-_MEMBER = lazy_pattern(rf'\s*(?P<comma>,?)\s*(?P<key>"(?:{_VALID})*")\s*:\s*')
-_STRING_TEXT = lazy_pattern(rf"(?:{_VALID}|[\n\t])+")
+_MEMBER = re.compile(rf'\s*(?P<comma>,?)\s*(?P<key>"(?:{_VALID})*")\s*:\s*')
+_STRING_TEXT = re.compile(rf"(?:{_VALID}|[\n\t])+")
 _RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
-_STRING_ENDS = lazy_pattern(r'"\s*([,}])')
-_BEGINS_STRING = lazy_pattern(rf'"(?:{_VALID}|[\n\t])')
-_VALUE_ENDS = lazy_pattern(r"\s*[,}]")
+_STRING_ENDS = re.compile(r'"\s*([,}])')
+_BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')
+_VALUE_ENDS = re.compile(r"\s*[,}]")
 
 
 class ArgumentStream:

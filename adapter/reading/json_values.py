@@ -14,7 +14,6 @@ from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Sink, Source, collect
 from adapter.tools.shapes import Decoded, as_object, calls_in
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import Decoded as Value
 
 MAX_ATTEMPTS = 8
@@ -24,8 +23,8 @@ QUOTES = ('"', "'")
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
 """By how much each changes the depth."""
 
-_STRING_END = {quote: lazy_pattern(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in QUOTES}
-_MATTERS = {quote: lazy_pattern(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
+_STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in QUOTES}
+_MATTERS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
 
 
 def skip_string(source: Source, span: list[str], quote: str) -> Reader[None]:

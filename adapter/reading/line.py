@@ -10,7 +10,6 @@ import re
 from functools import lru_cache
 
 from adapter.reading.source import SPACE
-from adapter.values.lazy_pattern import lazy_pattern
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
@@ -18,10 +17,10 @@ FENCE_KIND = 39
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
-_TICK_RUNS = lazy_pattern(r"`+|[^`]+")
-_SPEAKER = lazy_pattern(r"(?: {2,}|\t)\s*(?:assistant|user|human|model|system|tool|ai|bot)\s*:", re.IGNORECASE)
+_TICK_RUNS = re.compile(r"`+|[^`]+")
+_SPEAKER = re.compile(r"(?: {2,}|\t)\s*(?:assistant|user|human|model|system|tool|ai|bot)\s*:", re.IGNORECASE)
 _HEAD_LENGTH = 40
-_LINES = lazy_pattern(r"[^\n]*\n|[^\n]+")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MANY = 256
 """Pieces after which they are looked at all the same: a stream's piece of four characters takes sixty bytes."""

@@ -14,8 +14,6 @@ from functools import cached_property, lru_cache
 from itertools import pairwise, starmap
 from typing import TypeAlias
 
-from adapter.values.lazy_pattern import lazy_pattern
-
 _NEVER = "(?!)"
 _AFTER_ANCHOR = 3
 """Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
@@ -202,7 +200,7 @@ class Candidates(Markers):
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
         self._weak = weak
-        self._idle = {literal: lazy_pattern(idle) for literal, idle in weak.items()}
+        self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
         self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
 
     def _branches(self) -> list[str]:

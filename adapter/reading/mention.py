@@ -6,17 +6,18 @@ and hold nothing of a call; what stands at the beginning of a line was meant, ho
 
 from __future__ import annotations
 
+import re
+
 from adapter.reading.format import Context, Reading
 from adapter.reading.parse_state import ParseState
 from adapter.reading.source import Reader, Source, skip_space
-from adapter.values.lazy_pattern import lazy_pattern
 
 LIMIT = 400
 """Characters that a failed reader may have taken of what is prose: they are read again."""
 
-_BEGINS_JSON = lazy_pattern(r"\s*[{\[]\s*[\"'\w{\[“]")
-_INNER_TOKEN = lazy_pattern(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
-_WORD = lazy_pattern(r"[\w.-]+")
+_BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
+_INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
+_WORD = re.compile(r"[\w.-]+")
 
 
 def is_mention(raw: str, marker: str, reading: Reading, context: Context, *, is_glued: bool) -> bool:

@@ -12,6 +12,7 @@ contribute markers and body readers through their tables. Where a call may be is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -42,14 +43,13 @@ from adapter.reading.verdicts import Verdicts
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Normalise
 from adapter.values.events import Event, Markup, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_PIECE = 1 << 17
 """Characters taken at once. Some steps look at all that has come (json's errors count its lines): a longer text
 is read in pieces, so that their number does not multiply with its length."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_STRIPPED = lazy_pattern(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
+_BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
 """How an answer without its markers begins: with a word and a colon, bracket or brace, with what has come of them, or
 with the words of Harmony's headers."""
 

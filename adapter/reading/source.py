@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
 from adapter.reading.markers import Found, Markers
-from adapter.values.lazy_pattern import lazy_pattern
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
@@ -23,7 +22,7 @@ Reader: TypeAlias = Generator[None, None, T]
 SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
 """White space between tokens, with the invisible characters that some models emit."""
 
-_spaces = lazy_pattern(f"[{SPACE}]+")
+_spaces = re.compile(f"[{SPACE}]+")
 
 
 class Sink:

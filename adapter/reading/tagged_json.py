@@ -24,14 +24,13 @@ from adapter.reading.source import Reader, Source, collect, skip_space, take_cut
 from adapter.values.decoding import decode_values
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import Decoded as Value
 from adapter.values.strict_json import UnterminatedError, decode_strict
 
-_SPACE = lazy_pattern(r"\s*")
+_SPACE = re.compile(r"\s*")
 _BESIDE = ",;}]`"  # what models put after a value, still inside the tag
-_CUT_TAG = lazy_pattern(r"(?:[<\[][^<>\[\]\n]{0,40})?")
-_MISSPELT_CLOSE = lazy_pattern(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
+_CUT_TAG = re.compile(r"(?:[<\[][^<>\[\]\n]{0,40})?")
+_MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
 
 
 class TaggedJson:

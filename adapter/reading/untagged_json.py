@@ -13,7 +13,6 @@ from adapter.tools.shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_K
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import Decoded as Value
 from adapter.values.strict_json import decode_strict
 
@@ -170,7 +169,7 @@ def _give_back_next(source: Source, piece: list[str], end: int) -> int:
 
 
 _AFTER_VALUE = f"}}]{SPACE}"
-_STRING_OR_BRACKET = lazy_pattern(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -185,7 +184,7 @@ def _lacks_only_brackets(text: str) -> bool:
     return bool(missing) and decode_strict(text + "".join(reversed(missing))) is not None
 
 
-_NAME = lazy_pattern(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
+_NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
 def _names_tool(text: str, context: Context) -> bool:

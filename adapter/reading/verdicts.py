@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from adapter.reading.format import Format, Reading
 from adapter.reading.policy import Policy
@@ -10,7 +11,6 @@ from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Decoded, Normalise
 from adapter.values.events import Event, InvalidToolCall, Markup, ToolCall
 from adapter.values.fixes import FIXES
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import is_encodable, replace_surrogates
 
 try:  # as `random` does: hashlib loads OpenSSL, which takes as long as to read ten texts
@@ -18,8 +18,8 @@ try:  # as `random` does: hashlib loads OpenSSL, which takes as long as to read 
 except ImportError:
     from hashlib import blake2b
 
-_TOOL_NAME = lazy_pattern(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
-_placeholder = lazy_pattern(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
+_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
+_placeholder = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
 class Verdicts:

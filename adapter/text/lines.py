@@ -6,10 +6,10 @@ compilers and ``grep -n`` do not count, so nothing in this package uses it on fi
 
 from __future__ import annotations
 
-from adapter.values.lazy_pattern import lazy_pattern
+import re
 
-_LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_LINE_END = lazy_pattern(r"\r\n|\n|\r")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def split_lines(text: str) -> list[str]:

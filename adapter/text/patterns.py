@@ -7,7 +7,6 @@ import re
 import regex
 
 from adapter.values.errors import ToolError
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_PATTERN = 1_000
 """Characters of a regular expression."""
@@ -21,7 +20,7 @@ nine around one another a line of 3 MB took 700 MB."""
 MAX_CAPTURED = 100_000
 """Characters of a text that such a pattern is tried on."""
 
-_COUNTED = lazy_pattern(r"\{(\d+)(?:,(\d*))?\}")
+_COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
@@ -57,11 +56,11 @@ def searched(pattern: regex.Pattern[str], text: str) -> str:
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
-_CALLS = lazy_pattern(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
+_CALLS = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
 """Recursion and calls of groups. They take hundreds of megabytes within any time limit."""
-_REFERS = lazy_pattern(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
+_REFERS = re.compile(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
 """What needs the groups, or spells patterns otherwise (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
-_OPENS = lazy_pattern(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
+_OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
 
 
 def _may_forget(pattern: str) -> bool:
@@ -82,9 +81,9 @@ def _without_captures(pattern: str) -> str:
 
 # What means something else in a whole text than in each of its lines: ends of the text,
 # looking around, and whatever does not give back what it has taken.
-_NEEDS_LINES = lazy_pattern(r"\\[AZzGKRXNmM]|\(\?(?!:|P<)|[*+?}]\+|\(\*")
-_TOKEN = lazy_pattern(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
-_SPELLED = lazy_pattern(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
+_NEEDS_LINES = re.compile(r"\\[AZzGKRXNmM]|\(\?(?!:|P<)|[*+?}]\+|\(\*")
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
+_SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
 """What is not the text it looks like: code points, references, ``[:alpha:]``, ``{e<=1}``."""
 
 

@@ -13,9 +13,8 @@ from itertools import accumulate
 from typing import overload
 
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 
-SECRET_NAME = lazy_pattern("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
+SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
 """Names of variables, as people choose them."""
 MIN_LENGTH = 6
 """Shorter values (``1``, ``true``, ``us``) stand in any text without meaning anything."""
@@ -27,7 +26,7 @@ MAX_HELD = 4_096
 REDACTED = "[redacted"
 """How what stands for a credential begins; a variable's name may follow."""
 
-_SHAPES = lazy_pattern(
+_SHAPES = re.compile(
     r"""(?ix)
     ( (?:authorization | api[-_]?key) \\{0,3} ["']? \s{0,3} [:=] \s{0,3} \\{0,3} ["']?
         (?: (?:bearer|basic|token) \s{1,3} )? ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
@@ -58,8 +57,8 @@ _TELLING = (
 """What every such shape has one of, in lower case: a hundred times as fast to look for."""
 _WINDOW, _LONGEST = 32_768, 12_288
 """Characters that are searched at a time, so that other threads have their turn, and more than any shape has."""
-_BEGINNING = lazy_pattern(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
-_FIELD = lazy_pattern(
+_BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
+_FIELD = re.compile(
     r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
     r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"
 )

@@ -13,8 +13,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from adapter.values.lazy_pattern import lazy_pattern
-
 if TYPE_CHECKING:
     import regex
 
@@ -22,19 +20,19 @@ MAX_BLANKS = 60
 """Blanks in a row that a question shows as they are: more move what comes after them out of sight."""
 MAX_EMPTY_LINES = 3
 """Likewise, of lines."""
-_CONTROLS = lazy_pattern("[\x00-\x1f\x7f]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _HIDDEN = r"[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]"
 _PICTURE = r"\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?"
 _COUNTRY = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 _EMOJI = rf"[0-9#*]\ufe0f\u20e3|\U0001f3f4(?:{_COUNTRY})\U000e007f|{_PICTURE}(?:\u200d{_PICTURE}){{0,5}}"
 _RAW_BYTES = range(0xDC80, 0xDD00)
 """How Python spells the bytes of a file name that is not UTF-8 (PEP 383)."""
-_ESCAPE = lazy_pattern(
+_ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 """What a backslash begins in JSON: a pair of surrogates, in group 1 a lone one, or anything else."""
-_BLANKS = lazy_pattern(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
-_EMPTY_LINES = lazy_pattern(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
+_BLANKS = re.compile(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
+_EMPTY_LINES = re.compile(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
 
 def visible(text: str, keep: str = "") -> str:

@@ -24,7 +24,6 @@ from adapter.values.callbacks import wrong_answer
 from adapter.values.errors import FormatError, ToolError
 from adapter.values.events import Json, JsonObject, ToolCall
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -47,7 +46,7 @@ CUSTOMARY_ALIASES: dict[str, tuple[str, ...]] = {
 
 _WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
 _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-_WINDOWS_PATH = lazy_pattern(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
 _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 _WORDS_FOR_NULL = ("null", "none", "undefined", "")
 

@@ -18,7 +18,6 @@ from adapter.values.callbacks import require_sync
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:  # a parser needs tools, but none of what they do
     from adapter.operations import Effect, Operation, Outcome
@@ -226,10 +225,10 @@ class ToolSet(Mapping[str, Tool]):
         return f"unknown tool {name!r}; this session has: {names}{more}{hint}. Nothing was run."
 
 
-_SPECIAL_TOKEN = lazy_pattern(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` glued to a name
-_NAMESPACE = lazy_pattern(r"^.*[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
-_SUFFIX = lazy_pattern(r"[_-]?tool$", re.IGNORECASE)
-_SEPARATORS = lazy_pattern(r"[\s_\-.]+")
+_SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` glued to a name
+_NAMESPACE = re.compile(r"^.*[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
+_SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s_\-.]+")
 
 
 def _spelling(name: str) -> str:

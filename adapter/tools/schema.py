@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import decode_strict
 
 _TYPE_NAMES: dict[type, str] = {
@@ -20,7 +20,7 @@ _TYPE_NAMES: dict[type, str] = {
     dict: "object",
     type(None): "null",
 }
-_INTEGER = lazy_pattern(r"[+-]?\d{1,400}(?:\.0+)?")
+_INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
 

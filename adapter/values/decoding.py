@@ -6,9 +6,9 @@ Valid JSON is never touched, and does not load the tolerant reader.
 from __future__ import annotations
 
 import json
+import re
 
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import (
     Decoded,
     UnterminatedError,
@@ -18,7 +18,7 @@ from adapter.values.strict_json import (
     replace_surrogates,
 )
 
-_BETWEEN = lazy_pattern(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
+_BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> Decoded:

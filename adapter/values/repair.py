@@ -11,15 +11,14 @@ import re
 
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, finite
 
-_SKIP = lazy_pattern(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
-_KEY = lazy_pattern(r"[A-Za-z_$][\w$.-]*")
-_PLAIN_KEY = lazy_pattern(r'"([\w$.-]{1,80})"')
-_WORD = lazy_pattern(r"[A-Za-z_]\w*")
-_NUMBER = lazy_pattern(r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*)?\.?\d+(?:[eE][+-]?\d+)?|\d+\.)")
-_JSON_NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
+_KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
+_PLAIN_KEY = re.compile(r'"([\w$.-]{1,80})"')
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*)?\.?\d+(?:[eE][+-]?\d+)?|\d+\.)")
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _LITERALS = {"true": True, "false": False, "null": None}
 _LOOSE_LITERALS = {
     "True": True, "TRUE": True, "False": False, "FALSE": False,
@@ -36,8 +35,8 @@ _QUOTES = {
     "“": ('”“"', "curly-quotes"),
     "”": ('”“"', "curly-quotes"),
 }
-_PLAIN = {opening: lazy_pattern(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
-_VALID = lazy_pattern(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
+_PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
+_VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
 """A part of a JSON string that `json` reads as it is."""
 
 # What may follow a quote that really closes a string. `gap` admits comments.
@@ -47,11 +46,11 @@ _A_KEY = (
     r"|[A-Za-z_$][\w$.-]{0,80})[ \t\r\n]*:"
 )
 _END = r"[}\]](?:[ \t\r\n}\]]|\\[nrt])*(?:$|[,;{#/]|```|\"[\w$.-]{1,80}\"[ \t\r\n]*:)"
-_AFTER_KEY = lazy_pattern(rf"{_GAP}:", re.DOTALL)
+_AFTER_KEY = re.compile(rf"{_GAP}:", re.DOTALL)
 _LAST_KEY = rf"\"[\w$.-]{{1,80}}\"{_GAP}{_END}"  # a key without a value before the end
-_AFTER_MEMBER = lazy_pattern(rf"{_GAP}(?:$|{_END}|,{_GAP}(?:{_A_KEY}|[}}\]]|{_LAST_KEY})|{_A_KEY})", re.DOTALL)
-_AFTER_ITEM = lazy_pattern(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
-_AFTER_SCALAR = lazy_pattern(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
+_AFTER_MEMBER = re.compile(rf"{_GAP}(?:$|{_END}|,{_GAP}(?:{_A_KEY}|[}}\]]|{_LAST_KEY})|{_A_KEY})", re.DOTALL)
+_AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
+_AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
 class TolerantReader:
@@ -281,4 +280,4 @@ class TolerantReader:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
-_UNICODE = lazy_pattern(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")
+_UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")

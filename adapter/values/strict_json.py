@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import NamedTuple
 
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_DEPTH = 64
 """Levels of nesting; real arguments use under ten, and the reader recurses."""
@@ -125,7 +125,7 @@ def _is_shallow(value: Json, brackets: int) -> bool:
 
 
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int, parse_float=finite)
-_SPACE = lazy_pattern(r"[ \t\r\n\ufeff\u200b\u2060]*")
+_SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 
 def excerpt(text: str, position: int) -> str:

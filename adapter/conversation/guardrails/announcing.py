@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from adapter.values.lazy_pattern import lazy_pattern
-
 MAX_TAIL = 400
 """Characters of an answer that are looked at, from its end."""
 
@@ -27,7 +25,7 @@ _DOING = (
 )
 _BEGIN = r"(?:start|begin|proceed|continue|go\s+ahead|try)\s+(?:by|with|to|and)\s+"
 
-_ENGLISH = lazy_pattern(
+_ENGLISH = re.compile(
     rf"""\W*
     (?:(?:(?:please\s+)?hold\s+on|one\s+moment(?:,?\s+please)?|sure|ok(?:ay)?|great|alright|certainly|of\s+course|good|perfect|thanks?(?:\s+you)?|yes|right|absolutely|
       got\s+it)\W+)*
@@ -39,7 +37,7 @@ _ENGLISH = lazy_pattern(
     (?:(?:{_BEGIN})?(?:{_WORK}|{_DOING})(?!\s+(?:sure|you)\b)|(?:continue|proceed|start|begin)\s+with\b)""",
     _FLAGS,
 )
-_UNDER_WAY = lazy_pattern(
+_UNDER_WAY = re.compile(
     r"""\W*(?:(?:(?:please\s+)?(?:hold\s+on|one\s+moment)|ok(?:ay)?|sure|great|alright)\W+)*
     (?:now\s+(?:calling|checking|fetching|looking|retrieving|searching)\b|(?:i\s*['’]m|i\s+am)\s+(?:now\s+|currently\s+)?
         (?:checking|fetching|looking\s+(?:at|for|into|it|that|this|up)|opening|retrieving|searching\s+the)\b
@@ -65,14 +63,14 @@ _CHINESE = r"""(?:(?:首先|接下来|现在|那么)[，,]?\s*)?(?:让我|我来
     (?:读取|查看|检查|搜索|查找|打开|运行|执行|调用|获取|查询|使用|列出|看看)"""
 _JAPANESE = r"[^。！？\n]{0,40}を(?:読み|確認し|検索し|調べ|開き|実行し|取得し)(?:てみ)?ます"
 _KOREAN = r"[^.!?\n]{0,40}(?:읽어|확인해|검색해|찾아|열어|실행해|조회해)\s*(?:보겠습니다|볼게요)"
-_OTHERS = lazy_pattern(
+_OTHERS = re.compile(
     r"\W*(?:"
     + "|".join((_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _RUSSIAN, _CHINESE, _JAPANESE, _KOREAN))
     + ")",
     _FLAGS,
 )
 
-_WAIT = lazy_pattern(
+_WAIT = re.compile(
     r"""\W*(?:(?:please\s+)?(?:bear\s+with\s+me|hang\s+on|hold\s+on|stand\s+by|wait)(?:\s+(?:for\s+)?(?:a|one)\s+(?:moment|second))?
     |(?:please\s+)?(?:just\s+)?(?:give\s+me\s+)?(?:just\s+)?(?:a|one)\s+(?:moment|sec|second)(?:,?\s+please)?
     |einen\s+(?:augenblick|moment)(?:,?\s+bitte)?|un\s+(?:instant|moment)(?:,?\s+s['’]il\s+(?:vous|te)\s+pla[iî]t)?
@@ -80,26 +78,26 @@ _WAIT = lazy_pattern(
     _FLAGS,
 )
 """A last sentence that bids the user wait for what does not come."""
-_NEXT = lazy_pattern(
+_NEXT = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|now|and)\W+)*(?:(?:the|my)\s+)?next(?:\s+(?:action|call|step|tool))?(?:\s+is)?\W+"
     r"(?:to\s+(?:call|use)\s+)?(?P<tool>\w[\w ]*?)\W*",
     re.IGNORECASE,
 )
 """A last sentence that names a tool as what comes next."""
-_OPEN_END = lazy_pattern(r"(?:[:：]|…|\.\.\.)\s*$")
-_HERE = lazy_pattern(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s", re.IGNORECASE)
+_OPEN_END = re.compile(r"(?:[:：]|…|\.\.\.)\s*$")
+_HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s", re.IGNORECASE)
 """With a colon or dots at the end: whatever was to come did not."""
-_GOES_ON = lazy_pattern(r"[:：]\s+\S+\s+\S")
+_GOES_ON = re.compile(r"[:：]\s+\S+\s+\S")
 """What was announced follows within the sentence."""
 
-_NOT_NOW = lazy_pattern(
+_NOT_NOW = re.compile(
     r"""\?|？|\b(?:if|once|when|after)\s+you\b|\bonce\s+(?:i|it|the|they|we|your)\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
     |\b(?:in\s+the\s+future|from\s+now\s+on|next\s+time|from\s+here\s+on)\b|\bplease\s+(?!\w*ll)\w+|\b(?:could|would)\s+you\b
     |\b(?:wenn|sobald|bitte)\b|\bsi\s+(?:vous|tu|me|quieres|desea)\b|\b(?:dès\s+que|quand|cuando|quando|por\s+favor)\b
     |\bse\s+(?:vuoi|mi)\b|\b(?:пожалуйста|если|когда)\b|请|如果|ください|もし|[よたけせれ]れば|주시면|원하시면""",
     _FLAGS,
 )
-_WRITING = lazy_pattern(
+_WRITING = re.compile(
     r"""\b(?:translat|rephras|paraphras|rewrite|reword|draft|compose|role-?play|pretend|proofread|
     übersetz|formulier|antworte|tradu|rédige|redact|перевед)\w*|翻译|翻訳|번역
     |\bhow\s+(?:do|would)\s+\w+\s+say\b|\b(?:reply|respond)\s+to\b|\b(?:a|your)\s+reply\b
@@ -108,11 +106,11 @@ _WRITING = lazy_pattern(
     _FLAGS,
 )
 """In a request: words of somebody else may be what was asked for."""
-_LETTER = lazy_pattern(
+_LETTER = re.compile(
     r"\W*(?:dear|hi|hello|hey|subject:|sehr\s+geehrte|liebe|hallo|cher|chère|bonjour|hola|estimad)\b[^.!?\n]{0,60}\n",
     re.IGNORECASE,
 )
-_SENTENCE = lazy_pattern(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
 def announces(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:

@@ -11,7 +11,6 @@ from adapter.reading.tables import INVENTED_RESULT
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import InvalidToolCall, Markup, ToolCall
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.turn import Turn
 
 MAX_REFUSAL = 600
@@ -40,11 +39,11 @@ _GIVES = {
     "tools": r"",
 }
 """And the tools, by name, with which it can."""
-_REFUSED_RE = {kind: lazy_pattern(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
-_GIVES_RE = {kind: lazy_pattern(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
-_REASON = lazy_pattern(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
+_REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
+_GIVES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
+_REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
 
-_DISCLAIMED = lazy_pattern(
+_DISCLAIMED = re.compile(
     r"""\bas\s+an?\s+(?:ai|artificial|language|large)\b[^.!?]{0,120}
     (?:\b(?:have\s+no|not\s+have|lack|no)\s+(?:\w+\s+){0,2}access\b|n['’]t\s+have\s+(?:\w+\s+){0,2}access\b
     |\b(?:cannot|can['’]?t|not\s+able\s+to|unable\s+to)\s+(?:directly\s+|actually\s+)?
@@ -54,27 +53,27 @@ _DISCLAIMED = lazy_pattern(
 """What models are trained to say that have no tools."""
 MAX_CLAIM = 160
 """Characters of an answer that says nothing but that all is done."""
-_DONE = lazy_pattern(
+_DONE = re.compile(
     r"""\W*(?:(?:all|everything)\s+(?:is\s+|['’]s\s+)?(?:done|finished|set|completed?)\b|done\b|finished\b|completed\b|it\s+is\s+done\b
     |the\s+task\s+(?:is|has\s+been)\s+(?:done|finished|completed?)|i(?:\s+have|['’]ve)\s+(?:done|finished|completed)\s
     |(?:erledigt|fertig|fatto|hecho|listo|feito|fait|terminé|готово|сделано)\b|(?:已完成|完成了|完了しました|完了です|완료했습니다))""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OPEN_CALL = lazy_pattern(
+_OPEN_CALL = re.compile(
     r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",
     re.IGNORECASE,
 )
-_ABOUT_CALLS = lazy_pattern(r"(?i)\b(?:tool|function)[- _]?call|\bjson\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b")
-_FAILURE_WORDS = lazy_pattern(
+_ABOUT_CALLS = re.compile(r"(?i)\b(?:tool|function)[- _]?call|\bjson\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b")
+_FAILURE_WORDS = re.compile(
     r"""\b(?:aucun|but|cannot|denied|désolé|error|erreur|errore|erro|fail\w*|fehler|however|impossible|invalid|issue|kein\w*|
     leider|missing|nicht|no|non|not|não|pas|problem\w*|purtroppo|sorry|unable|unfortunately)\b|n['’]t\b|can['’]t|\bне\b|
     ошибк|无法|不|错误|失败|抱歉|ません|エラー|없|못|오류|실패""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OTHER_SPEAKER = lazy_pattern(r"\n[ \t]*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
-_USER_SAYS = lazy_pattern(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
-_MODEL_SAYS = lazy_pattern(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
-_ABOUT_TALK = lazy_pattern(
+_OTHER_SPEAKER = re.compile(r"\n[ \t]*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
+_USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
+_MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
+_ABOUT_TALK = re.compile(
     r"(?i)\b(?:chats?|conversations?|dialog(?:ue)?s?|examples?|interviews?|prompts?|role|scripts?|transcripts?)\b"
 )
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 
-from adapter.values.lazy_pattern import lazy_pattern
-
 MAX_HOLLOW = 240
 """Characters of such an answer."""
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
-_CLAUSE = lazy_pattern(
+_CLAUSE = re.compile(
     r"(?:[.,:;!?…]+(?:\s+|$)|\n+)(?:(?:and|but|so)\s+)?|\s+(?:and|but|so)\s+(?=i\b|the\b)", re.IGNORECASE
 )
 
@@ -30,13 +28,13 @@ _CANNOT = r"""i\s*(?:\s(?:currently|simply)\s+)?(?:cannot|can\s+not|can['’]?t|
     |(?:am|['’]m)\s+(?:(?:currently)\s+)?(?:not\s+able|unable)\s+to
     |(?:do\s+not|don['’]?t)\s+have\s+the\s+(?:ability|capability|means)\s+to)\s+(?:(?:currently|directly)\s+)?"""
 _NOW = r"(?:\s+(?:at\s+(?:the|this)\s+(?:moment|time)|currently|right\s+now))?"
-_APOLOGY = lazy_pattern(
+_APOLOGY = re.compile(
     rf"""(?:(?:i\s*['’]?m|i\s+am)\s+)?(?:(?:really|so|truly|very)\s+)?sorry(?:\s+(?:about|for)\s+(?:that|this))?
     |unfortunately|i\s+apologi[sz]e(?:\s+for\s+(?:that|this|the\s+inconvenience))?|i\s*['’]?m\s+afraid
     |(?:as|i\s*['’]?m)\s+{_AI}""",
     _FLAGS,
 )
-_HELPLESS = lazy_pattern(
+_HELPLESS = re.compile(
     rf"""{_FIRST}(?:{_CANNOT}
       (?:(?:access|answer|check|complete|do|find|fulfil+|handle|perform|process)\s+{_IT}|look\s+{_IT}\s+up|look\s+up\s+{_IT}
         |perform\s+actions){_NOW}
@@ -44,11 +42,11 @@ _HELPLESS = lazy_pattern(
       (?:{_IT}|{_SYSTEMS})(?:\s+or\s+{_SYSTEMS})*{_NOW})""",
     _FLAGS,
 )
-_UNWILLING = lazy_pattern(
+_UNWILLING = re.compile(
     rf"{_FIRST}{_CANNOT}(?:assist|help)(?:\s+you)?(?:\s+(?:out|(?:out\s+)?with\s+{_IT}))?{_NOW}", _FLAGS
 )
 """May be what has to be said to a request that is not to be served."""
-_ELSEWHERE = lazy_pattern(
+_ELSEWHERE = re.compile(
     r"""please\s+(?:check|do|look|try|verify)(?:\s+(?:it|that|this))?(?:\s+up)?\s+(?:elsewhere|manually|yourself)
     |(?:is|was)\s+there\s+anything\s+else(?:\s+(?:i\s+can|you)\b.*)?|anything\s+else
     |let\s+me\s+know\s+if\s+(?:there['’]?s|there\s+is|you\s+(?:have|need|want))\b.*""",
@@ -57,7 +55,7 @@ _ELSEWHERE = lazy_pattern(
 _TASK = r"(?:action|job|operation|process|request|task|work)"
 _SO = r"(?:\s+(?:as\s+(?:you\s+)?(?:asked|expected|requested|wanted)|for\s+you|now|successfully))*"
 _ENDED = r"(?:completed?|done|executed|finished|performed|processed|set|successful|taken\s+care\s+of)"
-_DONE = lazy_pattern(
+_DONE = re.compile(
     rf"""(?:(?:ok(?:ay)?|great|sure|yes)\s+)?success
     |(?:(?:ok(?:ay)?|great|sure|yes)\s+)?(?:(?:all|everything|it|that|this|(?:(?:the|your)\s+(?:requested\s+)?)?{_TASK})\s*)?
       (?:(?:['’]s|has\s+been|is|was)\s+)?(?:(?:all|already|now|successfully)\s+)*{_ENDED}{_SO}
@@ -66,13 +64,13 @@ _DONE = lazy_pattern(
     |the\s+(?:outcome|result)\s+is\s+as\s+(?:asked|expected|wanted)""",
     _FLAGS,
 )
-_PRAISE = lazy_pattern(r"good|great|ok(?:ay)?|perfect|sure|yes", _FLAGS)
-_ASKS = lazy_pattern(
+_PRAISE = re.compile(r"good|great|ok(?:ay)?|perfect|sure|yes", _FLAGS)
+_ASKS = re.compile(
     r"""\b(?:what|which|who|whose|where|when|how\s+(?:far|high|large|long|many|much|old|warm))\b(?!\s+(?:about|if)\b)[^.?!]*\?
     |\b(?:give|tell)\s+(?:me|us)\b(?!\s+(?:when|once|as\s+soon)\b)""",
     _FLAGS,
 )
-_ASKS_WHETHER = lazy_pattern(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
+_ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
 """To these "It is done." is an answer."""
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
-_FAILED = lazy_pattern(
+_FAILED = re.compile(
     r"""\s*(?:[^\w{]{0,4}(?:tool_)?(?:error|exception|failed|failure|denied|fatal)\b|traceback\b
     |\{\s*"(?:error|exception)"\s*:(?!\s*(?:null|""|false))|\{[^{}]{0,200}"(?:ok|success)"\s*:\s*false)""",
     re.IGNORECASE | re.VERBOSE,

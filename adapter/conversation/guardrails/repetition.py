@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from adapter.conversation.guardrails.past import Made, Past
 from adapter.tools.definition import ToolSet
-from adapter.values.lazy_pattern import lazy_pattern
 
 REPETITIONS = 2
 """How often a call may run again with the same result and nothing changed in between."""
@@ -15,19 +14,17 @@ REPETITIONS = 2
 LONGEST_CYCLE, ROUNDS = 4, 2
 """Calls of a cycle, and how often it may go round."""
 
-_POLLS = lazy_pattern(
-    r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip"
-)
+_POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
 """How tools are called that are meant to be called again and again, where nobody says so."""
 
-_REPEATS = lazy_pattern(
+_REPEATS = re.compile(
     r"""\b(?:again|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice|until|wait|while|(?:two|three)\s+of)\b
     |\b(?:erneut|mehrmals|noch|warte|wieder\w*|zweimal|bis|deux|fois|jusqu\w*|dos|veces|hasta|volte|vezes|até|fino)\b
     |раз|пока|снова|дважды|[两兩二三]次|直到|再|回|まで|번|까지""",
     re.IGNORECASE | re.VERBOSE,
 )
 """In a request: a call may be meant to be made more than once."""
-_NOT_YET = lazy_pattern(
+_NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
     |starting|try[ ]again|\bwait""",
     re.IGNORECASE | re.VERBOSE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -9,9 +10,8 @@ from adapter.conversation.guardrails.past import Made, Past
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
-_NEED = lazy_pattern(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
+_NEED = re.compile(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
 
 Given: TypeAlias = "Steps | Mapping[str, Json]"
 """``{"required": [...], "before": {...}, "ends_with": [...]}``, in a configuration or a request."""

@@ -16,7 +16,6 @@ from adapter.prompting.traits import MARK
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 Call: TypeAlias = tuple[str, JsonObject]
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
@@ -151,7 +150,7 @@ def is_mangled(text: str) -> bool:
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
 
-_TOKEN = lazy_pattern(
+_TOKEN = re.compile(
     r"<[^<>\s]{1,80}>|</?[\w｜|:▁-]+|\[/?[A-Z][A-Z_]*\]|\s|\w+|.",
     re.DOTALL,
 )

@@ -12,15 +12,14 @@ from typing import TypeAlias
 from adapter.prompting.intent.bm25 import STOP_WORDS, description_of, split_words, stem
 from adapter.prompting.intent.text_values import Value, find_numbers, find_quoted
 from adapter.values.events import Json
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_DISTANCE = 4.0
 """Between a name and a value behind it: 1.5 for each word between them, 0.5 for a stop word."""
 MAX_REQUEST_CHARS = 2_500
 """A longer request is a document, in which every word occurs."""
 
-_WORD = lazy_pattern(r"[^\W_]+")
-_CLAUSE_END = lazy_pattern(r"[.,;!?\n]|\b(?:and|or|but|then)\b")
+_WORD = re.compile(r"[^\W_]+")
+_CLAUSE_END = re.compile(r"[.,;!?\n]|\b(?:and|or|but|then)\b")
 _Span: TypeAlias = tuple[int, int]
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from adapter.constraints.shapes import Choices
@@ -14,9 +15,8 @@ from adapter.prompting.intent.candidate_values import narrow
 from adapter.prompting.intent.text_values import find_known_paths, find_paths
 from adapter.tools.definition import ToolSet
 from adapter.values.fields import field, frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
-_READS = lazy_pattern(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
+_READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Tools to try for a path alone: reading does no harm."""
 
 

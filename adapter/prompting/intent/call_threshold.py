@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from adapter.prompting.intent.bm25 import Ranking, kinds_of, tokens
 from adapter.prompting.intent.candidate_values import has_all_required, names_parameter
 from adapter.tools.definition import ToolSet
-from adapter.values.lazy_pattern import lazy_pattern
 
 MIN_SCORE = 2.0
 """A BM25 score from which on a request is about a tool."""
@@ -18,8 +17,8 @@ beside a parameter's name, if the request has a value for each required paramete
 
 DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
 """Kinds of values that people give if they want something done with them."""
-_REFUSED = lazy_pattern(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
-_DEMANDED = lazy_pattern(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
+_REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
+_DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
 
 
 def should_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[str, float]) -> bool:

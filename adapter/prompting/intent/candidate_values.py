@@ -17,7 +17,6 @@ from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, kin
 from adapter.tools.definition import Tool
 from adapter.tools.schema import types_of
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 MAX_CHOICES = 200
 """Values offered per parameter: more do not help a model and slow the grammar down."""
@@ -26,8 +25,8 @@ MAX_REQUEST_WORDS = 60
 
 _SHAPED = ("_mail_", "_url_", "_date_", "_time_")
 _NUMERIC = {"integer", "number"}
-_PERCENT = lazy_pattern(r"(?i)%|percent|\bpct\b")
-_NAME = lazy_pattern(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w-]*)*")
+_PERCENT = re.compile(r"(?i)%|percent|\bpct\b")
+_NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w-]*)*")
 """Capitalized words that do not begin a sentence."""
 _EDGES = "many much between within around near under over before after during per using"
 _NO_VALUE = STOP_WORDS.union(_EDGES.split())

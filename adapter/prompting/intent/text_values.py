@@ -8,8 +8,6 @@ from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
-from adapter.values.lazy_pattern import lazy_pattern
-
 MAX_RUN_WORDS = 6
 """Longer runs of unquoted words are sentences rather than values."""
 MAX_DIGITS = 20
@@ -17,16 +15,16 @@ MAX_DIGITS = 20
 
 # A quote opens after whitespace or a bracket and closes before whitespace or punctuation:
 # "don't" and class="big" hold no quoted string.
-_QUOTED = lazy_pattern(
+_QUOTED = re.compile(
     "|".join(
         rf"(?:^|(?<=[\s(\[{{:,])){re.escape(pair[0])}([^\n]+?){re.escape(pair[1])}(?=$|[\s)\]}},.;:!?])"
         for pair in ["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"]
     )
 )
-_PATH_TOKEN = lazy_pattern(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
-_PATH = lazy_pattern(r"(?=.*\w)(?!(?:e\.g|i\.e)$)(?:.*[/\\]|.*[^/\\]\.[A-Za-z]\w{0,9}$|\.[A-Za-z]\w+$)")
+_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
+_PATH = re.compile(r"(?=.*\w)(?!(?:e\.g|i\.e)$)(?:.*[/\\]|.*[^/\\]\.[A-Za-z]\w{0,9}$|\.[A-Za-z]\w+$)")
 _AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
-_NUMBER = lazy_pattern(
+_NUMBER = re.compile(
     r"(?<![\w.^])(-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?(?:e-?\d{1,2})?)(\s?%)?(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
 )
 """Figures, with a unit of up to three letters or a percent sign: "5cm", "40 %"."""

@@ -13,9 +13,8 @@ from adapter.tools.schema import from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, mutable
-from adapter.values.lazy_pattern import lazy_pattern
 
-_CDATA = lazy_pattern(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 
 class BodyError(Exception):

@@ -26,7 +26,6 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.definition import Tool
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import decode_strict, excerpt
 
 OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
@@ -34,15 +33,15 @@ OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
 HEAD_LIMIT = 200
 """Characters up to the arguments; more is prose after the marker."""
 
-_HEAD = lazy_pattern(
+_HEAD = re.compile(
     r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
     r"[\"']?(?:args|arguments|parameters|input)[\"']?\s*(?:=>|:)\s*(?=\{)"
 )
-_ITEM = lazy_pattern(r"\s*,?\s*(?:--([\w.-]+)(?:\s*(?:=>|[=:])|(?=[\s}]))|[\"']?([\w.-]+)[\"']?\s*(?:=>|:))\s*")
-_NEXT = lazy_pattern(r",?\s*(?:--[\w.-]+[\s=:}]|\})")
-_STRING = lazy_pattern(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
-_WORD = lazy_pattern(r"[^\s,{}\[\]\"']+")
-_END = lazy_pattern(r"\s*,?\s*\}")
+_ITEM = re.compile(r"\s*,?\s*(?:--([\w.-]+)(?:\s*(?:=>|[=:])|(?=[\s}]))|[\"']?([\w.-]+)[\"']?\s*(?:=>|:))\s*")
+_NEXT = re.compile(r",?\s*(?:--[\w.-]+[\s=:}]|\})")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_WORD = re.compile(r"[^\s,{}\[\]\"']+")
+_END = re.compile(r"\s*,?\s*\}")
 _tokens = markers_for(CLOSE, '"', *BRACKETS)
 _close, _brace = markers_for(CLOSE), markers_for("}")
 _read_json = TaggedJson(OPEN, CLOSE, may_list=True)

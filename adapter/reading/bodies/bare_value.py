@@ -13,14 +13,14 @@ a few times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, take_marker
-from adapter.values.lazy_pattern import lazy_pattern
 
-_LINE_END = lazy_pattern(r"\r?\n[ \t]*\Z")
+_LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 MayBegin: TypeAlias = Callable[[Source, str], Reader[bool]]
 """Whether the opening tag of a next parameter, given and already taken, can be meant as one. Takes nothing."""

@@ -10,20 +10,21 @@ It counts at the beginning of a line, for a tool of the session.
 
 from __future__ import annotations
 
+import re
+
 from adapter.reading.bodies.gemma_call import GemmaCall
 from adapter.reading.format import TEXT, Context, Opener, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, match_ahead, skip_space, take_marker, take_match
 from adapter.reading.tagged_json import TaggedJson
-from adapter.values.lazy_pattern import lazy_pattern
 
 OPEN = "<call:"
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose."""
 
-_NAME = lazy_pattern(r"([\w.:-]+)\s*([{>])")
-_MAY_BE_NAME = lazy_pattern(r"[\w.:-]*+\s*+")
+_NAME = re.compile(r"([\w.:-]+)\s*([{>])")
+_MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
 _read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 

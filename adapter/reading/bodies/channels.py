@@ -30,7 +30,6 @@ from adapter.reading.source import (
 )
 from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import Decoded
-from adapter.values.lazy_pattern import lazy_pattern
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
@@ -63,26 +62,26 @@ _NOT_TOOLS = ("assistant", "user", "all")
 """Recipients that are parties of the conversation."""
 
 # Possessive, so that text which is no header is refused in linear time.
-_HEADER = lazy_pattern(
+_HEADER = re.compile(
     r"(?:<\|start\|> ?assistant)?"
     r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.\u2013\u2014-]++))*+\s*+",
     re.IGNORECASE,
 )
-_RECIPIENT = lazy_pattern(r"\bto=([^\s<]+)", re.IGNORECASE)
-_CHANNEL = lazy_pattern(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
-_KNOWN_CHANNEL = lazy_pattern(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
-_STRIPPED = lazy_pattern(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
-_MAY_BE_STRIPPED = lazy_pattern(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
+_RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
+_KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
+_STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
 _FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
-_WITHOUT_TOKENS = lazy_pattern(
+_WITHOUT_TOKENS = re.compile(
     rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S)"
     rf"|{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{))"
 )
-_MAY_BE_CALL_WORDS = lazy_pattern(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
-_HEADER_WORDS = lazy_pattern(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
-_WORD = lazy_pattern(r"[^\W\d_]{2}")
+_MAY_BE_CALL_WORDS = re.compile(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
+_HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
-_ANY_TOKEN = lazy_pattern(r"<[|\w]*$")
+_ANY_TOKEN = re.compile(r"<[|\w]*$")
 
 _header_end = Markers(MESSAGE, START, *ENDS)
 _body_end = Markers(*ENDS)

@@ -30,7 +30,6 @@ from adapter.tools.shapes import calls_in
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
 from adapter.values.fields import frozen, replace
-from adapter.values.lazy_pattern import lazy_pattern
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
@@ -309,10 +308,10 @@ def _tags_in(text: str) -> list[str]:
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 
-_ELEMENT_HEAD = lazy_pattern(r"\s*(?P<call>\S(?:.*\S)?)\s+(?P<name>[\w:.-]+)=\"", re.DOTALL)
-_ELEMENT_FIRST = lazy_pattern(r"\"(?P<end>[^\s\"<]*)\s*(?P<parameter>\S+)\s+(?P<key>[\w:.-]+)=\"")
-_ELEMENT_OPENING = lazy_pattern(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*")
-_ELEMENT_LAST = lazy_pattern(r"\s*(?P<value></[^>]*>|\S+)\s*(?P<call></[^>]*>|\S+)\s*")
+_ELEMENT_HEAD = re.compile(r"\s*(?P<call>\S(?:.*\S)?)\s+(?P<name>[\w:.-]+)=\"", re.DOTALL)
+_ELEMENT_FIRST = re.compile(r"\"(?P<end>[^\s\"<]*)\s*(?P<parameter>\S+)\s+(?P<key>[\w:.-]+)=\"")
+_ELEMENT_OPENING = re.compile(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*")
+_ELEMENT_LAST = re.compile(r"\s*(?P<value></[^>]*>|\S+)\s*(?P<call></[^>]*>|\S+)\s*")
 
 
 def _elements(description: Description) -> Readers:

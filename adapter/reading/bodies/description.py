@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias
 from adapter.reading.bodies import gemma_call, python_writing
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
@@ -145,8 +144,8 @@ class Description:
         )
 
 
-_WORD = lazy_pattern(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
-_IS_MARKER = lazy_pattern(r"^[^\w\s].*\w", re.DOTALL)
+_WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
+_IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
 
 
 def kind_of(value: Json) -> str:

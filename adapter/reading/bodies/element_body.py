@@ -26,17 +26,16 @@ from adapter.tools.schema import from_text
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
-_ATTRIBUTES = lazy_pattern(rf"(?:{_ATTRIBUTE})*\s*(/?)")
-_each_attribute = lazy_pattern(_ATTRIBUTE)
-_CUT_ATTRIBUTE = lazy_pattern(r"(?:\s+[\w:.-]*)?")
-_CDATA = lazy_pattern(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
-_ELEMENT = lazy_pattern(r"<([\w-]{1,100})>")
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
+_each_attribute = re.compile(_ATTRIBUTE)
+_CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_ELEMENT = re.compile(r"<([\w-]{1,100})>")
 _ABOUT = frozenset({"id", "index", "type", "string"})
 """Attributes that say something of a call or a value, and are none."""
-_BEGINS_ATTRIBUTES = lazy_pattern(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
+_BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
 class ElementBody:

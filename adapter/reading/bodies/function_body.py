@@ -39,7 +39,6 @@ from adapter.reading.source import (
 )
 from adapter.reading.tagged_json import TaggedJson
 from adapter.values.fields import mutable
-from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose with a stray marker in it."""
@@ -64,12 +63,12 @@ _STRAY_CLOSES = Markers("</function>", "</function_invocation>")
 _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _FENCE = Markers("```json", "```")
-_OPEN_NAME = lazy_pattern(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
-_EMPTY_ELEMENT = lazy_pattern(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
-_DOUBLED_BRACKET = lazy_pattern(r">\r?\n")
+_OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
+_EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
+_DOUBLED_BRACKET = re.compile(r">\r?\n")
 """What follows the tag ``<parameter=KEY>>``; a value that begins with a bracket stands on a line of its own."""
 
-_MAY_BE_OPEN_NAME = lazy_pattern(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
+_MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
 @mutable

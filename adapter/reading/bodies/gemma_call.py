@@ -33,7 +33,6 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -46,11 +45,11 @@ from adapter.values.strict_json import (
 NAME_LIMIT = 200
 """Characters of a name; more is prose that names the marker."""
 
-_BARE_HEAD = lazy_pattern(r"\s*call:([\w.:/-]+)\s*[{(]")
-_MAY_BE_HEAD = lazy_pattern(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
-_NAMED_HEAD = lazy_pattern(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
-_MAY_BE_NAMED = lazy_pattern(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
-_HEAD = lazy_pattern(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
+_BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
+_MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
+_NAMED_HEAD = re.compile(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
+_MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
+_HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
 
 class GemmaCall:
@@ -151,10 +150,10 @@ def _explain(name: str, error: FormatError) -> str:
     return f"the call of {name!r} cannot be read: {error}. Write it as call:NAME{{ARGUMENT:VALUE}}"
 
 
-_SPACE = lazy_pattern(r"\s*")
-_BARE_KEY = lazy_pattern(r"[^:={}\[\],\"]+?(?=\s*[:=])")
-_BARE = lazy_pattern(r"[^,{}\[\]\"<>\n]+")
-_NUMBER = lazy_pattern(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
+_SPACE = re.compile(r"\s*")
+_BARE_KEY = re.compile(r"[^:={}\[\],\"]+?(?=\s*[:=])")
+_BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _PYTHON_WORDS = ("True", "False", "None")
 _CLOSINGS = {"{": "}", "(": ")", "[": "]"}

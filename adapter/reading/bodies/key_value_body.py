@@ -25,13 +25,12 @@ from adapter.reading.source import Reader, Source, collect, skip_space, skip_to,
 from adapter.reading.tagged_json import TaggedJson
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import frozen
-from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
 """Characters of a name or key; more is prose with a stray marker in it."""
 
 _end_of_thought = Markers("</think>")
-_NAME = lazy_pattern(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
+_NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 @frozen
@@ -93,9 +92,7 @@ class KeyValueBody:
         self._empty_value = f"{tags.value_open[:-1]}/>"
         self._no_value = Markers(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
-        self._key_before_close = lazy_pattern(
-            rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE
-        )
+        self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
 
     def _is_own(self, context: Context) -> bool:
         return context.told in self.own or (self.tags is GLM and context.tool_call_body == "pairs")

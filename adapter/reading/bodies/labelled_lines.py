@@ -11,17 +11,18 @@ The third label is where the model must stop: what follows is invented.
 
 from __future__ import annotations
 
+import re
+
 from adapter.reading.format import CUT_OFF, TEXT, BodyReader, Context, Reading
 from adapter.reading.markers import markers_for
 from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space, take_marker
 from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import Decoded
-from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
 """Characters of a tool's name; more is prose after the first label."""
 
-_NAME = lazy_pattern(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
+_NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
 def labelled_reader(arguments: str, result: str) -> BodyReader:

@@ -13,19 +13,20 @@ They are ordinary words, so they count only at the beginning of a line and aroun
 
 from __future__ import annotations
 
+import re
+
 from adapter.reading.bodies.function_body import read_function
 from adapter.reading.format import TEXT, BodyReader, Context, Opener, Reading
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import Reader, Source, skip_space, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
-from adapter.values.lazy_pattern import lazy_pattern
 
 TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
 
 HEAD_LIMIT = 200
 """Characters of a tag's attributes, or of a name between tags; more is prose."""
 
-NAME_ATTRIBUTE = lazy_pattern(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
+NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = Markers("<name>", "<tool_name>")
 _function = Markers("<function=")
 _strays = Markers("</parameter>", "</function>", "</invoke>")

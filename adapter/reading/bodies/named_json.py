@@ -21,12 +21,11 @@ from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, find_ahead, skip_space
 from adapter.reading.tagged_json import TaggedJson
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.lazy_pattern import lazy_pattern
 
 HEAD_LIMIT = 300
 """Characters of a name, an id and what stands between them; more is prose after the opening marker."""
 
-_NAME = lazy_pattern(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
+_NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 class NamedJson:

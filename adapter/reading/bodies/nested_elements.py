@@ -28,7 +28,6 @@ from adapter.tools.schema import branch_of, from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
 from adapter.values.fields import field, mutable
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import MAX_DEPTH, decode_strict
 
 TAG_LIMIT = 300
@@ -39,8 +38,8 @@ VALUE_LIMIT = 2_000
 
 ITEM = "item"
 
-_TAG = lazy_pattern(r"\s*<(/?)([^<>\s\"'/=]+)(?:\s+name\s*=\s*[\"']?([^\"'<>]+)[\"']?)?\s*")
-_KEY = lazy_pattern(r"[^\W\d][\w.-]*")
+_TAG = re.compile(r"\s*<(/?)([^<>\s\"'/=]+)(?:\s+name\s*=\s*[\"']?([^\"'<>]+)[\"']?)?\s*")
+_KEY = re.compile(r"[^\W\d][\w.-]*")
 _RESERVED = ("invoke", "tool_call", "parameter")
 
 

@@ -16,7 +16,6 @@ from adapter.reading.source import Reader, Source, collect, match_ahead, skip_sp
 from adapter.reading.tagged_json import TaggedJson
 from adapter.reading.untagged_json import UntaggedJson
 from adapter.values.errors import FormatError
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import UnterminatedError
 
 OPENING_LIMIT = 200
@@ -26,14 +25,14 @@ _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
 _STEPS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _SYNTAX = (*_TRIPLE, *_QUOTES, *_STEPS)
-_LIST_BEGINS = lazy_pattern(r"\[\s*([^\W\d][\w.-]*+)\s*\(")
-_LIST_MAY_BEGIN = lazy_pattern(r"\[\s*+(?:[^\W\d][\w.-]*+\s*+)?")
-_NAMES_ARGUMENT = lazy_pattern(r"\[\s*[^\W\d][\w.-]*+\s*\(\s*(?:\w+\s*=|\*\*)")
+_LIST_BEGINS = re.compile(r"\[\s*([^\W\d][\w.-]*+)\s*\(")
+_LIST_MAY_BEGIN = re.compile(r"\[\s*+(?:[^\W\d][\w.-]*+\s*+)?")
+_NAMES_ARGUMENT = re.compile(r"\[\s*[^\W\d][\w.-]*+\s*\(\s*(?:\w+\s*=|\*\*)")
 _bracket = Markers("]")
 _fence = Markers("```python", "```")
-_FIRST_CALL = lazy_pattern(r"([^\W\d][\w.-]*+)\s*\(")
-_MAY_CALL = lazy_pattern(r"(?:[^\W\d][\w.-]*+\s*)?")
-_WITH_ARGUMENTS = lazy_pattern(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNORECASE)
+_FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
+_MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
+_WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNORECASE)
 
 
 def read_list(source: Source, span: list[str], context: Context) -> Reader[Reading]:

@@ -19,27 +19,26 @@ from adapter.reading.format import Context, Reading
 from adapter.tools.shapes import Decoded
 from adapter.values.errors import FormatError
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 from adapter.values.strict_json import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates
 
-NAME = lazy_pattern(r"[^\W\d]\w*(?:[.-]\w+)*")
+NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """A tool's, also one of an object or with a hyphen."""
 
-_SKIP = lazy_pattern(r"(?:\s++|#[^\n]*+|\\\n)*+")
-_KEY = lazy_pattern(r"([^\W\d]\w*)\s*=(?!=)")
-_ASSIGNMENT = lazy_pattern(r"[^\W\d]\w*\s*=(?!=)")
-_PRINT = lazy_pattern(r"print\s*\(")
-_PREFIX = lazy_pattern(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
-_NUMBER = lazy_pattern(r"[+-]?(?:0[xX][\da-fA-F_]+|(?:\d[\d_]*)?\.?\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*\.)(?![\w.])")
-_WORD = lazy_pattern(r"[^\W\d]\w*")
+_SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
+_KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
+_ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
+_PRINT = re.compile(r"print\s*\(")
+_PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
+_NUMBER = re.compile(r"[+-]?(?:0[xX][\da-fA-F_]+|(?:\d[\d_]*)?\.?\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*\.)(?![\w.])")
+_WORD = re.compile(r"[^\W\d]\w*")
 _LITERALS = {"True": True, "False": False, "None": None}
 _JSON_LITERALS = {"true": True, "false": False, "null": None}
 _ESCAPES = {
     "\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
     "\n": "",
 }  # fmt: skip
-_CODE_ESCAPE = lazy_pattern(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})")
-_PLAIN = {quote: lazy_pattern(rf"[^{quote}\\\n]+") for quote in "'\""}
+_CODE_ESCAPE = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})")
+_PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
 
 def read_calls(text: str, context: Context, offset: int) -> Reading:

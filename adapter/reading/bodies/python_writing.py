@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 from adapter.values.events import Json, JsonObject
-from adapter.values.lazy_pattern import lazy_pattern
 
-_IDENTIFIER = lazy_pattern(r"[^\W\d]\w*")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

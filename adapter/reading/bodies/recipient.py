@@ -6,16 +6,17 @@ begin with a bare name.
 
 from __future__ import annotations
 
+import re
+
 from adapter.reading.format import CUT_OFF, Context, Reading
 from adapter.reading.markers import Markers, markers_for
 from adapter.reading.source import Reader, Source, collect
 from adapter.reading.untagged_json import UntaggedJson
-from adapter.values.lazy_pattern import lazy_pattern
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose."""
 
-_NAME = lazy_pattern(r"[ \t]*([\w.:/-]*)")
+_NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
 
 def take_name(source: Source, span: list[str], context: Context, endings: Markers, *, any_name: bool) -> Reader[str]:

@@ -32,7 +32,6 @@ from adapter.reading.source import (
     take_until,
 )
 from adapter.reading.tagged_json import TaggedJson
-from adapter.values.lazy_pattern import lazy_pattern
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
@@ -53,8 +52,8 @@ _read_python = PythonBlock(CLOSE)
 _closing = Markers(CLOSE)
 _after_prose = Markers(OPEN, CLOSE, "<function=", "\n\n")
 _function = Markers("<function=")
-_CLOSE_BEHIND_WORDS = lazy_pattern(r"[^<\n]+</tool_call>", re.IGNORECASE)
-_MAY_BE_WORDS = lazy_pattern(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
+_CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
+_MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
 _inner = Markers(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```")
 
 
