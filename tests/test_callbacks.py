@@ -209,9 +209,9 @@ def failing(callback: Any, folder: Path) -> object:
 
 
 def replace_tool(made: Tool, failure: Any) -> Tool:
-    from adapter.values.fields import replace as replace_fields
+    import dataclasses
 
-    return replace_fields(made, failure=failure)
+    return dataclasses.replace(made, failure=failure)
 
 
 def grounding(callback: Any, _folder: Path) -> object:

@@ -10,13 +10,13 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from adapter.operations.approval import Approval, Approver, AsyncApprover
 from adapter.values.callbacks import in_place_of, is_async, require_sync, wrong_answer
 from adapter.values.errors import DeniedError, UsageError
-from adapter.values.fields import replace
 from adapter.workspace.hosted.host import METHODS, Host
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class AsyncCallbacks:
 
     def host(self, host: Host) -> Host:
         """Return ``host`` with plain functions in place of the async ones."""
-        changes: dict[str, object] = {
+        changes: dict[str, Any] = {
             name: _PlainMethods(self._plain, getattr(host, name), f"Host.{name}")
             for name, methods in METHODS.items()
             if any(is_async(getattr(getattr(host, name), method, None)) for method in methods)

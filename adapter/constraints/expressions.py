@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypeAlias
-
-from adapter.values.fields import frozen
 
 MOST_TIMES = 1999
 """llama.cpp reads larger bounds of a repetition as none."""
@@ -26,12 +25,12 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Code points, first and last, in order and apart."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Chars:
     ranges: Ranges
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Times:
     """``most``: None without a bound."""
 
@@ -40,17 +39,17 @@ class Times:
     most: int | None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Series:
     items: tuple[Node, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Either:
     choices: tuple[Node, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Anchor:
     sign: str
 

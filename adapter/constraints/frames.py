@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from adapter.formats import get_format
 from adapter.text.around import split_around
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
 _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Frame:
     """``head`` name ``middle`` arguments ``tail``, and ``between`` two calls: None where they cannot just follow.
 
@@ -31,7 +31,7 @@ class Frame:
     comma: str = ", "
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Pairs:
     """``head`` name, then for each argument ``first`` or ``following`` key opening value, and ``last`` after these all.
 

@@ -16,6 +16,7 @@ followed `MAX_VISITS` times and then left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 
 from adapter.constraints.number_ranges import MOST, PLACES
@@ -40,7 +41,6 @@ from adapter.constraints.shapes import (
 )
 from adapter.tools.references import followed, merged, target
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen, replace
 
 MAX_DEPTH = 16
 """Levels of nesting, references and alternatives that are followed; deeper ones may hold anything."""
@@ -59,7 +59,7 @@ TEXTS = frozenset(
 """Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Shaping:
     """How schemas are reduced.
 
@@ -74,7 +74,7 @@ class Shaping:
     max_depth: int = MAX_DEPTH
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Reduction:
     """Reduces the schema of one tool. Never raises on a dict, however odd or large."""
 

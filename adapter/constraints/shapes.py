@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
 from adapter.values.events import Json
-from adapter.values.fields import frozen
 
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
 """The only values a string parameter may take, by ``(tool, parameter)`` or by parameter alone.
@@ -23,14 +23,14 @@ MAX_ITEMS = 16
 """Of a list; a small model that starts one rarely ends it by itself."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Literals:
     """One of these JSON values, spelled exactly so."""
 
     values: tuple[Json, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class String:
     """A string of ``min_length`` to ``max_length`` characters; None: no bound.
 
@@ -42,7 +42,7 @@ class String:
     pattern: str | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number from ``lowest`` to ``highest``, both included; None: no bound."""
 
@@ -51,57 +51,57 @@ class Number:
     highest: Decimal | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Boolean:
     pass
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Null:
     pass
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Array:
     item: Shape
     min_items: int = 0
     max_items: int = MAX_ITEMS
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Tuple:
     """A list of exactly these items."""
 
     items: tuple[Shape, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Property:
     name: str
     shape: Shape
     required: bool
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Object:
     """An object with exactly these properties, the required ones first."""
 
     properties: tuple[Property, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Table:
     """An object with any keys."""
 
     value: Shape
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     shapes: tuple[Shape, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Anything:
     pass
 

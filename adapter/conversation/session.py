@@ -17,6 +17,7 @@ shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from adapter.conversation.budget import Entry, fit, usable
@@ -32,7 +33,6 @@ from adapter.text.counted import counted
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import InvalidToolCall, ToolCall, ToolResult
-from adapter.values.fields import field, frozen, mutable, replace
 from adapter.values.turn import Turn
 
 Reason: TypeAlias = Literal[
@@ -72,7 +72,7 @@ _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "bro
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What is counted is counted anew for each message of the user."""
 
@@ -92,7 +92,7 @@ class Limits:
     """What the server holds of a conversation; None leaves it to the server what becomes of a longer one."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Query:
     """Ask the model. ``number`` counts from 1; ``note`` tells the user what was done to make the messages fit.
     ``again``: the guardrail for which the answer before is asked again; ``held_to``: of `AskAgain`."""
@@ -104,14 +104,14 @@ class Query:
     held_to: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Run:
     """Run these calls, in order; give one result each."""
 
     calls: tuple[ToolCall, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Done:
     reason: Reason
     content: str
@@ -121,7 +121,7 @@ class Done:
 Step: TypeAlias = Query | Run | Done
 
 
-@mutable
+@dataclass(slots=True)
 class Session:
     """See the module. ``system`` is the system prompt; ``format`` is how history is written for the model.
     ``shows_calls``: calls and results stand in the messages as such, for the model's own template to write.

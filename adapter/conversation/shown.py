@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from typing import TypeAlias
@@ -16,7 +17,6 @@ from adapter.reading.format import Format
 from adapter.text.visible import encodable
 from adapter.tools.definition import ToolSet
 from adapter.values.events import InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
-from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 
 Message: TypeAlias = Mapping[str, Json]
@@ -27,7 +27,7 @@ STOPPED = "tool_error: the user stopped the run before there was a result; look 
 """What a model is told of a call that has no result."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Shown:
     """For a model that writes in ``format`` and has ``tools``; ``shows_calls``: see `Session`."""
 

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, TypeAlias, TypeVar
 
@@ -26,7 +27,6 @@ from adapter.text.truncate import MAX_LINES
 from adapter.tools.definition import Failure, Tool
 from adapter.tools.simple_schema import simple_schema
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen
 
 Rendered: TypeAlias = tuple[str, Json]
 OutcomeT = TypeVar("OutcomeT")
@@ -39,7 +39,7 @@ class Aliases:
         self.names = names
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Naming:
     """What a tool is called. ``second_names`` are documented, ``aliases`` what models say instead.
 

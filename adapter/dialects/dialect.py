@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.tools.definition import Tool, ToolSet
-from adapter.values.fields import frozen
 
 if TYPE_CHECKING:
     from adapter.dialects.base import ToolArguments
     from adapter.operations import Effect
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """A named tool set: the classes in the order in which a prompt lists them, then tools that are data.
 

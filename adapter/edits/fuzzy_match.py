@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,7 +24,6 @@ from adapter.edits.readings import is_elision
 from adapter.edits.search import Search
 from adapter.edits.similarity import LOOSE_SIMILARITY, MAX_COMPARED, Comparison
 from adapter.edits.steps import Step, with_gaps
-from adapter.values.fields import frozen
 
 MAX_WINDOWS = 10
 """Places that are looked at closely: the best, and enough rivals to see that it is alone."""
@@ -63,7 +63,7 @@ WRAPPED = 0.96
 _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MatchCandidate:
     """A stretch of the document that may be meant. ``score`` is 1 when every line is
     there; ``compared`` says how each old line that was found fits."""

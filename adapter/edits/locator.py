@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adapter.edits.acceptance import HINT_REACH, RejectedMatch, accept_best_match, describe_match
 from adapter.edits.already_applied import (
@@ -28,7 +29,6 @@ from adapter.edits.splice import Unclear
 from adapter.edits.stages import STAGES, Place, are_whole_lines, line_place, lines_of, literal, whole_lines
 from adapter.operations import EmptyOldText, Hunk, Patch, PatchNames
 from adapter.text.counted import counted
-from adapter.values.fields import replace
 
 MAX_ALIGNED = 6
 """Interpretations of one patch that are aligned."""

@@ -7,6 +7,7 @@ hit what another one wrote; then they are spliced in at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, get_args
 
@@ -25,12 +26,11 @@ from adapter.text.lines import split_lines, to_lf
 from adapter.values.arguments import NONE, check_types
 from adapter.values.errors import EditError, FormatError, UsageError
 from adapter.values.events import Json
-from adapter.values.fields import frozen
 
 _NOTHING_CHANGED = "Nothing was changed."
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Match:
     """Where a patch was applied: lines of the text it was sought in, 1-based, both included.
 
@@ -45,7 +45,7 @@ class Match:
     """What was tolerated or decided, one sentence each; empty for an exact, unique match."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PatchResult:
     """The patched ``text``, one match per patch in the order given, and the unified ``diff``.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from adapter.edits.escapes import unescaped
 from adapter.edits.marks import unmarked, without_numbers
-from adapter.values.fields import frozen
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Reading:
     """Old and new text, both with line feeds; ``notes`` say what was taken off.
 

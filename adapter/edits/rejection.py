@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from adapter.edits.stages import Place
-from adapter.values.fields import frozen
 
 RejectionKind: TypeAlias = Literal[
     "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"
 ]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """``message`` is for the model: why nothing was changed, and what to send instead."""
 
@@ -20,7 +20,7 @@ class Rejection:
     message: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ResolvedEdit:
     """A match and the text that replaces it. ``notes`` say what was tolerated or decided."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import TypeAlias
 
@@ -20,13 +21,12 @@ from adapter.edits.readings import Reading
 from adapter.edits.search import MAX_PLACES, Search, occurrences
 from adapter.edits.splice import exact_replacement, joined, merged_lines, merged_text
 from adapter.edits.steps import Step, with_gaps
-from adapter.values.fields import frozen, replace
 
 MAX_LINE_PATTERN = 400
 """Characters up to which a part of a line is sought with its blanks evened out."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Place:
     """A stretch ``start:end`` of the document's view, lines ``first_line`` to
     ``last_line`` (0-based), and what makes the text that a patch puts there."""

@@ -8,12 +8,13 @@ says ``<tool_call>`` once where it means ``<tool_calls>``. Results go back under
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import hunyuan_a13b
 from adapter.reading.bodies.json_tag import json_tag_reader
 from adapter.reading.encoding import content_alone
 from adapter.reading.format import Context, Opener, Reading
 from adapter.reading.source import Reader, Source
-from adapter.values.fields import replace
 
 SINGULAR = "<tool_call>"
 

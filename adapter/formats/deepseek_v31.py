@@ -7,10 +7,11 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import deepseek_v3
 from adapter.reading.bodies.call_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SEPARATOR
 from adapter.reading.encoding import calls_encoder, json_arguments
-from adapter.values.fields import replace
 
 FORMAT = replace(
     deepseek_v3.FORMAT,

@@ -18,9 +18,10 @@ Results go back between ``<tool_output>`` tags under the role ``tool``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import hermes
 from adapter.reading.encoding import result_encoder
-from adapter.values.fields import replace
 
 RESULT = "<tool_output>"
 

@@ -6,11 +6,12 @@ and the word. Results go back under the role ``tool``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import phi4_mini_json
 from adapter.formats.phi4_mini_json import WORD, read_functools
 from adapter.reading.encoding import content_alone
 from adapter.reading.format import Opener
-from adapter.values.fields import replace
 
 FORMAT = replace(
     phi4_mini_json.FORMAT,

@@ -6,9 +6,10 @@ after ``<|python_tag|>``. Results go back under the role ``ipython``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import llama3_json
 from adapter.reading.encoding import calls_encoder, json_arguments
-from adapter.values.fields import replace
 
 FORMAT = replace(
     llama3_json.FORMAT,

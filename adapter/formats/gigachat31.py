@@ -5,10 +5,11 @@ Format: that of ai-sage/GigaChat3.1-10B-A1.8B as users report it; see `gigachat3
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import gigachat3
 from adapter.formats.gigachat3 import SHORT
 from adapter.reading.encoding import calls_encoder, json_call
-from adapter.values.fields import replace
 
 FORMAT = replace(
     gigachat3.FORMAT,

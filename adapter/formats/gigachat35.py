@@ -5,9 +5,10 @@ Format: the chat template of the ai-sage/GigaChat3.5 releases; see `dsml`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats.gigachat3 import END, MESSAGE_END, NEXT_TURNS
 from adapter.reading.bodies.dsml import dsml_format
-from adapter.values.fields import replace
 
 FORMAT = replace(
     dsml_format(

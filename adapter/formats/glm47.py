@@ -7,12 +7,12 @@ Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from adapter.formats import glm45
 from adapter.reading.bodies.key_value_body import GLM, encode_call
 from adapter.reading.encoding import calls_encoder, result_encoder
-from adapter.values.fields import replace
 
 FORMAT = replace(
     glm45.FORMAT,

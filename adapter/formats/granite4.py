@@ -6,8 +6,9 @@ Format: that of ibm-granite/granite-4.0-h-small and its sizes by the parsers of 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import hermes
-from adapter.values.fields import replace
 
 END = "<|end_of_text|>"
 

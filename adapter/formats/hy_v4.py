@@ -9,13 +9,13 @@ all on one line.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from adapter.formats import hy_v3
 from adapter.formats.hy_v3 import OPEN, RESULT, TAGS
 from adapter.reading.bodies.key_value_body import encode_call
 from adapter.reading.encoding import calls_encoder, result_encoder
-from adapter.values.fields import replace
 
 FORMAT = replace(
     hy_v3.FORMAT,

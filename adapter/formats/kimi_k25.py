@@ -7,8 +7,9 @@ Format: chat_template.jinja of moonshotai/Kimi-K2.5 and Kimi-K2.6::
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import kimi_k2
-from adapter.values.fields import replace
 
 FORMAT = replace(
     kimi_k2.FORMAT,

@@ -6,8 +6,9 @@ turns begin with a role between ``<role>`` tags; a call may come before the reas
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import glm45
-from adapter.values.fields import replace
 
 END = "<|role_end|>"
 

@@ -12,13 +12,13 @@ write, by the issues of their users: the pairs of GLM 4.5 in tags of their own; 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from adapter.formats import longcat
 from adapter.formats.longcat import TAGS
 from adapter.reading.bodies.key_value_body import encode_call
 from adapter.reading.encoding import calls_encoder
-from adapter.values.fields import replace
 
 FORMAT = replace(
     longcat.FORMAT,

@@ -12,13 +12,13 @@ MiMo-7B writes `hermes`::
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from adapter.formats import qwen3_coder
 from adapter.formats.qwen3_coder import encode_function
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.reading.encoding import calls_encoder
-from adapter.values.fields import replace
 
 FORMAT = replace(
     qwen3_coder.FORMAT,

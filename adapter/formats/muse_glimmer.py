@@ -13,12 +13,13 @@ Format: the chat template of the family, as ollama/ollama has it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import harmony
 from adapter.reading.bodies.channels import ASSISTANT, MESSAGE, START
 from adapter.reading.bodies.invoke_tags import ATEM, OPENERS, STRAYS, calls_encoder
 from adapter.reading.encoding import result_encoder
 from adapter.values.events import JsonObject
-from adapter.values.fields import replace
 
 END, END_TURN = "<|eom|>", "<|eot|>"
 

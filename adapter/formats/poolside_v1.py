@@ -7,8 +7,9 @@ them (model/renderers/testdata/laguna_v8_chat_template.jinja2); the first releas
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import glm47
-from adapter.values.fields import replace
 
 FORMAT = replace(
     glm47.FORMAT,

@@ -10,12 +10,12 @@ Format: the detector that sgl-project/sglang has for the family
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from adapter.formats import glm45
 from adapter.reading.bodies.key_value_body import GLM, encode_call
 from adapter.reading.encoding import calls_encoder
-from adapter.values.fields import replace
 
 FORMAT = replace(
     glm45.FORMAT,

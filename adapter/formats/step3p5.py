@@ -5,10 +5,11 @@ Format: chat_template.jinja of stepfun-ai/Step-3.5-Flash and Step-3.7-Flash.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adapter.formats import qwen3_coder
 from adapter.reading.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.reading.encoding import calls_encoder, result_encoder
-from adapter.values.fields import replace
 
 FORMAT = replace(
     qwen3_coder.FORMAT,

@@ -7,6 +7,7 @@ that asks; a rule that allows; what the mode says about the call's effect.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -16,7 +17,6 @@ from adapter.operations.run_later import GIT_DATA, reason_for
 from adapter.values.arguments import NONE, check_types
 from adapter.values.callbacks import failure, wrong_answer
 from adapter.values.errors import UsageError
-from adapter.values.fields import field, frozen, mutable
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -40,7 +40,7 @@ NO_SANDBOX = "sandbox: NONE"
 """How a line about the sandbox begins where there is none."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What one file of text holds, and would hold; "" where there is none yet."""
 
@@ -49,7 +49,7 @@ class Draft:
     after: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Approval:
     """A question. What is shown is what will be done.
 
@@ -101,7 +101,7 @@ class Approval:
         return (self.tool, self.effect, *(self.paths or (self.subject or self.summary,)))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Decision:
     """An answer. ``remember``: for the same tool on the same object until the session ends.
     ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``Approval.draft.after``;
@@ -144,7 +144,7 @@ def ask_approver(approver: Approver, approval: Approval) -> Decision:
     return decided(answer, approver)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A standing decision about a tool: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
 
@@ -224,7 +224,7 @@ def _as_folder(pattern: str) -> str:
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
 
-@mutable
+@dataclass(slots=True)
 class Policy:
     """The mode, the rules and what was granted in this session.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.values.events import Json, JsonObject, ToolResult
-from adapter.values.fields import field, frozen
 
 Effect: TypeAlias = Literal["read", "state", "write", "delete", "execute", "network", "skill"]
 """What an operation does to the world: approval is decided by it. ``state`` changes only what
@@ -16,20 +16,20 @@ MAX_BATCH = 25
 """Maki's document: 1 to 25 calls."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class BatchCall:
     name: str
     arguments: JsonObject
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RunBatch:
     """Run independent calls at the same time; of more than ``MAX_BATCH`` only the first."""
 
     calls: tuple[BatchCall, ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class BatchResults:
     """One result per call, in the order of the calls."""
 
@@ -37,7 +37,7 @@ class BatchResults:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RunCode:
     """Run Python in a sandbox in which the session's tools are async functions."""
 
@@ -45,7 +45,7 @@ class RunCode:
     timeout_s: float = 30.0
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class CodeOutput:
     """What was printed, and the last expression as JSON text ("" for None)."""
 
@@ -54,7 +54,7 @@ class CodeOutput:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RunAgent:
     """Let a sub-agent work on ``prompt``. ``kind`` is ``research`` (reads only), ``general`` or one of the
     user's own; ``model`` what the dialect calls a model or a tier; ``cwd`` its folder in the workspace."""
@@ -66,7 +66,7 @@ class RunAgent:
     cwd: str | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AgentReport:
     """``seconds`` of wall time; ``tokens`` None when the server did not say."""
 
@@ -79,7 +79,7 @@ class AgentReport:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class CallFunction:
     """Call a function of the user's program, which may be async. ``effect`` is what its tool declares."""
 
@@ -93,7 +93,7 @@ class CallFunction:
     """Why it is asked about until it was allowed once, whatever its effect; shown to whoever is asked."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Returned:
     """What a function gave: a text for the model, and the value as JSON where it is any."""
 

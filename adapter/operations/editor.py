@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from adapter.values.fields import frozen
+from dataclasses import dataclass
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class GetEditorState:
     pass
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class OpenInEditor:
     path: str
     line: int | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class GoToLine:
     """Move the cursor in the active file."""
 
@@ -24,22 +24,22 @@ class GoToLine:
     column: int | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class GetSelection:
     pass
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ReplaceSelection:
     content: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class InsertAtCursor:
     content: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class EditorState:
     """What is open and where the cursor is. ``active_tab_index`` is 0-based, -1 when nothing is open."""
 
@@ -53,7 +53,7 @@ class EditorState:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SelectedText:
     path: str
     text: str

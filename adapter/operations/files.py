@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from adapter.values.fields import frozen
 
 MediaKind: TypeAlias = Literal["image", "pdf", "audio", "video"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ReadText:
     """Read a text file, whole or the lines ``start_line`` to ``end_line`` (inclusive)
     widened by ``context_lines`` on both sides.
@@ -32,7 +31,7 @@ class ReadText:
     media: frozenset[MediaKind] = frozenset()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WriteText:
     """Create or overwrite a file; missing parent directories are made."""
 
@@ -40,7 +39,7 @@ class WriteText:
     content: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Patch:
     """One replacement. The lines are hints that decide between equal places;
     ``replace_all`` takes every place instead of the only one. ``exact``: only the
@@ -54,7 +53,7 @@ class Patch:
     exact: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Hunk(Patch):
     """A patch in a notation of lines, such as a diff: both texts are whole lines.
 
@@ -72,12 +71,12 @@ class Hunk(Patch):
     """What the same text can also be read as; the one that stands in the file was meant."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Rewrite(Patch):
     """The file as a whole, in ``new_text``; a line such as ``# ... existing code ...`` stands for lines that stay."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PatchNames:
     """What the calling tool names the parts of a patch, for messages; None for what it does not have."""
 
@@ -98,7 +97,7 @@ EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 ``start_line`` (without one, at the top)."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PatchText:
     """Apply all patches to one file or none of them."""
 
@@ -112,7 +111,7 @@ class PatchText:
 FileAction: TypeAlias = Literal["update", "add", "delete"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FileEdit:
     """What is to happen to one file: patches for an update, which may move it, too; the ``content`` of a new one."""
 
@@ -123,7 +122,7 @@ class FileEdit:
     moved_to: str | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PatchFiles:
     """Edit, add, delete and move several files, all or none.
 
@@ -136,37 +135,37 @@ class PatchFiles:
     names: PatchNames = PatchNames()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Delete:
     path: str
     recursive: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Move:
     source: str
     destination: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Copy:
     source: str
     destination: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MakeDirectory:
     path: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Stat:
     path: str
     count_lines: bool = False
     """Of a file, also how many line feeds it has."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FileText:
     """Lines ``start_line`` to ``end_line`` of a file that has ``total_lines``.
 
@@ -184,7 +183,7 @@ class FileText:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Media:
     """A file that is no text, as it is; ``mime`` such as ``image/png``."""
 
@@ -195,7 +194,7 @@ class Media:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Written:
     path: str
     size: int
@@ -205,7 +204,7 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Changed:
     """A place as it is after a change, 1-based; ``context`` is its line and the ones around it."""
 
@@ -214,7 +213,7 @@ class Changed:
     context: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Patched:
     path: str
     count: int
@@ -225,7 +224,7 @@ class Patched:
     """In the order of the file; none where patches were applied in sequence."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FilesPatched:
     """``done`` names each edit: ``updated a.py``, ``added b.py``, ``deleted c.py``, ``moved d.py to e.py``."""
 
@@ -234,7 +233,7 @@ class FilesPatched:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Done:
     """A change that has nothing more to say than which paths it touched."""
 
@@ -245,7 +244,7 @@ class Done:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FileInfo:
     path: str
     size: int

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
-
-from adapter.values.fields import frozen
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelled"]
 TodoPriority: TypeAlias = Literal["high", "medium", "low"]
@@ -12,7 +11,7 @@ Delivery: TypeAlias = Literal["result", "message"]
 """How a skill reaches the model: as the tool's result, or as a new user message."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Todo:
     """``active_form`` is what to show while it is in progress ("Running the tests")."""
 
@@ -22,7 +21,7 @@ class Todo:
     active_form: str = ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SetTodos:
     """Put these in place of the whole list."""
 
@@ -30,7 +29,7 @@ class SetTodos:
     title: str = ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class TodoList:
     todos: tuple[Todo, ...] = ()
     title: str = ""
@@ -40,32 +39,32 @@ class TodoList:
         return sum(todo.status == status for todo in self.todos)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ViewMemory:
     """One note, or with None the list of all."""
 
     path: str | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WriteMemory:
     path: str
     content: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class DeleteMemory:
     path: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MemoryNote:
     path: str
     text: str
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MemoryList:
     """Names and sizes in bytes, sorted by name."""
 
@@ -73,7 +72,7 @@ class MemoryList:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MemoryChanged:
     """``size`` in bytes; None when the note was deleted."""
 
@@ -82,13 +81,13 @@ class MemoryChanged:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class LoadSkill:
     name: str
     delivery: Delivery = "result"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Skill:
     """Instructions from a ``SKILL.md``. ``folder`` holds the files it may speak of."""
 
@@ -99,7 +98,7 @@ class Skill:
     folder: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SkillLoaded:
     skill: Skill
     delivery: Delivery

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from adapter.values.fields import frozen
 
 Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
@@ -18,14 +17,14 @@ methods, constants and fields, or all of them."""
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Outline:
     """The skeleton of one source file: imports, types, signatures, with their lines."""
 
     path: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FindSymbols:
     """Files, types, functions and other symbols whose *name* fits ``pattern``.
 
@@ -49,7 +48,7 @@ class FindSymbols:
     limit: int = 10
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Name:
     """A name that an item gives; ``line`` and ``column`` are 1-based, columns count characters."""
 
@@ -58,7 +57,7 @@ class Name:
     column: int
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Item:
     """One declaration: lines ``start_line`` to ``end_line``, comments directly above it included."""
 
@@ -71,7 +70,7 @@ class Item:
     members: tuple[Item, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FileOutline:
     path: str
     language: str
@@ -87,7 +86,7 @@ class FileOutline:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SymbolMatch:
     """A name that fits. ``line`` and ``column`` are 1-based; a file's own name stands at 1, 1."""
 
@@ -101,7 +100,7 @@ class SymbolMatch:
     """What is named: ``file``, ``class Parser``, ``method of class Parser`` ..."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SymbolMatches:
     """The best ``matches`` first, at most the limit; ``total`` and ``files`` (path, matches) count all of them."""
 

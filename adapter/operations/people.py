@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from adapter.values.fields import field, frozen
+from dataclasses import dataclass, field
 
 MAX_QUESTIONS = 4
 """ProxyAI's document: one to four questions."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Option:
     label: str
     description: str = ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Question:
     """One question. Without options any text is an answer; ``allow_other``: also with them."""
 
@@ -32,7 +31,7 @@ class Question:
         return self.header or self.text[:12].rstrip()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AskUser:
     """Ask the user. ``answers`` holds what is answered already, by key: that is not asked."""
 
@@ -41,7 +40,7 @@ class AskUser:
     max_questions: int = MAX_QUESTIONS
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Answers:
     """By question, in order: the labels chosen, or the user's own words."""
 
@@ -50,11 +49,11 @@ class Answers:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the run."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Finished:
     notes: tuple[str, ...] = ()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from adapter.values.fields import frozen
 
 Shell: TypeAlias = Literal["sh", "bash"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RunCommand:
     """Run a shell command line in ``cwd``, for ``timeout_s`` seconds in all and ``idle_timeout_s`` without output.
 
@@ -23,7 +22,7 @@ class RunCommand:
     shell: Shell = "sh"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class CommandOutput:
     """``exit_code`` is 128 + signal for a command that was killed, None for one that was stopped, as by its timeout."""
 
@@ -34,7 +33,7 @@ class CommandOutput:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class StartCommand:
     """Run a shell command line in the background until it ends, is killed, or the workspace is closed."""
 
@@ -42,14 +41,14 @@ class StartCommand:
     cwd: str = "."
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class CommandStarted:
     id: str
     command: str
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ReadCommandOutput:
     """What a background command has printed since it was last read.
 
@@ -65,7 +64,7 @@ CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_fo
 """completed: it ended by itself; terminated: it was killed; denied: for dialects that let a user refuse the look."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class NewOutput:
     id: str
     stdout: str
@@ -76,14 +75,14 @@ class NewOutput:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class KillCommand:
     """End a background command and all that it has started."""
 
     id: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class CommandKilled:
     """``success``: it was running and is gone."""
 
@@ -93,7 +92,7 @@ class CommandKilled:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PathValue:
     """A path as the model wrote it, for the path gate to resolve."""
 
@@ -104,7 +103,7 @@ Word: TypeAlias = tuple[str | PathValue, ...]
 """One argument of a program, in the pieces that it is put together from."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RunProgram:
     """Run a program in the workspace root, with these arguments and no shell in between.
 
@@ -120,7 +119,7 @@ class RunProgram:
     idle_timeout_s: float | None = 120.0
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ProgramOutput:
     """``exit_code`` as in `CommandOutput`; ``skipped_lines`` and ``patterns`` tell how a long output was sliced."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from adapter.values.fields import frozen
 
 TreeOrder: TypeAlias = Literal["path", "directories_first"]
 FileOrder: TypeAlias = Literal["path", "newest"]
 """``newest``: by the time of the last change, the latest first."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Tree:
     """A directory and what is below it, ``depth`` levels deep, at most ``limit`` entries."""
 
@@ -29,7 +28,7 @@ class Tree:
     """Say how large each entry is and when it was changed."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FindByName:
     """Files and directories whose name contains ``text``."""
 
@@ -39,7 +38,7 @@ class FindByName:
     limit: int = 200
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Glob:
     """Files, with ``directories`` those too, whose path below ``path`` matches a glob (``**`` crosses directories)."""
 
@@ -52,7 +51,7 @@ class Glob:
     directories: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Grep:
     """Lines that match a regular expression, in files that ``.gitignore`` does not name, with ``ignored`` in all.
 
@@ -71,7 +70,7 @@ class Grep:
     ignored: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One line of a listing; ``path`` is relative to the listed directory, with ``/``.
 
@@ -85,7 +84,7 @@ class Entry:
     modified: str = ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Listing:
     path: str
     entries: tuple[Entry, ...]
@@ -94,7 +93,7 @@ class Listing:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Paths:
     """Paths relative to the workspace root, with ``/``; ``truncated`` when a limit cut them."""
 
@@ -103,7 +102,7 @@ class Paths:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class GrepHit:
     path: str
     line: int
@@ -112,7 +111,7 @@ class GrepHit:
     after: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class GrepHits:
     hits: tuple[GrepHit, ...]
     total: int

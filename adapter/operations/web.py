@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from adapter.values.fields import frozen
 
 PageFormat: TypeAlias = Literal["markdown", "text", "html"]
 DocsMode: TypeAlias = Literal["code", "info"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FetchPage:
     url: str
     format: PageFormat = "markdown"
@@ -18,7 +17,7 @@ class FetchPage:
     """In all, redirects included."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Page:
     """``url`` is where the text came from, after redirects; ``status`` the HTTP status."""
 
@@ -29,7 +28,7 @@ class Page:
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SearchWeb:
     """Domains hold for their subdomains, too; a blocked one is never given."""
 
@@ -39,26 +38,26 @@ class SearchWeb:
     blocked_domains: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SearchHit:
     title: str
     url: str
     content: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SearchHits:
     query: str
     hits: tuple[SearchHit, ...]
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FindLibrary:
     name: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Library:
     """``id`` is what `ReadLibraryDocs` takes: ``/org/project`` or ``/org/project/version``."""
 
@@ -68,14 +67,14 @@ class Library:
     version: str = ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Libraries:
     name: str
     libraries: tuple[Library, ...]
     notes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ReadLibraryDocs:
     """``page`` counts from 1."""
 
@@ -85,7 +84,7 @@ class ReadLibraryDocs:
     page: int = 1
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class LibraryDocs:
     library_id: str
     text: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.operations import FileOutline, Item, Name
@@ -28,7 +29,6 @@ from adapter.outline.signatures import LONG_SIGNATURE, MAX_VALUE, with_short_lis
 from adapter.outline.syntax import PARSE_SECONDS, mistake_line, parse
 from adapter.text.lines import line_texts
 from adapter.values.errors import ToolError
-from adapter.values.fields import field, mutable, replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -121,7 +121,7 @@ def _line_start(source: bytes, line: int) -> int:
     return position
 
 
-@mutable
+@dataclass(slots=True)
 class _Extraction:
     language: Language
     source: bytes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from adapter.operations import Section
-from adapter.values.fields import frozen
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What one type of syntax node means.
 
@@ -54,7 +54,7 @@ def rule(
     )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Language:
     """``rules`` by node type; ``wrappers`` are nodes whose text belongs to the declaration
     they hold (``export``, decorators); ``through`` are looked into as if they were not there.

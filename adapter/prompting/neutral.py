@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from heapq import merge
 from io import StringIO
@@ -36,7 +37,6 @@ from adapter.tools.shapes import looks_like_call
 from adapter.values.decoding import decode_json
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.fields import replace
 
 MARK = "¤"
 NO_TOOLS = ToolSet()

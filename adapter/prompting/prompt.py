@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -23,7 +24,6 @@ from adapter.tools.schema import branch_of, type_name, types_of
 from adapter.values.arguments import NONE, PATH, check_types
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen, replace
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
 """compact: one line a tool; args: one line a tool, its arguments as JSON with their types; full: every parameter
@@ -141,7 +141,7 @@ class Described:
         return _sample(self._tool) if self._tool.example is None else self._tool.example
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class DescribedParameter:
     name: str
     type: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from adapter.constraints.modes import Constraint
 from adapter.prompting.prompt import Style
-from adapter.values.fields import frozen
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Setup:
     """``native``: the server's own tool calling, which leaves the other words without meaning; else those
     of `adapter.wire.options.Options`. ``own``: the prompt that the model's template makes, whatever the ``style``."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias
 
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 
 MARK = "zq"
 """Begins every word of the conversations that are tried: none of them stands in a template."""
@@ -44,7 +44,7 @@ Ids: TypeAlias = Literal["any", "nine", "named"]
 System: TypeAlias = Literal["anywhere", "first", "none"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Traits:
     """``arguments``: of past calls, as an object or as its JSON. ``silence``: the content of an answer that only
     calls. ``ids``: any, of nine letters or digits, or ``functions.NAME:NUMBER``. ``several``: calls in one answer.
@@ -72,7 +72,7 @@ CAREFUL = Traits(silence="", several=True, system="first", users=False)
 """For a template that nobody can look into: what all take."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A conversation to be filled into the template. The answer is the prompt, or None where it is refused."""
 

@@ -7,6 +7,7 @@ between them, an encoder, and the facts by which it is recognised.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from adapter.reading.encoding import content_alone
@@ -14,7 +15,6 @@ from adapter.reading.source import SPACE, Reader, Source
 from adapter.tools.definition import ToolSet
 from adapter.tools.shapes import Decoded
 from adapter.values.events import JsonObject
-from adapter.values.fields import field, frozen, mutable
 
 CUT_OFF = (
     "the call was cut off before its end, so nothing was run. "
@@ -34,7 +34,7 @@ class JsonCall(NamedTuple):
     arguments_key: str
 
 
-@mutable
+@dataclass(slots=True)
 class Context:
     """What a reader may know besides the text, and ``json_call``, what it tells of it before its end."""
 
@@ -133,7 +133,7 @@ class Opener(NamedTuple):
     keeps_space: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Format:
     """How one model family writes a call.
 

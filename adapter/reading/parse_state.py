@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
 from adapter.reading.line import Line
 from adapter.reading.progress import Progress
 from adapter.values.events import Event
-from adapter.values.fields import field, mutable
 
 
 class Mode(Enum):
@@ -44,7 +44,7 @@ class HeldCalls(NamedTuple):
     start: int
 
 
-@mutable
+@dataclass(slots=True)
 class ParseState:
     """Shared by the segmenter, which decides what text is, and the event buffer, which writes it down."""
 

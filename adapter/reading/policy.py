@@ -6,13 +6,13 @@ placeholders or an echoed tool result is text.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from adapter.values.errors import UsageError
-from adapter.values.fields import frozen
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Policy:
     """``repairs``: whether a call that needed fixes is taken, or answered with what was wrong.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from adapter.reading.argument_stream import ArgumentStream
@@ -12,7 +13,6 @@ from adapter.reading.source import Source
 from adapter.reading.verdicts import Verdicts
 from adapter.tools.shapes import NAME_KEYS
 from adapter.values.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
-from adapter.values.fields import replace
 
 HEAD_LIMIT = 1000
 """Characters in which a call's name is looked for."""

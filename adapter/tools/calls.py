@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from adapter.tools.shapes import as_object
 from adapter.values.callbacks import wrong_answer
 from adapter.values.errors import FormatError, ToolError
 from adapter.values.events import Json, JsonObject, ToolCall
-from adapter.values.fields import frozen
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -56,7 +56,7 @@ _PART_OF_FILE = ("startline", "endline", "insertline", "line", "position", "offs
 change something, with the values that ask for nothing else; and of those that write a file whole."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Invocation:
     """A call that names a tool of this session and whose arguments fit it.
 

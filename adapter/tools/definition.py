@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -17,7 +18,6 @@ from adapter.values.arguments import check_types, shown
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import ToolError, UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen
 
 if TYPE_CHECKING:  # a parser needs tools, but none of what they do
     from adapter.operations import Effect, Operation, Outcome
@@ -42,7 +42,7 @@ Failure: TypeAlias = Callable[[JsonObject, ToolError], Json]
 """From the arguments that were given, some of which may be missing, and the error."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as a model sees it.
 
@@ -96,7 +96,7 @@ class Tool:
             if (callback := getattr(self, name)) is not None:
                 require_sync(callback, f"Tool.{name}")
 
-    _resolved: list[JsonObject] = field(default_factory=list, init=False)
+    _resolved: list[JsonObject] = field(default_factory=list, init=False, repr=False, compare=False)
     """``parameters`` with nothing left to follow, once somebody has asked."""
 
     @property

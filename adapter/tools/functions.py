@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, get_args, get_type_hints, overload
 
@@ -34,13 +35,12 @@ from adapter.tools.simple_schema import simple_schema
 from adapter.values.arguments import check_types
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen, replace
 
 Function: TypeAlias = Callable[..., object]
 Described: TypeAlias = "Function | type[BaseModel] | BaseModel | Mapping[str, Json] | Tool"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """A validated call of a function."""
 

@@ -7,9 +7,9 @@ Only references into the schema itself are followed; others name nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import mutable
 
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -104,7 +104,7 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
     return _Resolution(schema, merges=False).resolve(schema, ())
 
 
-@mutable
+@dataclass(slots=True)
 class _Resolution:
     root: Mapping[str, Json]
     merges: bool = True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from adapter.values.fields import frozen
+from dataclasses import dataclass
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Replay:
     """How running one transcript again came out. ``difference`` is empty when all was equal."""
 

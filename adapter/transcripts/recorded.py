@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapter.conversation.shown import Message
@@ -48,7 +49,6 @@ from adapter.upstream.chunks import Chunk
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import ToolError, TransportError, UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
-from adapter.values.fields import frozen, replace
 from adapter.values.turn import HasCalls
 from adapter.wire.usage import Usage
 from adapter.workspace import Workspace
@@ -62,7 +62,7 @@ from adapter.workspace.workspace import READ_ONLY
 PROGRAMS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Commands:
     """Run the recorded programs again, each when ``mode`` and ``rules``, the user's and not the transcript's, allow it
     or ``ask`` does; in a sandbox, or not at all."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -34,7 +35,6 @@ from adapter.values.arguments import check_types
 from adapter.values.callbacks import observer
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject, ToolResult
-from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 from adapter.values.validation import explain
 from adapter.wire.usage import Usage
@@ -226,7 +226,7 @@ Line: TypeAlias = (
 _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(discriminator="kind")])
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """A recorded conversation."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 from adapter.wire.own_prompt import as_chat
 from adapter.wire.usage import Usage, usage_of
 
@@ -16,7 +16,7 @@ INCOMPLETE = "incomplete"
 """The finish reason of a stream that just stopped: a call in it must be taken as cut off."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of an answer. The last ones have the ``finish_reason`` and, where the server counts, the ``usage``.
     ``raw`` is the server's own event. ``reading``: before the answer, how many tokens of the prompt are read, of how

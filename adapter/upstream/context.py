@@ -12,10 +12,10 @@ vLLM              ``/v1/models``: ``max_model_len``. A longer prompt is an error
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from adapter.upstream.endpoints import Endpoint, Kind, get
 from adapter.values.events import Json
-from adapter.values.fields import frozen
 
 SMALL = 8_192
 """Tokens: with less, twenty tools and a few files fill an agent's conversation within a dozen turns."""
@@ -24,7 +24,7 @@ LOADING_S = 300.0
 """How long Ollama may take to load a model."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Context:
     """``tokens``: what the server holds, ``trained``: what the model was made for; None where that is not told."""
 

@@ -14,12 +14,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from adapter.values.errors import TransportError, UsageError
 from adapter.values.events import Json
-from adapter.values.fields import frozen
 from adapter.wire.sse import read_json
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
@@ -44,7 +44,7 @@ MAX_SAID_BYTES = 8_000_000
 """Of what a server says about itself and its models."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """``base_url`` is that of the OpenAI-compatible interface, without a final slash."""
 
@@ -76,7 +76,7 @@ def key_for(endpoint: Endpoint) -> str | None:
     return None if endpoint.is_local else os.environ.get("OPENAI_API_KEY") or None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a server said to one GET. ``body`` is None where it is not JSON."""
 

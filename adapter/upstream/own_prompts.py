@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapter.formats import get_format, guess
@@ -19,7 +20,6 @@ from adapter.upstream.deriving import recognise_format
 from adapter.upstream.endpoints import MAX_MODELS, Answer, Endpoint, get
 from adapter.upstream.template_files import TemplateProcess
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen, replace
 from adapter.wire.ollama import render_request
 from adapter.wire.own_messages import own_definitions, own_messages
 from adapter.wire.own_prompt import OwnPrompt
@@ -36,7 +36,7 @@ SHOWS_PROMPTS = [0, 32]
 NO_PLACE = "the model's chat template has no place for tools"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Found:
     """``own``: None where the tools go as words. ``told``: which way, and why no better one, for people. ``template``:
     the template's text, where somebody shows it. ``is_sure``: asking again would not change it. ``recognised``: the

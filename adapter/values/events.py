@@ -6,9 +6,8 @@ Joining the ``raw`` of all events gives the text back, whatever the text was.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-from adapter.values.fields import frozen
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list of Json or dict of str to Json."""
@@ -16,7 +15,7 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Json]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Delta:
     text: str
     raw: str
@@ -34,7 +33,7 @@ class ReasoningDelta(_Delta):
     __slots__ = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Markup:
     """Text that is neither answer, reasoning nor call: markers, the white space
     that templates put around them, end-of-turn tokens, invented tool results."""
@@ -42,7 +41,7 @@ class Markup:
     raw: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ContentWasReasoning:
     """All text so far was reasoning: its opening marker stood in the prompt, and here is the closing one.
 
@@ -52,7 +51,7 @@ class ContentWasReasoning:
     raw: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ReasoningWasContent:
     """All text so far was the answer: it was taken for reasoning by the format's habit, and nothing ever closed that.
 
@@ -64,7 +63,7 @@ class ReasoningWasContent:
         return ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ToolCallProgress:
     """A call is being written. For displays only: it is never executable.
 
@@ -82,7 +81,7 @@ class ToolCallProgress:
         return ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ToolCallDelta:
     """A piece of a call's arguments, for a parser that streams them: JSON text, to be joined by ``id``.
 
@@ -99,7 +98,7 @@ class ToolCallDelta:
         return ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RejectedCall:
     """Characters ``start`` to ``end`` of the model's text look like a call and were not taken as one.
 
@@ -115,7 +114,7 @@ class RejectedCall:
         return ""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call that is closed and decoded. Nobody has checked it against a tool yet.
 
@@ -130,7 +129,7 @@ class ToolCall:
     fixes: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class InvalidToolCall:
     """Something meant as a call that cannot be one. ``error`` is written for the model."""
 
@@ -153,7 +152,7 @@ Event: TypeAlias = (
 )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a tool answered to one call.
 

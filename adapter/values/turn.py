@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from operator import is_
 from typing import Literal, Protocol, TypeAlias
 
@@ -21,12 +22,11 @@ from adapter.values.events import (
     ToolCallDelta,
     ToolCallProgress,
 )
-from adapter.values.fields import frozen
 
 Kind: TypeAlias = Literal["content", "reasoning", "markup", "call", "invalid"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Span:
     """Characters ``start`` to ``end`` of the model's text, and what they were taken for.
 
@@ -43,7 +43,7 @@ class Span:
     rejected: tuple[RejectedCall, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One whole answer of a model, read. ``rejected`` is in the order of the text."""
 

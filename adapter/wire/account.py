@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 
 from adapter.values.events import JsonObject, ToolCall
-from adapter.values.fields import field, mutable
 from adapter.wire.usage import Usage
 
 MAX_NAME = 200
@@ -21,7 +21,7 @@ _COUNTS = re.compile(
 _OF_PROMPT = (b"prompt_tokens", b"input_tokens", b"prompt_eval_count")
 
 
-@mutable
+@dataclass(slots=True)
 class Account:
     """``calls``: that the client got. ``fixes``: in how many calls each repair was needed. ``refused``: texts that look
     like a call and were none, by the reason. ``asked_again``: by guardrail. ``error``: its type, where it ended so.

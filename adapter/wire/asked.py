@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from adapter.conversation.guardrails.past import past_of
@@ -11,7 +12,6 @@ from adapter.prompting.neutral import knowing
 from adapter.reading.format import Format
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen, replace
 from adapter.wire.definitions import tool_set
 from adapter.wire.errors import RequestError
 from adapter.wire.options import Options
@@ -21,7 +21,7 @@ MAX_MODEL = 200
 """Characters of a model's name by which its format is known."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What a client wants. ``described``: all its tools; ``allowed``: those that may be called, of which one must be
     where ``must_call`` says so."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from adapter.constraints.replies import ReplyParser
@@ -28,7 +29,6 @@ from adapter.values.events import (
     ToolCall,
     ToolCallDelta,
 )
-from adapter.values.fields import replace
 from adapter.wire.attempt import Attempt
 from adapter.wire.errors import error_object
 from adapter.wire.positions import LogprobAligner

@@ -6,14 +6,13 @@ Pure: `adapter.upstream.transport` says which status came and what the server wr
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from adapter.values.fields import frozen
 
 Retry: TypeAlias = Literal["never", "briefly", "patiently"]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Failure:
     """``advice`` is the next step, a sentence or two; ``missing_model`` asks for a list of those there are."""
 
@@ -22,7 +21,7 @@ class Failure:
     missing_model: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Row:
     """``statuses`` is a regular expression for the HTTP status, ``wording`` one for the server's message."""
 

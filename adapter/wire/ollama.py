@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from adapter.conversation.contents import image, image_url
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 from adapter.wire.errors import RequestError, checked_as, error_object, is_error, objects_in
 from adapter.wire.left_out import Fate, left_fields
 from adapter.wire.sse import as_json
@@ -277,7 +277,7 @@ def as_completion(answer: Json) -> Json:
     return chunk
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Answering:
     """``created_at``: RFC 3339. ``elapsed_ns``: since the request came. ``is_generating``: for ``/api/generate``, whose
     answers are a text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from adapter.constraints.modes import Constraint, get_constraint, validate_guide_mode
@@ -19,7 +20,6 @@ from adapter.tools.definition import Tool, ToolSet
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen, replace
 from adapter.wire.memory import Memory
 from adapter.wire.own_prompt import PROMPT_MODES, OwnPrompt
 from adapter.wire.recorded import Observation
@@ -51,7 +51,7 @@ class Enforce(Protocol):
     ) -> JsonObject: ...
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PromptSettings:
     """How the model is told of its tools, and in which format it calls them.
 
@@ -86,7 +86,7 @@ class PromptSettings:
         return self.mode != "words" and not self.style and not self.prompts
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ConstraintSettings:
     """How far the model is held to valid calls.
 
@@ -105,7 +105,7 @@ class ConstraintSettings:
     """The only values of parameters, where they were found already."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Options:
     """How requests are translated.
 

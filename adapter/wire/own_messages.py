@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
@@ -21,14 +22,13 @@ from adapter.prompting.traits import Traits, fits_nine
 from adapter.reading.format import Format
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen, mutable, replace
 from adapter.wire.definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS
 from adapter.wire.errors import RequestError
 from adapter.wire.memory import Call, Memory
 from adapter.wire.messages import calls_of, content_of, short, split_texts, with_system, with_texts
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Told:
     """``messages``: for the template. ``written``: what the model wrote, by the words that stand for it in them and are
     to be replaced in the prompt."""
@@ -106,7 +106,7 @@ def _neutral_definition(definition: JsonObject, neutral: Callable[[str], str]) -
     return {**definition, "function": function}
 
 
-@mutable
+@dataclass(slots=True)
 class _Reader:
     traits: Traits
     format: Format

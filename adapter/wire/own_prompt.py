@@ -14,12 +14,12 @@ What comes back is text in each of them, and ours to read.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.prompting.traits import Traits
 from adapter.reading.tables import REASONING
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen
 from adapter.wire import llama_cpp, ollama
 from adapter.wire.llama_cpp import completion_request, is_lazy, template_request, without_grammar
 
@@ -32,7 +32,7 @@ PROMPT_MODES = ("auto", "own", "words")
 that can be had."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class OwnPrompt:
     """What is known of a model's own template. ``bos``: with which its prompts begin, and which servers put there, too.
     ``server``: which kind takes the completion, for ``template``."""
@@ -65,7 +65,7 @@ def _is_text(part: Json) -> bool:
     return isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Post:
     """A request to the server, whose answer is JSON unless it is the last step."""
 
@@ -73,7 +73,7 @@ class Post:
     body: JsonObject
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Render:
     """To be filled into the template here. The answer is the prompt."""
 

@@ -13,6 +13,7 @@ one and why, and `adapter replay` reads them all again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,7 +26,6 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Event, JsonObject
-from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 from adapter.values.validation import explain
 
@@ -111,7 +111,7 @@ Listen: TypeAlias = Callable[[Exchange], Listener]
 """Called with what is asked, when it is."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Callbacks that see each exchange with the model server. ``clock``: seconds; by default time does not pass."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from adapter.constraints.modes import Constraint
@@ -21,7 +22,6 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen, replace
 from adapter.wire.asked import Asked, asked_of, format_of, shortened
 from adapter.wire.bodies import check_size
 from adapter.wire.chat_fields import not_ours
@@ -90,7 +90,7 @@ def translate(body: JsonObject, options: Options) -> Request:
     return _translate(asked_of(functions, kinds, options), options)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Held:
     """How far the model is held to calls. ``fields`` enforce one now. ``reply``: the tool that says something;
     ``may_reply``: it may be called now."""
@@ -102,7 +102,7 @@ class _Held:
     may_reply: bool
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Told:
     """What the server is sent: ``body``, with ``messages`` in it. ``own``: how the model's own template makes a prompt;
     None where it is words."""

@@ -9,15 +9,15 @@ Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` an
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 from adapter.wire.errors import RequestError, checked_as, objects_in
 
 INPUT = "input"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Kinds:
     """``custom``: names of the tools that take a text. ``is_legacy``: calls are ``function_call``."""
 

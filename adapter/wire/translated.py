@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.constraints.replies import ReplyParser, with_reply
@@ -13,7 +14,6 @@ from adapter.reading.policy import APPROVED
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolCall
-from adapter.values.fields import field, frozen, replace
 from adapter.wire.account import Account
 from adapter.wire.llama_cpp import without_grammar
 from adapter.wire.memory import Memory
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # reading a recording again needs none of these
     from adapter.wire.watching import Watch
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ClientSettings:
     """The client's own wishes for its answer. ``messages``: as it sent them. ``answers``: its ``n``."""
 
@@ -43,7 +43,7 @@ class ClientSettings:
     """The shape of its tool calls."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ParserSettings:
     """How the model's text is read. ``generation_prompt``: of `PromptSettings`; "" where a call is enforced."""
 
@@ -69,7 +69,7 @@ class ParserSettings:
         )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FollowUp:
     """How an unusable answer is followed by another request. ``watch``: decides on that; None accepts any answer."""
 
@@ -85,7 +85,7 @@ class FollowUp:
     """How often the model has searched the other tools."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Request:
     """``body`` goes to the model server; the rest is for reading its answer. ``tools``: those that may be called, none
     with ``tool_choice: "none"``. ``turn``: identifies this turn of the conversation in the ids of its calls."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 
 MAX_TOKENS = 1_000_000_000
 """Of one answer, as its server says it; more is no number of tokens."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Usage:
     """In tokens. ``reused``: of the prompt, those that the server had read before; None: unsaid."""
 

@@ -6,6 +6,7 @@ Each request with tools has one `Watch`: it keeps what the guardrails have to kn
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 from adapter.conversation.contents import joined
 from adapter.conversation.guardrails.answers import Said
@@ -18,7 +19,6 @@ from adapter.conversation.tokens import approximate_tokens
 from adapter.tools.definition import ToolSet
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen, mutable
 from adapter.wire.errors import RequestError
 
 EXTENSION = "adapter"
@@ -29,7 +29,7 @@ ASKED_AGAIN = "x-adapter-asked-again"
 """The header of a whole answer that names the guardrails for which the model was asked again."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Asking:
     """How answers are watched. ``retries``: answers of one request that are asked again, in ``seconds`` from its
     beginning by ``clock``, and as long as those that were of no use have at most ``tokens``."""
@@ -58,7 +58,7 @@ class Asking:
         return Watch(guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_hold)
 
 
-@mutable
+@dataclass(slots=True)
 class Watch:
     """See the module. ``may_hold``: the server can be told to hold an answer to a call."""
 

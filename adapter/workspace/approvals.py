@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz, process
 
@@ -31,7 +32,6 @@ from adapter.text.visible import visible
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import DeniedError, UsageError
-from adapter.values.fields import mutable, replace
 from adapter.workspace.changes.planned import Plan
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.paths.repositories import holds_repository, is_git_data
@@ -56,7 +56,7 @@ def policy_of(approve: str | Approver, rules: Iterable[Rule], tools: ToolSet, un
     return Policy(mode, named, unasked)
 
 
-@mutable
+@dataclass(slots=True)
 class Approvals:
     """What one session, or a part of one, may do. ``above``: where ``root`` is in the session's workspace; rules and
     people are told the whole path. ``person`` is held while somebody is asked: one question at a time."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from adapter.conversation.guardrails.hollow import asks_for_something, is_helpless, is_unwilling, says_only_done
 from adapter.conversation.guardrails.past import Past
 from adapter.reading.tables import INVENTED_RESULT
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import InvalidToolCall, Markup, ToolCall
-from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 
 MAX_REFUSAL = 600
@@ -78,7 +78,7 @@ _ABOUT_TALK = re.compile(
 )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Said:
     """An answer as guardrails see it. ``rejected``: texts of what looks like a call and stands in the midst of text.
     ``has_reasoned``: there was reasoning; ``has_invented``: a result in the marks that only results stand in."""

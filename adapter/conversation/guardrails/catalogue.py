@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from adapter.values.arguments import check_types
 from adapter.values.errors import UsageError
-from adapter.values.fields import frozen
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Guardrail:
     """``stops``: where asking again did not help a loop should end; without it the answer then counts as it is."""
 

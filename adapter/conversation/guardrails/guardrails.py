@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapter.conversation.guardrails import wording
@@ -43,7 +44,6 @@ from adapter.tools.problems import problems
 from adapter.values.arguments import check_types
 from adapter.values.callbacks import text_function
 from adapter.values.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
-from adapter.values.fields import frozen
 from adapter.values.turn import Turn
 
 BEGINNING = 400
@@ -55,12 +55,12 @@ RETRIES = 2
 """Answers that are asked again in a row, whatever the faults."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Accept:
     """Act on the answer."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AskAgain:
     """Ask for a better answer. ``held_to``: where a server can hold it to calls, those of these tools; none: free."""
 
@@ -69,7 +69,7 @@ class AskAgain:
     held_to: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The loop leads nowhere. ``reason`` is a sentence for the user."""
 
@@ -81,7 +81,7 @@ Verdict: TypeAlias = Accept | AskAgain | Stop
 ACCEPT = Accept()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Fault:
     """What a guardrail found. ``held_to``: as of `AskAgain`, the second time where ``is_free_first``."""
 

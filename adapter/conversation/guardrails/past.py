@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 
 _FAILED = re.compile(
     r"""\s*(?:[^\w{]{0,4}(?:tool_)?(?:error|exception|failed|failure|denied|fatal)\b|traceback\b
@@ -16,7 +16,7 @@ _FAILED = re.compile(
 )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Made:
     """A call that was made. ``result``: what came back; ``ok``: it did what was asked for. ``changes``: it may have
     changed what others give."""
@@ -33,7 +33,7 @@ class Made:
         return key_of(self.name, self.arguments)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Past:
     """``request``: what the user said last. ``made``: all calls, from ``since`` on those after these words."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from adapter.conversation.guardrails.past import Made, Past
 from adapter.values.errors import UsageError
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen
 
 _NEED = re.compile(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
 
@@ -17,7 +17,7 @@ Given: TypeAlias = "Steps | Mapping[str, Json]"
 """``{"required": [...], "before": {...}, "ends_with": [...]}``, in a configuration or a request."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Steps:
     """Names of tools. A step is done once its call succeeded.
 

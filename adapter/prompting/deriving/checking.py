@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from adapter.formats.parser import Parser
 from adapter.prompting.deriving.frame import Frame
 from adapter.prompting.deriving.trials import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
 from adapter.reading.format import Format
 from adapter.reading.policy import LENIENT
-from adapter.values.fields import frozen, replace
 from adapter.values.turn import Turn
 
 _OWN_ONLY = replace(LENIENT, foreign=False)
@@ -42,7 +42,7 @@ _CALLS: dict[str, list[Call]] = {
 }
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Sample:
     """``written``: how the template puts ``content`` and ``calls``, None where it cannot. ``is_limit``: it escapes
     nothing, so that nobody could read this with certainty."""
@@ -54,7 +54,7 @@ class Sample:
     is_limit: bool = False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Miss:
     """What was written and how it was read. ``is_limit``: as of `Sample`."""
 

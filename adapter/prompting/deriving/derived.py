@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from adapter.formats import DERIVED
 from adapter.prompting.deriving.calls import find_calls
@@ -26,10 +27,9 @@ from adapter.reading.bodies import channels
 from adapter.reading.bodies.described import NoReaderError, format_of
 from adapter.reading.bodies.description import Description
 from adapter.reading.format import Format
-from adapter.values.fields import frozen, replace
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Derived:
     """``format``: None where ``why`` says why there is none. ``description``: what was found, as far as it went.
 

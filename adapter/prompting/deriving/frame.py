@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from adapter.prompting.deriving.trials import (
@@ -28,7 +29,6 @@ from adapter.prompting.deriving.trials import (
 from adapter.reading.bodies.described import is_marker
 from adapter.reading.tables import END_OF_TURN, REASONING
 from adapter.values.events import JsonObject
-from adapter.values.fields import field, frozen
 
 _USER: JsonObject = {"role": "user", "content": MORE}
 
@@ -37,7 +37,7 @@ class CannotDeriveError(Exception):
     """``str(error)``: what could not be decided, for people."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Turns:
     """``ends``: tokens that end an answer or stand around it. ``next_turns``: those that begin somebody else's.
     ``opened``: what the prompt ends with, so that an answer goes on from there."""
@@ -113,7 +113,7 @@ def _reasoning(writings: Writings, plain: tuple[str, str] | None) -> dict[str, s
     return {}
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Frame:
     """``lead`` stands before the calls of an answer that only calls, ``suffix`` after them."""
 

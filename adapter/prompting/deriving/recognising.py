@@ -8,6 +8,7 @@ template that writes no calls the marks and the name are all there is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adapter.formats import FORMATS, guess
@@ -15,10 +16,9 @@ from adapter.prompting.deriving.checking import ONE_CALL, SEVERAL, misses_of
 from adapter.prompting.deriving.derived import Derived
 from adapter.prompting.deriving.trials import ONE, TWO_CALLS
 from adapter.reading.format import Format
-from adapter.values.fields import frozen, replace
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Recognised:
     """``format``: the name that `get_format` takes, None where nothing is known. ``by``: a table that was checked, the
     template (derived), or signs alone that nothing could be checked by."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias
 
@@ -15,7 +16,6 @@ from adapter.prompting.control_tokens import CHAT_TOKENS
 from adapter.prompting.traits import MARK
 from adapter.tools.definition import ToolSet
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 
 Call: TypeAlias = tuple[str, JsonObject]
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
@@ -61,7 +61,7 @@ NO_ARGUMENTS: list[Call] = [(NAME, {})]
 TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Way:
     """How a template takes a call: its arguments as an object or as JSON, the content of a silent answer as null or
     empty, ids of which kind, whether results must follow, and whether it is told of the tools."""

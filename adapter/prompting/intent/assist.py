@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from adapter.constraints.shapes import Choices
 from adapter.prompting.intent.bm25 import PATHS, Ranking, kinds_of, tokens
@@ -14,13 +15,12 @@ from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
 from adapter.prompting.intent.text_values import find_known_paths, find_paths
 from adapter.tools.definition import ToolSet
-from adapter.values.fields import field, frozen
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Tools to try for a path alone: reading does no harm."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AssistSettings:
     """``threshold``: whether the request's words decide if a call is made; otherwise one always is. ``max_tools``:
     the number of tools offered, None for all. ``values``: whether parameters take values of the request only.
@@ -32,7 +32,7 @@ class AssistSettings:
     known_paths: Sequence[str] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Assist:
     """What to ask of the model: a call of one of ``tools``, or an answer in words if there are none."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from adapter.prompting.intent.bm25 import Ranking
 from adapter.tools.definition import Tool, ToolSet
 from adapter.values.events import Json
-from adapter.values.fields import frozen
 
 FIND = "find_tools"
 
@@ -23,7 +23,7 @@ LOOKUPS = 3
 """Searches in one answer: who needs more does not find it."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Shortlist:
     """``shown``: what the prompt describes, ``finder`` among it; ``all``: what can be called, the finder included."""
 

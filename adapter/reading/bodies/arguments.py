@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from adapter.reading.bodies.bare_value import ends_twice, why_twice
 from adapter.reading.format import CUT_OFF, Reading
@@ -12,7 +13,6 @@ from adapter.tools.definition import Tool
 from adapter.tools.schema import from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, mutable
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
@@ -25,7 +25,7 @@ class BodyError(Exception):
         self.result = result or Reading(error=error)
 
 
-@mutable
+@dataclass(slots=True)
 class PendingCall:
     """A call whose arguments are still being read."""
 

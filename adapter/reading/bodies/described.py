@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from adapter.reading.bodies import call_tokens, channels, function_tag, invoke_tags, tool_call_tag, tool_calls_tag
@@ -29,7 +30,6 @@ from adapter.reading.untagged_json import UntaggedJson
 from adapter.tools.shapes import calls_in
 from adapter.values.errors import FormatError
 from adapter.values.events import Json
-from adapter.values.fields import frozen, replace
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
@@ -45,7 +45,7 @@ class NoReaderError(Exception):
     """``str(error)`` says which piece of the description no reader explains."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Readers:
     """What the table of a format has of its body. ``closers``: markers that are never content on their own; ``tokens``:
     others that must not be stripped."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.reading.bodies import gemma_call, python_writing
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, frozen
 
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
@@ -26,7 +26,7 @@ messages with the recipient in their headers."""
 NUMBER, ID = "{number}", "{id}"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PairText:
     """What stands around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
@@ -46,7 +46,7 @@ class PairText:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Description:
     """``section`` around all calls, ``between`` two; one call is ``head`` name ``middle`` arguments ``tail``.
 

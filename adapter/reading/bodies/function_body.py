@@ -17,6 +17,7 @@ closes at once; a missing tag is made up for when what follows proves it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from adapter.reading.bodies.arguments import BodyError, PendingCall
 from adapter.reading.bodies.bare_value import without_broken_close
@@ -38,7 +39,6 @@ from adapter.reading.source import (
     take_until,
 )
 from adapter.reading.tagged_json import TaggedJson
-from adapter.values.fields import mutable
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose with a stray marker in it."""
@@ -71,7 +71,7 @@ _DOUBLED_BRACKET = re.compile(r">\r?\n")
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
-@mutable
+@dataclass(slots=True)
 class _Function(PendingCall):
     nests: bool = True
     """Calls inside values are followed to their ends."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 from adapter.reading.bodies.arguments import BodyError, PendingCall, encode_unescaped, reads_as_null
 from adapter.reading.bodies.bare_value import BareValue, without_broken_close, without_line_end
@@ -24,7 +25,6 @@ from adapter.reading.markers import Markers
 from adapter.reading.source import Reader, Source, collect, skip_space, skip_to, take_marker, take_until
 from adapter.reading.tagged_json import TaggedJson
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import frozen
 
 NAME_LIMIT = 200
 """Characters of a name or key; more is prose with a stray marker in it."""
@@ -33,7 +33,7 @@ _end_of_thought = Markers("</think>")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PairTags:
     """How one family spells the tags of a call and its pairs.
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from adapter.reading.bodies.arguments import encode_unescaped
 from adapter.reading.format import CUT_OFF, TEXT, Context, Reading
@@ -27,7 +28,6 @@ from adapter.reading.tagged_json import TaggedJson
 from adapter.tools.schema import branch_of, from_text, types_of
 from adapter.tools.shapes import Decoded
 from adapter.values.events import Json, JsonObject
-from adapter.values.fields import field, mutable
 from adapter.values.strict_json import MAX_DEPTH, decode_strict
 
 TAG_LIMIT = 300
@@ -43,7 +43,7 @@ _KEY = re.compile(r"[^\W\d][\w.-]*")
 _RESERVED = ("invoke", "tool_call", "parameter")
 
 
-@mutable
+@dataclass(slots=True)
 class _Element:
     """An element read so far: text, or elements of their own."""
 

@@ -10,9 +10,9 @@ in that encoding, and be the same in all that the file may be in (`encodings`).
 from __future__ import annotations
 
 import codecs
+from dataclasses import dataclass
 
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.changes.encodings import unmarked_utf16
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
@@ -35,7 +35,7 @@ _MARKS = (
 )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Decoded:
     """A file's text, a byte order mark included as U+FEFF, and how it was encoded."""
 

@@ -11,12 +11,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.changes.inverse import Inverse
 from adapter.workspace.changes.net import net_diff
 from adapter.workspace.changes.places import missing_directories
@@ -42,7 +42,7 @@ UNDO = "undo: "
 """How the summary of the record of an undo begins."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Change:
     """A change that was made. ``paths`` are those it touched, ``time`` seconds since the epoch."""
 
@@ -53,7 +53,7 @@ class Change:
     session: str
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Undone:
     """What an undo took back; ``diff`` is what it did to the text files."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from adapter.operations import Outcome
 from adapter.operations.approval import Draft
-from adapter.values.fields import frozen
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Plan:
     """``commit`` does it and may raise ToolError; until then nothing has changed.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from adapter.text.diffs import changed_lines
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.changes.documents import decode
 from adapter.workspace.paths import trees
 
@@ -16,7 +16,7 @@ MAX_SEEN_FILES = 10_000
 """Of which it is remembered that the model read them."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Sight:
     fingerprint: str
     data: bytes | None

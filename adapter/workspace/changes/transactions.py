@@ -19,10 +19,10 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.changes.places import Gone, Places, remove_empty, transfer
 from adapter.workspace.changes.store import (
     MAX_KEPT_BYTES,
@@ -48,7 +48,7 @@ MAX_AFTER_BYTES = 1024 * 1024
 """Up to here the new text is kept too: an undo can then be merged with later changes of the file."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Stage:
     """How to make what a ``put`` puts: ``make(dirfd, name)``. ``text``: its bytes, where they are few."""
 

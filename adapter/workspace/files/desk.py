@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from adapter.operations import Edits
-from adapter.values.fields import field, frozen
 from adapter.workspace.changes.history import History
 from adapter.workspace.changes.seen import Seen
 from adapter.workspace.paths.gate import Root
@@ -15,7 +15,7 @@ from adapter.workspace.processes.background import BackgroundCommands
 from adapter.workspace.processes.sandbox import UNCONFINED, Confinement
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Desk:
     """One workspace's open root, and what else its operations need, made once and closed with it.
 

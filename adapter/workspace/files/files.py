@@ -16,6 +16,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from adapter.edits import PatchResult
 from adapter.operations import (
@@ -35,7 +36,6 @@ from adapter.operations import (
 )
 from adapter.text.diffs import unified_diff
 from adapter.values.errors import EditError, ToolError
-from adapter.values.fields import field, frozen, replace
 from adapter.workspace.changes.documents import MAX_TEXT_BYTES, Decoded, decode, encode
 from adapter.workspace.changes.storage import check_replaceable, new_file
 from adapter.workspace.changes.store import Step
@@ -54,7 +54,7 @@ COUNTING_SECONDS = 10.0
 """For the lines of a file: some gigabytes."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class File:
     """A file as it was found, or the free place for one: ``data`` is None where there is none."""
 
@@ -66,7 +66,7 @@ class File:
     """The extended ones."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """A planned change: what each file becomes (None: it is deleted), the ``diff`` and what to answer."""
 

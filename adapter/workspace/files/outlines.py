@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 import regex
@@ -21,7 +22,6 @@ from adapter.text.lines import line_texts
 from adapter.text.patterns import compile_pattern
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
-from adapter.values.fields import field, frozen, mutable
 from adapter.workspace.changes.documents import decode
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.paths.globs import GlobMatcher
@@ -210,14 +210,14 @@ def _fit(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | Non
     return 1 if found[0].start() == 0 else 2
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Symbol:
     name: Name
     kind: str
     parent: str
 
 
-@mutable
+@dataclass(slots=True)
 class _Search:
     fits: Fitness
     operation: FindSymbols

@@ -9,6 +9,7 @@ implementation that comes with the package and needs nobody.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from adapter.operations import (
@@ -29,7 +30,6 @@ from adapter.values.arguments import NONE, PATH, check_types
 from adapter.values.callbacks import require_sync
 from adapter.values.errors import UsageError
 from adapter.values.events import JsonObject, ToolResult
-from adapter.values.fields import frozen
 
 Session = TypeVar("Session", contravariant=True)
 """The workspace whose call started a sub-agent, as its runner knows it."""
@@ -51,7 +51,7 @@ class AsyncQuestions(Protocol):
     async def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]: ...
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Span:
     """A piece of a file, 1-based: from before ``start_column`` to before ``end_column``."""
 
@@ -109,7 +109,7 @@ class DocsProvider(Protocol):
         ...
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WebAccess:
     """What fetching may do. ``allow_loopback`` lifts the ban on this machine's own addresses, and on
     other ports than those of the web; it is for tests and for servers that the user runs."""
@@ -121,7 +121,7 @@ class WebAccess:
     max_redirects: int = 5
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class InnerCall:
     """A call inside a batch or code, and what it gave."""
 
@@ -144,7 +144,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 """What is called of each capability of a `Host`."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Host:
     """The capabilities of one session. As it stands it works without a person and without a configuration.
 

@@ -9,10 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from adapter.operations import Glob, SearchHit, SearchWeb
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.files import tree
 from adapter.workspace.files.reading import text_at
 from adapter.workspace.paths.gate import Root
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\W_]+")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Section:
     title: str
     path: str

@@ -16,13 +16,13 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from adapter.operations import FetchPage, Page, PageFormat
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.hosted.host import WebAccess
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Url:
     scheme: str
     host: str
@@ -167,7 +167,7 @@ def fetch(operation: FetchPage, access: WebAccess) -> Page:
     return Page(str(answer.url), answer.content_type, text, answer.status, tuple(notes))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _Answer:
     """What a server gave, at the end of its redirects."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from adapter.values.fields import frozen
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -28,7 +27,7 @@ MAX_IGNORE_BYTES = 100_000
 """Read of an ignore file; that there is more is noted."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class IgnoreFile:
     """One ``.gitignore``: ``base`` is its directory, relative to the root, with a closing ``/`` or empty."""
 

@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
 from adapter.workspace.paths.names import nearest_name
 
 OPEN_DIRECTORY = (
@@ -26,7 +26,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) |
 """Flags that a system lacks are left out, so that this can be imported there: its gate says what is missing."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a path leads: ``name`` in the open directory ``dirfd``, valid inside the ``with``.
 

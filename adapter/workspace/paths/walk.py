@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError
-from adapter.values.fields import frozen, mutable
 from adapter.workspace.paths.gate import Root
 from adapter.workspace.paths.globs import GlobMatcher
 from adapter.workspace.paths.ignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
@@ -18,7 +18,7 @@ from adapter.workspace.paths.names import is_own
 from adapter.workspace.paths.place import Place, open_child_directory, open_regular
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Limits:
     entries: int = 200_000
     """Looked at in one walk of a tree; of one directory, those that a name already rules out do not count."""
@@ -57,7 +57,7 @@ _Entry: TypeAlias = tuple[str, bool, bool]
 """Name, whether it is a directory, whether it is a regular file."""
 
 
-@mutable
+@dataclass(slots=True)
 class _Level:
     descriptor: int
     prefix: str

@@ -12,9 +12,9 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from adapter.values.fields import frozen
 from adapter.workspace.paths.place import OPEN_DIRECTORY
 from adapter.workspace.processes.toolchains import is_below, outermost
 
@@ -26,7 +26,7 @@ MAX_HIDDEN = 1_000
 """Paths that rules keep from one command; each is a mount."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class View:
     """What is visible at which path. All paths are absolute; a path in a list may be missing."""
 

@@ -22,12 +22,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from adapter.text.secrets import SECRET_NAME
 from adapter.values.errors import ToolError
-from adapter.values.fields import field, frozen
 from adapter.workspace.paths.faults import explain
 from adapter.workspace.processes import supervisor
 
@@ -76,7 +76,7 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     return passed | _QUIET
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How a command came to its end."""
 
@@ -88,7 +88,7 @@ class Ending:
     """Why it ended when not by itself: we stopped it, it had too many processes, or it killed its supervisor."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Job:
     """What is to be run, and what it gives up first; see `adapter.workspace.processes.supervisor`.
 

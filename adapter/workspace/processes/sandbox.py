@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
@@ -25,7 +26,6 @@ from typing import Literal, TypeAlias, get_args
 from adapter.operations.approval import NO_SANDBOX
 from adapter.text.visible import visible
 from adapter.values.errors import ToolError, UsageError
-from adapter.values.fields import frozen
 from adapter.workspace.paths.place import OPEN_DIRECTORY
 from adapter.workspace.paths.repositories import repositories_in
 from adapter.workspace.processes import landlock
@@ -70,7 +70,7 @@ _REFUSED = re.compile(
 _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Sandbox:
     """How programs that are run for a model are confined.
 
@@ -93,7 +93,7 @@ IsDenied: TypeAlias = Callable[[str], bool]
 """Whether rules deny a path, given from the workspace root."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Missing:
     """Why a level is not available here, and what can be done about it."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import dataclass
 from itertools import pairwise
 
 from adapter.text.truncate import MAX_BYTES
-from adapter.values.fields import frozen
 from adapter.workspace.processes.output import HeadAndTail, clean
 
 ENDS = 250
@@ -32,7 +32,7 @@ _WORDS = tuple(word.encode() for word in PATTERNS)
 _ANY = re.compile(b"|".join(_WORDS), re.IGNORECASE)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Sliced:
     text: str
     skipped: int
