@@ -7,9 +7,9 @@ then, and so is either edit; they are counted by themselves, as neither right no
 
 from __future__ import annotations
 
-from adapter.edits.folding import line_key
-from adapter.edits.readings import Reading, readings
-from adapter.text.diffs import changes
+from adapter.core.text.diffs import changes
+from adapter.editing.matching.normalize import line_key
+from adapter.editing.repairs.interpretations import Reading, readings
 from benchmarks.corruptions import UNSEEN, Case
 
 BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once")

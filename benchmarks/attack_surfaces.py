@@ -13,23 +13,23 @@ from urllib.parse import quote
 
 from adapter.agent.agent import Agent
 from adapter.agent.subagents import SubAgents
-from adapter.commands.console import Console
-from adapter.commands.runner import run_task
-from adapter.commands.settings import Settings
+from adapter.backends.chat_client import Chunk
+from adapter.cli.console import Console
+from adapter.cli.run_settings import Settings
+from adapter.cli.task_runner import run_task
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Limits
-from adapter.conversation.shown import Message
-from adapter.operations import Effect
-from adapter.operations.approval import Rule
-from adapter.tools.definition import Tool
-from adapter.tools.functions import tool
-from adapter.transcripts.replay import run_again
-from adapter.transcripts.replayed import replay_file
-from adapter.transcripts.transcript import Transcript
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import AdapterError
-from adapter.values.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.core.errors import AdapterError
+from adapter.core.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.recording.replay import run_again
+from adapter.recording.replay_files import replay_file
+from adapter.recording.transcript import Transcript
+from adapter.tools.function_tools import tool
+from adapter.tools.operations import Effect
+from adapter.tools.operations.permissions import Rule
+from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
+from adapter.workspace.capabilities.host import Host, WebAccess
 from benchmarks import naive
 
 AFAR = "0.0.0.0"

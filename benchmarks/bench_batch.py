@@ -26,7 +26,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from adapter.batch.rows import RowReader, Settings
+from adapter.integrations.batch.row_parser import RowReader, Settings
 from benchmarks.peers import vllm_whole, whole_readers
 
 OPTIONS = ("--tools-column", "tools", "--prompt", "prompt")

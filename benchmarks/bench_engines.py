@@ -27,9 +27,9 @@ from canitoolcall.fixtures import Fixture, load_fixtures
 from canitoolcall.pytest_plugin import assert_conforms
 from canitoolcall.results import ParsedToolCall, ParseResult
 
-from adapter.engines import sglang, vllm
-from adapter.formats import FORMATS, guess
-from adapter.reading.tables import reasoning_of
+from adapter.integrations.engines import sglang, vllm
+from adapter.parsing.formats import FORMATS, guess
+from adapter.parsing.marker_tables import reasoning_of
 from benchmarks.engines.tokenizers import markers, steps, tokenizer
 
 FOUND = Path(__file__).parent / "engines.json"

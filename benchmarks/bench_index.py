@@ -33,10 +33,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from adapter.operations import FileOutline, Item
-from adapter.outline.extract import outline
+from adapter.outline.extractor import outline
+from adapter.outline.formatter import outline_text
 from adapter.outline.languages import LANGUAGES, language_of
-from adapter.outline.text import outline_text
+from adapter.tools.operations import FileOutline, Item
 
 SIZES = range(4_000, 200_000)
 REDUCTION_BAR = 70.0

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
-from adapter.formats import FORMATS
-from adapter.formats.others import OTHERS
-from adapter.formats.parser import Parser, parse
-from adapter.reading.markers import Markers
-from adapter.reading.tables import tables_for
-from adapter.tools.definition import Tool, ToolSet
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.formats.cross_format import OTHERS
+from adapter.parsing.marker_set import Markers
+from adapter.parsing.marker_tables import tables_for
+from adapter.parsing.parser import Parser, parse
+from adapter.tools.tool import Tool, ToolSet
 from benchmarks import written_texts
 from benchmarks.peers import (
     CLOSE,

@@ -18,12 +18,12 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
-from adapter.operations import RunCommand, RunProgram
-from adapter.text.truncate import truncate
-from adapter.workspace.paths.gate import Root
-from adapter.workspace.processes.programs import prepare, run_program
-from adapter.workspace.processes.sandbox import Confinement, Level, Sandbox, missing
-from adapter.workspace.processes.shell import run_command
+from adapter.core.text.truncate import truncate
+from adapter.tools.operations import RunCommand, RunProgram
+from adapter.workspace.paths.resolver import Root
+from adapter.workspace.sandbox.program_runner import prepare, run_program
+from adapter.workspace.sandbox.sandbox import Confinement, Level, Sandbox, missing
+from adapter.workspace.sandbox.shell import run_command
 
 OUTPUT_BAR = 1.3
 MEMORY_BAR_MB = 20.0

@@ -1,4 +1,4 @@
-"""`adapter.engines.ray_serve` on a cluster of two nodes on this machine, in front of a scripted model server.
+"""`adapter.integrations.ray_serve` on a cluster of two nodes on this machine, in front of a scripted model server.
 
     python -m benchmarks.bench_ray                          in an environment with ray[serve]
 
@@ -29,7 +29,7 @@ import ray
 from ray import serve
 from ray.cluster_utils import Cluster
 
-from adapter.engines.ray_serve import REPLICA, Door, Proxy
+from adapter.integrations.ray_serve import REPLICA, Door, Proxy
 from benchmarks.bench_serve import TOOLS, process
 
 PORT = 8123

@@ -24,19 +24,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.modes import Constraint
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import Json, JsonObject, ToolCall
+from adapter.evaluation.probe.task_runner import _folded
+from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.tools.calls import is_valid
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.probing.asking import _folded
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.events import Json, JsonObject, ToolCall
-from adapter.wire.answer import StreamedCompletion
-from adapter.wire.options import ConstraintSettings, Options, PromptSettings
-from adapter.wire.request import translate
-from adapter.wire.translated import Request
+from adapter.protocols.openai_chat_response import StreamedCompletion
+from adapter.protocols.translate import translate
+from adapter.protocols.translated_request import Request
+from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
+from adapter.tools.call_resolution import is_valid
+from adapter.tools.tool import ToolSet
 
 HERE = Path(__file__).parent
 MAX_TOKENS = 120

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from adapter.text.diffs import Change, changes
+from adapter.core.text.diffs import Change, changes
 from benchmarks.corruptions import Edit, is_telling
 from benchmarks.real_files import LANGUAGES, MAX_BYTES, MIN_BYTES
 

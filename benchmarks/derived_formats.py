@@ -23,17 +23,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from adapter import formats
-from adapter.formats import FORMATS, get_format, guess
-from adapter.formats.parser import Parser
-from adapter.prompting.deriving.derived import derived_by
-from adapter.prompting.deriving.trials import BOS, EOS, Writings, find_way
-from adapter.prompting.rendering import Template, TemplateFault, render
-from adapter.reading.format import Format
-from adapter.tools.definition import ToolSet
-from adapter.upstream.deriving import examined, recognise_format
-from adapter.values.events import JsonObject
-from adapter.values.turn import Turn
+from adapter.backends.template_detection import examined, recognise_format
+from adapter.core.events import JsonObject
+from adapter.core.turn import Turn
+from adapter.parsing import formats
+from adapter.parsing.format import Format
+from adapter.parsing.formats import FORMATS, get_format, guess
+from adapter.parsing.parser import Parser
+from adapter.prompting.chat_template import Template, TemplateFault, render
+from adapter.prompting.deriving.probes import BOS, EOS, Writings, find_way
+from adapter.prompting.deriving.result import derived_by
+from adapter.tools.tool import ToolSet
 
 TOOLS = ToolSet(
     [

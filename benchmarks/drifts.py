@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from rapidfuzz.distance import LCSseq
 
-from adapter.edits.folding import line_key
-from adapter.text.diffs import Change, changes
+from adapter.core.text.diffs import Change, changes
+from adapter.editing.matching.normalize import line_key
 from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
 Stands: TypeAlias = dict[int, int]

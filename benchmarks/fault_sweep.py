@@ -25,7 +25,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapter.operations import (
+from adapter.core.errors import ToolError
+from adapter.tools.operations import (
     DeleteMemory,
     FindByName,
     FindSymbols,
@@ -44,9 +45,8 @@ from adapter.operations import (
     WriteMemory,
     WriteText,
 )
-from adapter.values.errors import ToolError
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from benchmarks import stopping
 from tests.workspace.changes.crashing import ALL_CALLS, ERRORS, SCENARIOS, Failing, content_of, intercepted, lay_out
 

@@ -29,12 +29,12 @@ from random import Random
 from typing import Any, Self
 from uuid import uuid4
 
-from adapter.conversation.guardrails.past import has_failed
-from adapter.evaluating.scenario import Made, Scenario, Step, next_step
-from adapter.evaluating.suites import BUILT_IN, load
-from adapter.formats.parser import parse
-from adapter.prompting.neutral import restore
-from adapter.values.events import Json, JsonObject
+from adapter.conversation.guardrails.call_history import has_failed
+from adapter.core.events import Json, JsonObject
+from adapter.evaluation.scenario import Made, Scenario, Step, next_step
+from adapter.evaluation.suite_loader import BUILT_IN, load
+from adapter.parsing.parser import parse
+from adapter.prompting.escaping import restore
 from benchmarks.mistakes import BEFORE_ANSWER, BEFORE_CALLS, MISTAKES, NAMED, RESPOND, Situation
 
 CHARACTERS_A_TOKEN = 4

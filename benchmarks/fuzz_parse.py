@@ -35,15 +35,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from adapter.formats import FORMATS, guess
-from adapter.formats.parser import Parser
-from adapter.tools.definition import ToolSet
-from adapter.values.events import Event, InvalidToolCall, JsonObject, ToolCall
-from adapter.values.fixes import FIXES
-from adapter.values.turn import merge
+from adapter.core.events import Event, InvalidToolCall, JsonObject, ToolCall
+from adapter.core.repair_codes import FIXES
+from adapter.core.turn import merge
+from adapter.parsing.formats import FORMATS, guess
+from adapter.parsing.parser import Parser
+from adapter.tools.tool import ToolSet
 from benchmarks import stopping
-from tests.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS
-from tests.reading.checks import stream_fault
+from tests.parsing.checks import stream_fault
+from tests.parsing.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SOUP: list[str] = sorted(set(PIECES))  # a set's order differs from process to process

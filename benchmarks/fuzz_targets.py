@@ -23,19 +23,19 @@ from functools import cache, partial
 from pathlib import Path
 from random import Random
 
-from adapter.edits import patch_text
-from adapter.edits.notations import is_notation, read_notation, read_patches
-from adapter.formats import FORMATS
-from adapter.formats.parser import parse
-from adapter.operations import Patch
-from adapter.prompting.neutral import neutralise, restore
-from adapter.tools.definition import ToolSet
-from adapter.values.decoding import decode_json, decode_values
-from adapter.values.errors import AdapterError, ToolError
-from adapter.workspace.paths.gate import Root
+from adapter.core.errors import AdapterError, ToolError
+from adapter.core.json.decode import decode_json, decode_values
+from adapter.editing import patch_text
+from adapter.editing.notations.registry import is_notation, read_notation, read_patches
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from adapter.prompting.escaping import neutralise, restore
+from adapter.tools.operations import Patch
+from adapter.tools.tool import ToolSet
+from adapter.workspace.paths.resolver import Root
 from benchmarks import stopping
 from benchmarks.fuzz_parse import SOUP, samples
-from tests.formats.soup import TOOLS
+from tests.parsing.formats.soup import TOOLS
 
 LONGEST = 400
 PATH_PARTS = (

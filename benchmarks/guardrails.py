@@ -39,13 +39,13 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.agent.agent import Agent
-from adapter.evaluating.log import RunLog
-from adapter.evaluating.running import MAX_TURNS, Own, Run, Sampling, Sdk, Way, judged
-from adapter.evaluating.scenario import Made, Scenario, next_step, perform
-from adapter.evaluating.scores import percent, score, with_interval
-from adapter.evaluating.suites import chosen, load
-from adapter.upstream.endpoints import Endpoint
-from adapter.values.events import JsonObject
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.core.events import JsonObject
+from adapter.evaluation.metrics import percent, score, with_interval
+from adapter.evaluation.run_log import RunLog
+from adapter.evaluation.runner import MAX_TURNS, Own, Run, Sampling, Sdk, Way, judged
+from adapter.evaluation.scenario import Made, Scenario, next_step, perform
+from adapter.evaluation.suite_loader import chosen, load
 from benchmarks.faulty_model import FaultyServer, Mending, model_name
 from benchmarks.mistakes import MISTAKES
 

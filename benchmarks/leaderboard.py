@@ -25,10 +25,10 @@ from typing import TypeAlias
 from rich.console import Console
 from rich.table import Table
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient
-from adapter.values.events import Json, JsonObject
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import Json, JsonObject
 from benchmarks.choices import WAYS, Answered, Case, Results, interval
 
 SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}

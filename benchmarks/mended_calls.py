@@ -21,18 +21,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Done, Query, Run, Session
-from adapter.conversation.shown import Message
-from adapter.formats import get_format
-from adapter.formats.parser import parse
-from adapter.prompting.prompt import system_prompt
-from adapter.tools.calls import resolve
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.errors import ToolError
-from adapter.values.events import JsonObject
+from adapter.core.errors import ToolError
+from adapter.core.events import JsonObject
+from adapter.parsing.formats import get_format
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.call_resolution import resolve
+from adapter.tools.tool import ToolSet
 from adapter.workspace import Workspace
 
 FORMAT = get_format("hermes")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from adapter.evaluating.scenario import Call, Made, Scenario
-from adapter.formats.hermes import encode_calls
-from adapter.values.events import Json
+from adapter.core.events import Json
+from adapter.evaluation.scenario import Call, Made, Scenario
+from adapter.parsing.formats.hermes import encode_calls
 
 RESPOND = "respond"
 """A tool that some harnesses add for answers in words, with the parameter ``message``."""

@@ -19,12 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from adapter.formats import get_format, guess
-from adapter.prompting.rendering import Template, TemplateFault, render
-from adapter.prompting.traits import Traits, Trial, examine
-from adapter.values.events import JsonObject
-from adapter.wire.definitions import tool_set
-from adapter.wire.own_messages import own_messages
+from adapter.core.events import JsonObject
+from adapter.parsing.formats import get_format, guess
+from adapter.prompting.chat_template import Template, TemplateFault, render
+from adapter.prompting.template_capabilities import Traits, Trial, examine
+from adapter.protocols.template_messages import own_messages
+from adapter.protocols.tool_definitions import tool_set
 from benchmarks.conversations import CONVERSATIONS, TOKENS, is_held_out, must_show
 
 Fill: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], str | None]
@@ -56,8 +56,8 @@ def traits_by(fill: Fill) -> Traits | None:
 
 @contextmanager
 def llama_cpp(source: str, folder: Path) -> Iterator[Fill]:
-    from adapter.upstream.embedded import EmbeddedServer
-    from adapter.upstream.endpoints import get
+    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.endpoint_discovery import get
     from tests.engines import write_random_gguf
 
     weights = folder / "random.gguf"

@@ -6,7 +6,7 @@ A real llama.cpp says how many prompt tokens it reused (``cache_n``) and how man
 client, which keeps the conversation in OpenAI's messages, asks for one call a turn, gets a result of a few lines, and
 goes on. Rows:
 
-- ours: the request translated by `adapter.wire`, past calls shown as the model wrote them;
+- ours: the request translated by `adapter.protocols`, past calls shown as the model wrote them;
 - ours, calls encoded: the same without memory of what the model wrote;
 - own prompt: what the template of the model makes of tools, calls and results, past calls as the model wrote them;
 - own prompt, calls encoded: the same, past calls as the template writes them;
@@ -35,17 +35,17 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import Endpoint, get
-from adapter.upstream.own_prompts import OwnPrompts
-from adapter.values.events import JsonObject
-from adapter.wire.answer import BufferedCompletion
-from adapter.wire.memory import Memory
-from adapter.wire.options import Options, PromptSettings
-from adapter.wire.own_prompt import Post, as_chat, sending
-from adapter.wire.request import translate
-from adapter.wire.translated import Request
-from adapter.wire.watching import Asking
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.endpoint_discovery import Endpoint, get
+from adapter.backends.prompt_discovery import OwnPrompts
+from adapter.core.events import JsonObject
+from adapter.protocols.guarded_exchange import Asking
+from adapter.protocols.openai_chat_response import BufferedCompletion
+from adapter.protocols.template_prompt import Post, as_chat, sending
+from adapter.protocols.translate import translate
+from adapter.protocols.translated_request import Request
+from adapter.protocols.translation_options import Options, PromptSettings
+from adapter.protocols.verbatim_calls import Memory
 
 FILES = [f"{folder}/{name}.py" for folder in ("src", "tests") for name in ("main", "config", "parse", "net", "log")]
 WORDS = ["import", "timeout", "class", "return", "error"]

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapter.wire.bodies import MAX_TEXT
-from adapter.wire.definitions import MAX_TOOLS
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.protocols.request_limits import MAX_TEXT
+from adapter.protocols.tool_definitions import MAX_TOOLS
+from adapter.protocols.translate import translate
+from adapter.protocols.translation_options import Options
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 TOOLS_BAR_S, GROWTH_BAR, HEALTH_BAR_S, MEMORY_BAR_MB = 0.5, 2.6, 0.1, 300.0

@@ -25,13 +25,13 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from adapter.edits import patch_text
-from adapter.text.diffs import changes
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.transport import ChatClient, Message, constraint_fields
-from adapter.values.errors import EditError
-from adapter.values.events import Json, JsonObject
+from adapter.backends.chat_client import ChatClient, Message, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.core.errors import EditError
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.diffs import changes
+from adapter.editing import patch_text
+from adapter.tools.tool import ToolSet
 from benchmarks.corruptions import Case
 from benchmarks.small_models import HERE, KINDS, MAX_STRING, MAX_TOKENS, conversation
 from benchmarks.traps import cases

@@ -27,17 +27,17 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.shapes import Choices
-from adapter.formats.parser import parse
+from adapter.backends.chat_client import ChatClient, Message, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import Json, JsonObject, ToolCall
+from adapter.grammars.schema_ir import Choices
+from adapter.parsing.parse_policy import LENIENT
+from adapter.parsing.parser import parse
 from adapter.prompting.intent.assist import AssistSettings, plan_assist
-from adapter.prompting.prompt import system_prompt
-from adapter.reading.policy import LENIENT
-from adapter.tools.calls import is_valid
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient, Message, constraint_fields
-from adapter.values.events import Json, JsonObject, ToolCall
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.call_resolution import is_valid
+from adapter.tools.tool import ToolSet
 
 HERE = Path(__file__).parent
 MAX_STRING, MAX_TOKENS = 400, 900

@@ -38,21 +38,21 @@ from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
 from adapter.agent.agent import Agent
-from adapter.agent.answer import Observed
+from adapter.agent.response_reader import Observed
 from adapter.agent.subagents import SubAgents
-from adapter.commands.allocator import share_one_arena
+from adapter.backends.chat_client import Chunk
+from adapter.cli.malloc_tuning import share_one_arena
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Limits
-from adapter.conversation.shown import Message
+from adapter.core.errors import ToolError
+from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import dialect_names
-from adapter.formats import FORMATS
-from adapter.operations import Question
-from adapter.tools.definition import Tool
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import ToolError
-from adapter.values.events import JsonObject, ToolResult
+from adapter.parsing.formats import FORMATS
+from adapter.tools.operations import Question
+from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
-from adapter.workspace.processes import supervisor
+from adapter.workspace.capabilities.host import Host, WebAccess
+from adapter.workspace.sandbox import supervisor
 from benchmarks import stopping
 from benchmarks.floods import answering
 from benchmarks.random_calls import World, random_call
@@ -60,7 +60,7 @@ from benchmarks.stopping import leave_to_parent, stoppable
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.serving import serving_afresh
-from tests.workspace.processes.running import living
+from tests.workspace.sandbox.running import living
 
 MEMORY_BAR_MB = 1.0
 """In ten minutes."""

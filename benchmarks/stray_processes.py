@@ -19,13 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.operations import KillCommand, RunCommand, RunProgram, StartCommand
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.tools.operations import KillCommand, RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace
-from adapter.workspace.processes.command import GRACE_S
+from adapter.workspace.sandbox.child_process import GRACE_S
 from benchmarks import stopping
-from tests.workspace.processes.running import living
-from tests.workspace.processes.test_hygiene import WAYS, python
+from tests.workspace.sandbox.running import living
+from tests.workspace.sandbox.test_hygiene import WAYS, python
 
 TIMEOUT_S = 2.0
 LATE_S = 1.0

@@ -32,8 +32,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from adapter.core.errors import ToolError
 from adapter.dialects import dialect_names
-from adapter.operations import (
+from adapter.tools.operations import (
     Copy,
     Delete,
     DeleteMemory,
@@ -64,11 +65,10 @@ from adapter.operations import (
     WriteMemory,
     WriteText,
 )
-from adapter.operations.approval import Approval
-from adapter.values.errors import ToolError
+from adapter.tools.operations.permissions import Approval
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
-from adapter.workspace.hosted.memory import project_folder
+from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.notes import project_folder
 from benchmarks import stopping
 from benchmarks.naive import check_confined, confine
 from benchmarks.random_calls import World, random_call

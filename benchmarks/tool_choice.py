@@ -20,8 +20,8 @@ from canitoolcall.probe import BUILTIN_SCENARIOS, ProbeExpectation, ProbeReport,
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.modes import CONSTRAINTS
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.grammars.constraint_mode import CONSTRAINTS
 from tests.serving import serving
 
 HERE = Path(__file__).parent

@@ -26,11 +26,11 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.frames import opening_of
-from adapter.constraints.modes import Constraint
-from adapter.formats import FORMATS
-from adapter.upstream.embedded import EmbeddedServer
-from adapter.values.events import Json, JsonObject
+from adapter.backends.embedded_server import EmbeddedServer
+from adapter.core.events import Json, JsonObject
+from adapter.grammars.call_layout import opening_of
+from adapter.grammars.constraint_mode import Constraint
+from adapter.parsing.formats import FORMATS
 from tests.engines import ONLY_ASCII, write_random_gguf
 from tests.serving import serving
 

@@ -23,9 +23,9 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.endpoint_discovery import find_endpoint
 from benchmarks.choices import HEADINGS, HERE, Answered, Case, Results, Way, cases, is_right, row
 
 MAX_TOKENS = 80

@@ -14,8 +14,8 @@ from typing import Any
 import hypothesis
 import pytest
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.values.errors import TransportError
+from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.core.errors import TransportError
 from tests.effort import EFFORT
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
@@ -28,8 +28,8 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("untimed")
 
 
-pytest.register_assert_rewrite("tests.reading.checks")  # what it asserts is shown with its values
-pytest_plugins = ["pytester", "adapter.testing.plugin"]
+pytest.register_assert_rewrite("tests.parsing.checks")  # what it asserts is shown with its values
+pytest_plugins = ["pytester", "adapter.integrations.pytest.plugin"]
 
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
 """Folders of tests that start no program and no server: `pytest -m quick`."""
@@ -153,9 +153,9 @@ def url(shared: tuple[ScriptedServer, str]) -> str:
 @pytest.fixture
 def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with neither bubblewrap nor Landlock."""
-    monkeypatch.setattr("adapter.workspace.processes.bubblewrap.SYSTEM_BINARY", "/no/such/bwrap")
+    monkeypatch.setattr("adapter.workspace.sandbox.bubblewrap.SYSTEM_BINARY", "/no/such/bwrap")
     monkeypatch.setenv("PATH", "/no/such/folder")
-    monkeypatch.setattr("adapter.workspace.processes.landlock.abi", lambda: 0)
+    monkeypatch.setattr("adapter.workspace.sandbox.landlock.abi", lambda: 0)
 
 
 _numbers = count()

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from adapter.dialects.base import Naming, Rendered, ToolArguments
 from adapter.dialects.blade import DIALECT as BLADE
-from adapter.dialects.dialect import Dialect
-from adapter.operations import (
+from adapter.dialects.tool_class import Naming, Rendered, ToolArguments
+from adapter.dialects.toolset import Dialect
+from adapter.tools.operations import (
     AskUser,
     BatchCall,
     BatchResults,
@@ -38,8 +38,8 @@ from adapter.operations import (
     ViewMemory,
     WriteMemory,
 )
-from adapter.operations.notes import Delivery, todo_status
-from adapter.operations.web import DocsMode
+from adapter.tools.operations.agent_state import Delivery, todo_status
+from adapter.tools.operations.web import DocsMode
 
 
 class Shown(ToolArguments):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.prompting.chat_template import Template, TemplateFault, render
 
 CHATML = """\
 {%- if tools %}<|im_start|>system

@@ -14,7 +14,7 @@ from pathlib import Path
 from pyte.screens import Char
 
 from tests.agent.test_agent import in_pieces
-from tests.commands.terminal import Terminal
+from tests.cli.terminal import Terminal
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 PICTURE = Path(__file__).parent.parent / "docs" / "run.svg"

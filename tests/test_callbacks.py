@@ -26,22 +26,22 @@ import pytest
 import adapter
 from adapter import Agent, AsyncAgent, Decision, Guardrails, Host, Tool, UsageError, Workspace, tool
 from adapter.agent.subagents import SubAgents
+from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Done
-from adapter.evaluating.running import Run, judged
-from adapter.evaluating.scenario import Scenario, next_step
-from adapter.operations import AgentReport, EditorState, RunProgram, SetTodos
-from adapter.operations import Library as LibraryFound
-from adapter.operations.approval import Approval, ask_approver
+from adapter.core.errors import ToolError
+from adapter.core.events import ToolResult
+from adapter.evaluation.runner import Run, judged
+from adapter.evaluation.scenario import Scenario, next_step
 from adapter.prompting.intent.grounding import ground_conversation
-from adapter.tools.definition import ToolSet
-from adapter.transcripts.recorded import Commands
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import ToolError
-from adapter.values.events import ToolResult
-from adapter.wire.errors import RequestError
-from adapter.wire.options import ConstraintSettings, Options, PromptSettings
-from adapter.wire.options import checked as checked_options
-from adapter.wire.request import translate
+from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.translate import translate
+from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
+from adapter.protocols.translation_options import checked as checked_options
+from adapter.recording.replay_workspace import Commands
+from adapter.tools.operations import AgentReport, EditorState, RunProgram, SetTodos
+from adapter.tools.operations import Library as LibraryFound
+from adapter.tools.operations.permissions import Approval, ask_approver
+from adapter.tools.tool import ToolSet
 
 ROOT = Path(adapter.__file__).parent
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from adapter.commands.app import COMMANDS, make_app
+from adapter.cli.app import COMMANDS, make_app
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands and options

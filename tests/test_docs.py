@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 
-from adapter.commands.app import make_app
+from adapter.cli.app import make_app
 from tests import drawings, terminal_picture
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +29,7 @@ CONSOLES = {
     "docs/edit.md": {"settings.ini": "[server]\nport = 8000\n"},
 }
 """Pages whose consoles are run here, with the files that are there before."""
-ELSEWHERE = {"docs/derive.md": "tests/commands/test_derive.py"}
+ELSEWHERE = {"docs/derive.md": "tests/cli/test_derive.py"}
 DEMO = "adapter demo"
 _FENCED = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
 

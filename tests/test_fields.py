@@ -14,8 +14,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from adapter.wire import anthropic, chat_fields, ollama, responses
-from adapter.wire.left_out import HEADER, Fate, as_header
+from adapter.protocols import anthropic_request, ollama, openai_chat_fields, openai_responses_request
+from adapter.protocols.dropped_fields import HEADER, Fate, as_header
 
 PAGE = Path(__file__).parent.parent / "docs" / "fields.md"
 
@@ -57,10 +57,16 @@ def tables() -> Mapping[str, tuple[Mapping[str, Fate], set[str]]]:
         {*ollama.OPTIONS, *_named(ollama_types.Options)})}  # fmt: skip
 
     return {
-        "OpenAI: `/v1/chat/completions`": (chat_fields.FIELDS, _named(completion_create_params.CompletionCreateParams)),
-        "OpenAI: `/v1/responses`": (responses.FIELDS, _named(response_create_params.ResponseCreateParams)),
+        "OpenAI: `/v1/chat/completions`": (
+            openai_chat_fields.FIELDS,
+            _named(completion_create_params.CompletionCreateParams),
+        ),
+        "OpenAI: `/v1/responses`": (
+            openai_responses_request.FIELDS,
+            _named(response_create_params.ResponseCreateParams),
+        ),
         "Anthropic: `/v1/messages`": (
-            anthropic.FIELDS,
+            anthropic_request.FIELDS,
             _named(message_params.MessageCreateParams, beta_params.MessageCreateParams) - {"betas"},
         ),
         "Ollama: `/api/chat`": (ollama.FIELDS, _named(ollama_types.ChatRequest)),
@@ -94,7 +100,9 @@ def test_every_field_that_an_sdk_knows_is_in_the_table():
         assert sorted(known - fates.keys()) == [], title
 
 
-@pytest.mark.parametrize("protocol", [anthropic, responses, ollama], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "protocol", [anthropic_request, openai_responses_request, ollama], ids=lambda module: module.__name__
+)
 def test_what_the_table_says_is_what_happens(protocol):
     """Fields that are left out are named, those that are passed are there, those that are taken are not."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}

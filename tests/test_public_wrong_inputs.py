@@ -32,7 +32,7 @@ from adapter import (
     tool,
     wrap,
 )
-from adapter.upstream.endpoints import Endpoint
+from adapter.backends.endpoint_discovery import Endpoint
 
 pytestmark = pytest.mark.quick
 

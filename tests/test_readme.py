@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import adapter
-from adapter.commands.config import Config, read_toml
-from adapter.conversation.guardrails.catalogue import GUARDRAILS
-from adapter.formats import FORMATS
-from adapter.values.events import ToolCall
-from adapter.values.fixes import FIXES
-from adapter.values.rejections import REJECTIONS
-from tests.conversation.guardrails.test_guardrails import message_of
+from adapter.cli.config import Config, read_toml
+from adapter.conversation.guardrails.registry import GUARDRAILS
+from adapter.core.events import ToolCall
+from adapter.core.rejection_codes import REJECTIONS
+from adapter.core.repair_codes import FIXES
+from adapter.parsing.formats import FORMATS
+from tests.conversation.guardrails.test_engine import message_of
 from tests.scripted_server import CHAT, as_json
 from tests.server.test_wrap import CALL, completion
 from tests.serving import serving
@@ -61,7 +61,7 @@ def formats_table() -> str:
     """The table of formats, from the first lines of their modules. `python -m tests.test_readme` writes it."""
     rows = ["| name | how calls are written | also called |", "|---|---|---|"]
     for name, entry in FORMATS.items():
-        summary = (import_module(f"adapter.formats.{name}").__doc__ or "").split("\n")[0]
+        summary = (import_module(f"adapter.parsing.formats.{name}").__doc__ or "").split("\n")[0]
         summary = summary.replace("``", "`").replace("|", "\\|").rstrip(".")
         rows.append(f"| `{name}` | {summary} | {', '.join(entry.aliases)} |")
     return "\n".join(rows)

@@ -12,40 +12,48 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from adapter.agent.answer import Answer, Chat, Observed, chunks_of
-from adapter.agent.prompts import assist_for, check_prompt, derived_for, fields_for, known_files, own_chat, style_for
-from adapter.constraints.modes import Constraint, get_constraint, validate_guide_mode
-from adapter.constraints.replies import ReplyParser, with_reply
-from adapter.conversation.guardrails.catalogue import BY_STEPS, checked_retries, chosen
-from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
-from adapter.conversation.guardrails.steps import Given, steps_of
-from adapter.conversation.guardrails.steps import checked as check_steps
+from adapter.agent.prompt_setup import (
+    assist_for,
+    check_prompt,
+    derived_for,
+    fields_for,
+    known_files,
+    own_chat,
+    style_for,
+)
+from adapter.agent.response_reader import Answer, Chat, Observed, chunks_of
+from adapter.backends.client_lookup import client_of
+from adapter.backends.control_token_discovery import format_for
+from adapter.backends.template_chat import OwnChat
+from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
+from adapter.conversation.guardrails.registry import BY_STEPS, checked_retries, chosen
+from adapter.conversation.guardrails.required_steps import Given, steps_of
+from adapter.conversation.guardrails.required_steps import checked as check_steps
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Done, Limits, Query, Run, Session
-from adapter.conversation.shown import Message
+from adapter.core.arguments import NONE, PATH, check_types, shown
+from adapter.core.callbacks import observer as checked_observer
+from adapter.core.errors import TransportError, UsageError
+from adapter.core.events import JsonObject, ToolCall, ToolResult
+from adapter.core.turn import Turn
 from adapter.dialects import Dialect
-from adapter.formats import get_format, guess, told_format
-from adapter.formats.parser import Parser
-from adapter.operations.approval import Approval, Approver
+from adapter.grammars.constraint_mode import Constraint, get_constraint, validate_guide_mode
+from adapter.grammars.reply_tool import ReplyParser, with_reply
+from adapter.parsing.formats import get_format, guess, told_format
+from adapter.parsing.parse_policy import APPROVED
+from adapter.parsing.parser import Parser
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.intent.tool_shortlist import Shortlist, shortlist
-from adapter.prompting.prompt import new_session, system_prompt
-from adapter.reading.policy import APPROVED
-from adapter.tools.calls import is_valid
-from adapter.tools.definition import Tool, ToolSet
-from adapter.upstream.clients import client_of
-from adapter.upstream.own_chat import OwnChat
-from adapter.upstream.told_tokens import format_for
-from adapter.values.arguments import NONE, PATH, check_types, shown
-from adapter.values.callbacks import observer as checked_observer
-from adapter.values.errors import TransportError, UsageError
-from adapter.values.events import JsonObject, ToolCall, ToolResult
-from adapter.values.turn import Turn
+from adapter.prompting.system_prompt import new_session, system_prompt
+from adapter.tools.call_resolution import is_valid
+from adapter.tools.operations.permissions import Approval, Approver
+from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 
 if TYPE_CHECKING:
-    from adapter.upstream.transport import ChatClient, Chunk
-    from adapter.wire.translated import Request
+    from adapter.backends.chat_client import ChatClient, Chunk
+    from adapter.protocols.translated_request import Request
 
 MAX_CALL_TOKENS = 900
 """Of a very small model's call: enough for a string of 400 characters, each an escape of two tokens."""
@@ -189,7 +197,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         if self._given is not None:
             self._settle(self._given, derived_for(self._given, self._prompt))
             return
-        from adapter.upstream.transport import ChatClient, find_endpoint
+        from adapter.backends.chat_client import ChatClient, find_endpoint
 
         base_url, model = self._address
         chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
@@ -296,7 +304,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
             return self._is_broken(turn)
         if not isinstance(step, Query) or self._client is None or self._constraint == "off":
             return False
-        from adapter.upstream.enforcing import constraint_fields
+        from adapter.backends.constraint_fields import constraint_fields
 
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._held = {}
@@ -318,9 +326,9 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         """Build the request for a model that is too small to choose, as `adapter serve` does, by the known files."""
         if self._assist is None or self._client is None:
             return None
-        from adapter.upstream.enforcing import constraint_fields
-        from adapter.wire.options import ConstraintSettings, Options, PromptSettings
-        from adapter.wire.request import translate
+        from adapter.backends.constraint_fields import constraint_fields
+        from adapter.protocols.translate import translate
+        from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
 
         tools = [tool.to_openai() for tool in self.workspace.tools.values()]
         asked = [dict(message) for message in query.messages if message["role"] != "system"]
@@ -365,10 +373,10 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
     ``format``: how the model is taught to call and shown its history, by the model's name when None; what it then
     writes is read in any format. ``system``: the system prompt, made from dialect,
     format and ``style`` when None. ``prompt``: whether the model's own template describes
-    the tools, ``own``, ``words`` or ``auto`` (see `adapter.wire.own_prompt`): where a `ChatClient`
+    the tools, ``own``, ``words`` or ``auto`` (see `adapter.protocols.template_prompt`): where a `ChatClient`
     allows that and no ``style`` or ``system`` is given. ``observe`` is called with everything that
     happens; an exception in it ends the run, and `run` raises it. ``constraint``: how far the model is held to valid
-    calls (see `adapter.constraints.modes`); it takes a `ChatClient`, which knows its server. ``guide``:
+    calls (see `adapter.grammars.constraint_mode`); it takes a `ChatClient`, which knows its server. ``guide``:
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.intent.assist`); such a model gets one call for each message,
     always one with ``constraint="required"`` and ``guide="on"``.

@@ -10,17 +10,17 @@ from functools import cached_property, partial
 from typing import Protocol, Self, TypeAlias
 
 from adapter.agent.agent import Settled
-from adapter.agent.answer import Answer, Observed, chunks_of
 from adapter.agent.async_callbacks import AsyncCallbacks, awaited
+from adapter.agent.response_reader import Answer, Observed, chunks_of
+from adapter.backends.async_chat_client import AsyncChatClient
+from adapter.backends.chat_client import ChatClient, Chunk
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Done, Query, Run
-from adapter.conversation.shown import Message
-from adapter.operations.approval import Approver, AsyncApprover
-from adapter.upstream.async_transport import AsyncChatClient
-from adapter.upstream.transport import ChatClient, Chunk
-from adapter.values.callbacks import is_async
-from adapter.values.errors import TransportError
-from adapter.values.events import ToolCall, ToolResult
-from adapter.workspace.hosted.host import Host
+from adapter.core.callbacks import is_async
+from adapter.core.errors import TransportError
+from adapter.core.events import ToolCall, ToolResult
+from adapter.tools.operations.permissions import Approver, AsyncApprover
+from adapter.workspace.capabilities.host import Host
 
 
 class AsyncChat(Protocol):

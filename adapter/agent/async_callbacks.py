@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from adapter.operations.approval import Approval, Approver, AsyncApprover
-from adapter.values.callbacks import in_place_of, is_async, require_sync, wrong_answer
-from adapter.values.errors import DeniedError, UsageError
-from adapter.workspace.hosted.host import METHODS, Host
+from adapter.core.callbacks import in_place_of, is_async, require_sync, wrong_answer
+from adapter.core.errors import DeniedError, UsageError
+from adapter.tools.operations.permissions import Approval, Approver, AsyncApprover
+from adapter.workspace.capabilities.host import METHODS, Host
 
 T = TypeVar("T")
 

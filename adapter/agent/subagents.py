@@ -16,24 +16,24 @@ from typing import Protocol
 from rapidfuzz import fuzz, process
 
 from adapter.agent.agent import Agent
-from adapter.agent.answer import Chat, Observed
-from adapter.agent.prompts import own_chat
+from adapter.agent.prompt_setup import own_chat
+from adapter.agent.response_reader import Chat, Observed
+from adapter.backends.chat_client import Chunk
+from adapter.backends.control_token_discovery import format_for
 from adapter.conversation.session import REASONS, Done, Limits
-from adapter.operations import AgentReport, RunAgent
-from adapter.operations.approval import Approver
-from adapter.prompting import resources
-from adapter.prompting.neutral import restore
-from adapter.prompting.prompt import Style, new_session, system_prompt
-from adapter.upstream.told_tokens import format_for
-from adapter.upstream.transport import Chunk
-from adapter.values.callbacks import require_sync, tool_observer
-from adapter.values.errors import ToolError, TransportError
+from adapter.core import package_data
+from adapter.core.callbacks import require_sync, tool_observer
+from adapter.core.errors import ToolError, TransportError
+from adapter.prompting.escaping import restore
+from adapter.prompting.system_prompt import Style, new_session, system_prompt
+from adapter.tools.operations import AgentReport, RunAgent
+from adapter.tools.operations.permissions import Approver
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import HostEvent
+from adapter.workspace.capabilities.host import HostEvent
 
 
 class Record(Protocol):
-    """What keeps a sub-agent's run: `adapter.transcripts.recording.Recording` does."""
+    """What keeps a sub-agent's run: `adapter.recording.recorder.Recording` does."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
     def asking(self, ask: Approver) -> Approver: ...
@@ -60,7 +60,7 @@ class AgentKind:
 
 def built_in_kinds() -> tuple[AgentKind, ...]:
     """``research`` and ``general``; ProxyAI's names for them are taken, too."""
-    texts = {name: (resources.folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES}
+    texts = {name: (package_data.folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES}
     return (
         AgentKind("research", _SUMMARIES["research"], texts["research"], read_only=True, aliases=("explore", "plan")),
         AgentKind("general", _SUMMARIES["general"], texts["general"], aliases=("general-purpose",)),

@@ -11,7 +11,7 @@
 Whoever drives it (`adapter.agent.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, which answers are asked again (by
 `adapter.conversation.guardrails`), and when to stop. What tools and the user say is neutralised before the model is
-shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
+shown it (`adapter.prompting.escaping`), the arguments of its calls are restored.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from adapter.conversation.budget import Entry, fit, usable
-from adapter.conversation.contents import Content, joined
-from adapter.conversation.guardrails.answers import Said
-from adapter.conversation.guardrails.catalogue import BROKEN_CALLS, GUARDRAILS
-from adapter.conversation.guardrails.guardrails import AskAgain, Fault, Guardrails, Stop
-from adapter.conversation.guardrails.past import Made, Past
-from adapter.conversation.shown import Message, Shown, alternating
-from adapter.prompting.neutral import in_strings, restore
-from adapter.reading.format import Format
-from adapter.text.counted import counted
-from adapter.tools.definition import ToolSet
-from adapter.values.errors import UsageError
-from adapter.values.events import InvalidToolCall, ToolCall, ToolResult
-from adapter.values.turn import Turn
+from adapter.conversation.context_window import Entry, fit, usable
+from adapter.conversation.guardrails.call_history import Made, Past
+from adapter.conversation.guardrails.engine import AskAgain, Fault, Guardrails, Stop
+from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS
+from adapter.conversation.guardrails.response_checks import Said
+from adapter.conversation.message_content import Content, joined
+from adapter.conversation.message_rendering import Message, Shown, alternating
+from adapter.core.errors import UsageError
+from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
+from adapter.core.text.plurals import counted
+from adapter.core.turn import Turn
+from adapter.parsing.format import Format
+from adapter.prompting.escaping import in_strings, restore
+from adapter.tools.tool import ToolSet
 
 Reason: TypeAlias = Literal[
     "answered",

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from adapter.dialects.definitions import tools_of
-from adapter.dialects.dialect import Dialect
-from adapter.tools.definition import ToolSet
-from adapter.values.arguments import shown
-from adapter.values.errors import UsageError
+from adapter.core.arguments import shown
+from adapter.core.errors import UsageError
+from adapter.dialects.lazy_definitions import tools_of
+from adapter.dialects.toolset import Dialect
+from adapter.tools.tool import ToolSet
 
-__all__ = ["Dialect", "dialect_names", "get_dialect", "tools_to_read"]
+__all__ = [
+    "Dialect",
+    "cross_toolset",
+    "dialect_names",
+    "get_dialect",
+    "result_formatting",
+    "tool_class",
+    "tools_to_read",
+    "toolset",
+]
 
 _HOMES = {
     "blade": "adapter.dialects.blade",

@@ -11,10 +11,11 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from adapter.dialects import wording
-from adapter.dialects.base import Aliases, Naming, Rendered, ToolArguments, expect
-from adapter.dialects.dialect import Dialect
-from adapter.operations import (
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.toolset import Dialect
+from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
+from adapter.tools.operations import (
     FileText,
     Glob,
     Grep,
@@ -32,7 +33,6 @@ from adapter.operations import (
     WriteText,
     Written,
 )
-from adapter.tools.customary import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
 MAX_READ_LINES = 1_000
 """Of a page of `ReadFile`, when it asks for no other number."""
@@ -78,7 +78,7 @@ class ListDirectory(ToolArguments):
         return Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.listing_text(expect(outcome, Listing)), None
+        return result_formatting.listing_text(expect(outcome, Listing)), None
 
 
 class ReadFile(ToolArguments):
@@ -121,7 +121,7 @@ class ReadFile(ToolArguments):
         def read_on(line: int) -> str:
             return f"offset {line - 1} is line {line}; read on with offset {line - 1} and limit {limit}"
 
-        return wording.plain_page(expect(outcome, FileText), MAX_READ_BYTES, read_on), None
+        return result_formatting.plain_page(expect(outcome, FileText), MAX_READ_BYTES, read_on), None
 
     def notes(self) -> tuple[str, ...]:
         if self.offset is None or self.limit is not None:
@@ -153,7 +153,7 @@ class WriteFile(ToolArguments):
         return WriteText(self.file_path, self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.written_text(expect(outcome, Written)), None
+        return result_formatting.written_text(expect(outcome, Written)), None
 
 
 class Edit(ToolArguments):
@@ -203,7 +203,7 @@ class Edit(ToolArguments):
         )
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(expect(outcome, Patched)), None
 
 
 class GlobTool(ToolArguments):
@@ -221,7 +221,7 @@ class GlobTool(ToolArguments):
         return Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.paths_text(expect(outcome, Paths), self.pattern), None
+        return result_formatting.paths_text(expect(outcome, Paths), self.pattern), None
 
 
 class GrepSearch(ToolArguments):
@@ -250,7 +250,9 @@ class GrepSearch(ToolArguments):
 
     def render(self, outcome: Outcome) -> Rendered:
         found = expect(outcome, GrepHits)
-        return "\n".join([wording.grep_text(found, self.pattern), *wording.unshown_matches(found)]), None
+        return "\n".join(
+            [result_formatting.grep_text(found, self.pattern), *result_formatting.unshown_matches(found)]
+        ), None
 
 
 DIALECT = Dialect(

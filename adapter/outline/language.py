@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from adapter.operations import Section
+from adapter.tools.operations import Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING
 
+from adapter.core.errors import ToolError
 from adapter.outline.language import Language
-from adapter.values.errors import ToolError
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree

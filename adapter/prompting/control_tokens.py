@@ -5,7 +5,7 @@ compared as they are written, in their case. Look-alikes that only NFKC makes eq
 tokens are sought in the raw text, before anything is normalised (Hugging Face's special tokens are ``normalized:
 false``, llama.cpp splits the prompt by them first), and full-width brackets are ordinary in Chinese and Japanese.
 
-Not here: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.neutral` knows by their
+Not here: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.escaping` knows by their
 shape; tokens that are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML tags of Gemma).
 """
 

@@ -23,40 +23,40 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from adapter.prompting.rendering import Template
-from adapter.server import anthropic, conversations, ollama, responses
-from adapter.server.connection import SILENCE_S
-from adapter.server.draining import DRAIN_S, Drain
-from adapter.server.guard import Guard
-from adapter.server.intake import content_of, json_of, roomy
-from adapter.server.passing import METHOD_NOT_ALLOWED, check_passing, without_keys
+from adapter.backends.endpoint_discovery import Endpoint, get, without_password
+from adapter.backends.template_files import TemplateProcess
+from adapter.core.callbacks import require_sync
+from adapter.core.errors import TransportError, UsageError
+from adapter.core.text.redaction import Secrets
+from adapter.prompting.chat_template import Template
+from adapter.protocols.exchange import Completed, OpenAIWriter, Streamed
+from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.protocols.translate import needs_translation, read, translate
+from adapter.protocols.translation_options import Options
+from adapter.server import routes_anthropic, routes_conversations, routes_ollama, routes_responses
+from adapter.server.access_control import Guard
+from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, Places
+from adapter.server.error_formats import shape_of
+from adapter.server.graceful_shutdown import DRAIN_S, Drain
+from adapter.server.model_server import Upstream
 from adapter.server.passthrough import PassedThrough
-from adapter.server.patience import RETRY_S
-from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
-from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
-from adapter.server.shapes import shape_of
-from adapter.server.store import Store
-from adapter.server.telemetry.lines import Lines, say, say_in_json
-from adapter.server.telemetry.seen import Observer
-from adapter.server.telemetry.wanted import WORKERS_DIR, check_wanted, metrics_of, traces_of
-from adapter.server.telemetry.watched import Watched
-from adapter.server.upstream import Upstream
-from adapter.server.work import COLLECTED, SWITCH_S
-from adapter.text.secrets import Secrets
-from adapter.upstream.endpoints import Endpoint, get, without_password
-from adapter.upstream.template_files import TemplateProcess
-from adapter.values.callbacks import require_sync
-from adapter.values.errors import TransportError, UsageError
-from adapter.wire.errors import RequestError, error_object, refusal
-from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
-from adapter.wire.options import Options
-from adapter.wire.request import needs_translation, read, translate
+from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
+from adapter.server.request_body import content_of, json_of, roomy
+from adapter.server.response_store import Store
+from adapter.server.streaming_responses import StreamedAnswer, WholeAnswer, as_it_is
+from adapter.server.telemetry.logs import Lines, say, say_in_json
+from adapter.server.telemetry.middleware import Watched
+from adapter.server.telemetry.request_info import Observer
+from adapter.server.telemetry.setup import WORKERS_DIR, check_wanted, metrics_of, traces_of
+from adapter.server.upstream_connection import SILENCE_S
+from adapter.server.upstream_retry import RETRY_S
+from adapter.server.work_queue import COLLECTED, SWITCH_S
 
 if TYPE_CHECKING:
     import uvicorn
 
+    from adapter.server.live_view import Viewing
     from adapter.server.telemetry.metrics import Metrics
-    from adapter.server.viewing import Viewing
 
 CHAT = "/v1/chat/completions"
 
@@ -181,7 +181,7 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
 def config_of(settings: Settings) -> uvicorn.Config:
     from uvicorn.config import LOGGING_CONFIG
 
-    from adapter.server.protocol import BoundedConfig
+    from adapter.server.http_protocol import BoundedConfig
 
     return BoundedConfig(
         partial(_worker, settings),
@@ -263,10 +263,10 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         routes=[
             Route(CHAT, chat, methods=["POST"]),
             Route("/chat/completions", chat, methods=["POST"]),
-            *anthropic.routes(upstream, settings.keep_alive_s),
-            *responses.routes(upstream, settings.keep_alive_s),
-            *conversations.routes(upstream),
-            *ollama.routes(upstream, settings.keep_alive_s),
+            *routes_anthropic.routes(upstream, settings.keep_alive_s),
+            *routes_responses.routes(upstream, settings.keep_alive_s),
+            *routes_conversations.routes(upstream),
+            *routes_ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
             Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
@@ -285,8 +285,8 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
 def _viewing(settings: Settings, is_stopping: Callable[[], bool]) -> Viewing | None:
     if not settings.view:
         return None
-    from adapter.server.viewing import Viewing
-    from adapter.transcripts.live import Live
+    from adapter.recording.view.live_feed import Live
+    from adapter.server.live_view import Viewing
 
     key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)
     live = Live(Secrets(os.environ, [settings.api_key, settings.view_key]))

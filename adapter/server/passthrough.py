@@ -9,11 +9,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import aiohttp
 from starlette.types import Send
 
-from adapter.server.passing import is_private
-from adapter.server.relay import Answering, AsError, Live, begin
-from adapter.server.upstream import Upstream
-from adapter.wire.errors import relayed
-from adapter.wire.exchange import Writer
+from adapter.protocols.exchange import Writer
+from adapter.protocols.openai_errors import relayed
+from adapter.server.model_server import Upstream
+from adapter.server.passthrough_rules import is_private
+from adapter.server.streaming_responses import Answering, AsError, Live, begin
 
 HOP_BY_HOP = frozenset(
     {

@@ -10,37 +10,37 @@ from contextlib import nullcontext
 from dataclasses import replace
 from types import NoneType
 
+from adapter.core.arguments import NONE, PATH, check_types, shown
+from adapter.core.callbacks import require_answer, require_sync, tool_observer, wrong_answer
+from adapter.core.errors import FormatError, ToolError, UsageError
+from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
+from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
-from adapter.dialects.foreign import patch_in_command, understood
-from adapter.operations import Edits, Effect, Operation, Outcome, ReadText, effect_of
-from adapter.operations.approval import Approval, Approver, Rule
-from adapter.operations.capabilities import ABSENT
-from adapter.tools.calls import Invocation, normalise, resolve
-from adapter.tools.definition import Arguments, Tool, ToolSet
-from adapter.tools.functions import tool as as_tool
-from adapter.tools.shapes import as_object
-from adapter.values.arguments import NONE, PATH, check_types, shown
-from adapter.values.callbacks import require_answer, require_sync, tool_observer, wrong_answer
-from adapter.values.errors import FormatError, ToolError, UsageError
-from adapter.values.events import Json, JsonObject, ToolCall, ToolResult
-from adapter.values.turn import HasCalls
-from adapter.workspace.answers import answered, changed_by_user, failed, writable_result
-from adapter.workspace.approvals import Approvals, as_decided, policy_of
-from adapter.workspace.batches import run_as_one
-from adapter.workspace.changes.encodings import encoding_named
+from adapter.dialects.cross_toolset import patch_in_command, understood
+from adapter.tools.call_resolution import Invocation, normalise, resolve
+from adapter.tools.call_shapes import as_object
+from adapter.tools.function_tools import tool as as_tool
+from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, effect_of
+from adapter.tools.operations.capabilities import ABSENT
+from adapter.tools.operations.permissions import Approval, Approver, Rule
+from adapter.tools.tool import Arguments, Tool, ToolSet
+from adapter.workspace.approval_flow import Approvals, as_decided, policy_of
+from adapter.workspace.atomic_batch import run_as_one
+from adapter.workspace.available_tools import chosen, joined, offered
+from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.planner import Hosted
+from adapter.workspace.changes.encoding_detection import encoding_named
 from adapter.workspace.changes.history import Change, History, Undone
-from adapter.workspace.changes.planned import Plan
-from adapter.workspace.files.desk import Desk
-from adapter.workspace.files.exactness import chosen_edits
-from adapter.workspace.hosted.host import Host
-from adapter.workspace.hosted.session import Hosted
-from adapter.workspace.offered import chosen, joined, offered
-from adapter.workspace.paths.faults import explained, in_memory
-from adapter.workspace.paths.gate import Root
-from adapter.workspace.plans import plan
-from adapter.workspace.processes import confined
-from adapter.workspace.processes.clock import Clock, in_time
-from adapter.workspace.processes.sandbox import Choice, Confinement, Sandbox
+from adapter.workspace.changes.plan import Plan
+from adapter.workspace.context import Desk
+from adapter.workspace.files.edit_strictness import chosen_edits
+from adapter.workspace.paths.os_errors import explained, in_memory
+from adapter.workspace.paths.resolver import Root
+from adapter.workspace.planner import plan
+from adapter.workspace.sandbox import confinement_notes
+from adapter.workspace.sandbox.deadline import Clock, in_time
+from adapter.workspace.sandbox.sandbox import Choice, Confinement, Sandbox
+from adapter.workspace.tool_results import answered, changed_by_user, failed, writable_result
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """What a sub-agent that only reads may do."""
@@ -142,7 +142,7 @@ class Workspace:
     def sandbox(self) -> str:
         """What confines what the tools run, for people: a line about programs, one about functions of the user's and
         MCP tools; empty when no tool runs any."""
-        return confined.of_session(self.tools.values(), self._desk.confinement)
+        return confinement_notes.of_session(self.tools.values(), self._desk.confinement)
 
     @property
     def mode(self) -> str:
@@ -414,7 +414,7 @@ class Workspace:
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time is up; {name} was not done")
             outcome = self._approvals.without_hidden(self._commit(name, planned, approvals[-1]), name)
-        sandbox = confined.afterwards(approvals[-1].operation, outcome, self._desk.confinement)
+        sandbox = confinement_notes.afterwards(approvals[-1].operation, outcome, self._desk.confinement)
         return replace(answered(invocation, call, outcome, told), sandbox=sandbox)
 
     def _commit(self, name: str, planned: Plan, approval: Approval) -> Outcome:

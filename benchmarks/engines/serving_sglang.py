@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from adapter.engines.interfaces import Sglang
+from adapter.integrations.engines.compat import Sglang
 from benchmarks.engines.serving_vllm import Message
 
 

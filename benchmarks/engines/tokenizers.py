@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adapter.formats import FORMATS
+from adapter.parsing.formats import FORMATS
 
 END = "<|end_of_answer|>"
 _MARKER = re.compile(r"[\"'](<[^\"'\s\\{}]{1,40}>|\[/?[A-Z_]+\]|[◁<]/?[a-z_]+[▷>])[\"']")

@@ -5,13 +5,13 @@ import base64
 import pytest
 
 from adapter.agent.agent import Agent
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.conversation.session import Done, Limits
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.errors import TransportError, UsageError
-from adapter.values.events import TextDelta, ToolCall, ToolResult
+from adapter.core.errors import TransportError, UsageError
+from adapter.core.events import TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from tests.engines import ONLY_ASCII
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
 

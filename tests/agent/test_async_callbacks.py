@@ -13,10 +13,10 @@ import pytest
 
 from adapter import AsyncAgent, Decision, Host, UsageError, Workspace, tool
 from adapter.agent.async_callbacks import AsyncCallbacks
+from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Done
-from adapter.operations.approval import Approval
-from adapter.upstream.transport import Chunk
-from adapter.values.events import ToolResult
+from adapter.core.events import ToolResult
+from adapter.tools.operations.permissions import Approval
 
 EVENTUALLY_S = 60.0
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
+from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Done, Query
-from adapter.tools.functions import tool
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import UsageError
+from adapter.core.errors import UsageError
+from adapter.tools.function_tools import tool
 
 
 class Script:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from adapter import Agent, AsyncAgent, Workspace, tool
+from adapter.backends.chat_client import ChatClient, Chunk
+from adapter.backends.endpoint_discovery import Endpoint
 from adapter.conversation.session import Done, Limits
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.transport import ChatClient, Chunk
-from adapter.values.errors import TransportError, UsageError
+from adapter.core.errors import TransportError, UsageError
 from tests.agent.test_agent import EDIT, in_pieces
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json
 

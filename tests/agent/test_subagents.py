@@ -12,16 +12,16 @@ import pytest
 from adapter import dialects
 from adapter.agent.agent import Agent
 from adapter.agent.subagents import AgentKind, SubAgents
+from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Limits
-from adapter.operations.approval import Rule
-from adapter.tools.functions import tool
-from adapter.transcripts.recording import Recording
-from adapter.transcripts.replay import replay
-from adapter.transcripts.transcript import Recorder, Transcript
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import TransportError
+from adapter.core.errors import TransportError
+from adapter.recording.recorder import Recording
+from adapter.recording.replay import replay
+from adapter.recording.transcript import Recorder, Transcript
+from adapter.tools.function_tools import tool
+from adapter.tools.operations.permissions import Rule
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from tests import hosted_dialect
 from tests.hosted_dialect import HOSTED
 

@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from adapter.evaluating.viewed import view_runs
-from adapter.text.secrets import Secrets
-from adapter.transcripts.live import Live
-from adapter.transcripts.page import page
-from adapter.transcripts.transcript import Transcript
-from adapter.transcripts.viewed import Again, View, view_exchanges, view_transcript
-from adapter.upstream.probing.page import page as page_of_probe
-from adapter.upstream.probing.profiles import Model
-from adapter.values.events import TextDelta
+from adapter.backends.profiles import Model
+from adapter.core.events import TextDelta
+from adapter.core.text.redaction import Secrets
+from adapter.evaluation.probe.report_page import page as page_of_probe
+from adapter.evaluation.trace_view import view_runs
+from adapter.recording.transcript import Transcript
+from adapter.recording.view.live_feed import Live
+from adapter.recording.view.page import page
+from adapter.recording.view.page_data import Again, View, view_exchanges, view_transcript
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
-from tests.server.test_viewing import page_of
+from tests.evaluation.probe.test_probe import clever, tried
+from tests.recording.test_view_in_a_browser import texts
+from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
+from tests.server.test_live_view import page_of
 from tests.server.test_viewing_in_a_browser import eventually, over
-from tests.transcripts.test_view_in_a_browser import texts
-from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
-from tests.upstream.probing.test_probe import clever, tried
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 

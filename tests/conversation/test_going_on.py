@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from adapter.conversation.session import Done, Limits, Query, Run, Session
-from adapter.formats import get_format
-from adapter.formats.parser import parse
-from adapter.tools.definition import Tool, ToolSet
-from adapter.values.errors import UsageError
-from adapter.values.events import ToolResult
+from adapter.core.errors import UsageError
+from adapter.core.events import ToolResult
+from adapter.parsing.formats import get_format
+from adapter.parsing.parser import parse
+from adapter.tools.tool import Tool, ToolSet
 
 TOOLS = ToolSet([Tool("read_file", effect="read")])
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "%s"}}\n</tool_call>'

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from adapter.conversation.session import Done, Limits, Query, Run, Session
-from adapter.formats import get_format
-from adapter.formats.parser import parse
-from adapter.tools.definition import Tool, ToolSet
-from adapter.values.events import ToolResult
-from adapter.values.turn import Turn
+from adapter.core.events import ToolResult
+from adapter.core.turn import Turn
+from adapter.parsing.formats import get_format
+from adapter.parsing.parser import parse
+from adapter.tools.tool import Tool, ToolSet
 
 TOOLS = ToolSet([Tool("read_file", effect="read"), Tool("write_file", effect="write")])
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter import Workspace
-from adapter.values.errors import UsageError
+from adapter.core.errors import UsageError
 
 TEXT = 'class Store:\n    def get(self, key):\n\treturn self.rows[key]  \n    name = "it\'s"\n    path = a &amp; b\n'
 SLIPS = {

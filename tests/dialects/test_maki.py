@@ -10,21 +10,21 @@ import time
 import pytest
 
 from adapter.agent.subagents import SubAgents
+from adapter.core.errors import TransportError
+from adapter.core.events import JsonObject
 from adapter.dialects import get_dialect
 from adapter.dialects.maki import DIALECT
-from adapter.prompting.prompt import system_prompt
-from adapter.tools.functions import tool
-from adapter.values.errors import TransportError
-from adapter.values.events import JsonObject
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.function_tools import tool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
-from adapter.workspace.hosted.http_providers import HttpSearch
-from adapter.workspace.hosted.search_services import search_service
+from adapter.workspace.capabilities.host import Host, WebAccess
+from adapter.workspace.capabilities.http_providers import HttpSearch
+from adapter.workspace.capabilities.search_services import search_service
 from tests.agent.test_subagents import Script
 from tests.agent.test_subagents import call as written_call
 from tests.dialects.definitions import Documented, check_example, check_names, check_parameters, make_files
-from tests.workspace.hosted.test_hosted import Scripted
-from tests.workspace.hosted.test_web import LOCAL, PAGE, Server, html
+from tests.workspace.capabilities.test_capabilities import Scripted
+from tests.workspace.capabilities.test_web_fetch import LOCAL, PAGE, Server, html
 
 DOCUMENTED: Documented = {
     "bash": [
@@ -251,7 +251,7 @@ def test_bash_runs_the_command(run, directory):
 
 def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
     """C150: a small system may have no bash."""
-    monkeypatch.setattr("adapter.workspace.processes.shell.BASH", "/nowhere/bash")
+    monkeypatch.setattr("adapter.workspace.sandbox.shell.BASH", "/nowhere/bash")
     assert run("bash", command="echo $0") == "/bin/sh\n(note: there is no /nowhere/bash here: /bin/sh ran it)"
 
 

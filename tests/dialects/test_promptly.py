@@ -5,14 +5,14 @@ import re
 
 import pytest
 
+from adapter.core.errors import ToolError, UsageError
 from adapter.dialects import get_dialect
 from adapter.dialects.promptly import BUILT_IN, DIALECT, default_entries, make_dialect
-from adapter.dialects.promptly.built_in import RipGrepIncludingHidden
-from adapter.dialects.promptly.entries import ShellTool, read_entries, read_entry
-from adapter.formats.parser import parse
-from adapter.operations import PathValue, RunProgram
-from adapter.prompting.prompt import system_prompt
-from adapter.values.errors import ToolError, UsageError
+from adapter.dialects.promptly.builtin_tools import RipGrepIncludingHidden
+from adapter.dialects.promptly.tool_entry import ShellTool, read_entries, read_entry
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.operations import PathValue, RunProgram
 from adapter.workspace import Workspace
 
 SHOW_FILE_TREE = {

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from adapter.commands.console import Console
+from adapter.cli.console import Console
 from adapter.conversation.session import Done, Query, Run, Session
+from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect
 from adapter.dialects.proxyai import DIALECT
-from adapter.formats import get_format
-from adapter.formats.parser import parse
-from adapter.operations import AgentReport, Library, RunAgent, SearchHit
-from adapter.operations.approval import Decision, Rule
-from adapter.prompting.prompt import system_prompt
-from adapter.values.events import ToolResult
+from adapter.parsing.formats import get_format
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.operations import AgentReport, Library, RunAgent, SearchHit
+from adapter.tools.operations.permissions import Decision, Rule
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 
 # From the document: parameters (name, type, required, default). Its numbers of lines and pages are whole ones.
 DOCUMENTED: dict[str, list[tuple[str, str, bool, object]]] = {

@@ -14,13 +14,13 @@ from typing import TypeAlias
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.commands.runner import run_task
-from adapter.commands.settings import Settings
+from adapter.backends.embedded_server import fetch_weights
+from adapter.cli.run_settings import Settings
+from adapter.cli.task_runner import run_task
+from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import default_entries, make_dialect
-from adapter.dialects.promptly.entries import read_entry
-from adapter.upstream.embedded import fetch_weights
-from adapter.values.events import JsonObject, ToolResult
+from adapter.dialects.promptly.tool_entry import read_entry
 from adapter.workspace import Workspace
 from tests.agent.test_subagents import Script, call
 

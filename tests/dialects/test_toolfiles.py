@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.app import make_app
-from adapter.dialects.promptly.toolfiles import (
+from adapter.cli.app import make_app
+from adapter.core.errors import UsageError
+from adapter.dialects.promptly.tool_files import (
     Choice,
     add_tool,
     find_tools,
@@ -17,8 +18,7 @@ from adapter.dialects.promptly.toolfiles import (
     remove_tool,
     target_file,
 )
-from adapter.prompting.prompt import system_prompt
-from adapter.values.errors import UsageError
+from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
 
 

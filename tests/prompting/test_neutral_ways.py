@@ -7,16 +7,16 @@ import json
 import pytest
 
 from adapter.agent.agent import Agent
+from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Run, Session
-from adapter.formats import FORMATS
-from adapter.formats.hermes import encode_call
-from adapter.formats.parser import parse
-from adapter.tools.definition import ToolSet
-from adapter.upstream.transport import Chunk
-from adapter.values.events import ToolResult
-from adapter.wire.answer import BufferedCompletion, StreamedCompletion
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.core.events import ToolResult
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.formats.hermes import encode_call
+from adapter.parsing.parser import parse
+from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
+from adapter.protocols.translate import translate
+from adapter.protocols.translation_options import Options
+from adapter.tools.tool import ToolSet
 from adapter.workspace import Workspace
 
 HOSTILE = (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from adapter.formats import get_format, guess
-from adapter.prompting.rendering import Template, TemplateFault, render
-from adapter.upstream.own_prompts import traits_by
-from adapter.wire.definitions import tool_set
-from adapter.wire.own_messages import own_definitions, own_messages
+from adapter.backends.prompt_discovery import traits_by
+from adapter.parsing.formats import get_format, guess
+from adapter.prompting.chat_template import Template, TemplateFault, render
+from adapter.protocols.template_messages import own_definitions, own_messages
+from adapter.protocols.tool_definitions import tool_set
 from benchmarks.conversations import CONVERSATIONS, MANY, TOKENS, WEATHER, must_show
 
 ROOT = Path(__file__).parents[2]

@@ -13,12 +13,12 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.small_model_check import SMALL, Guides, parameters_of
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.guides import SMALL, Guides, parameters_of
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.wire.options import ConstraintSettings, Options
-from adapter.wire.request import translate
+from adapter.protocols.translate import translate
+from adapter.protocols.translation_options import ConstraintSettings, Options
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving

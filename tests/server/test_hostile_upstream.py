@@ -13,11 +13,11 @@ from typing import Any
 import openai
 import pytest
 
-from adapter.wire import choice, exchange
-from adapter.wire.exchange import Streamed
-from adapter.wire.options import Options
-from adapter.wire.request import MAX_ANSWERS, translate
-from adapter.wire.sse import as_event
+from adapter.protocols import exchange, openai_choice
+from adapter.protocols.exchange import Streamed
+from adapter.protocols.sse import as_event
+from adapter.protocols.translate import MAX_ANSWERS, translate
+from adapter.protocols.translation_options import Options
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.server.test_serve_faults import connected, post
@@ -100,9 +100,9 @@ def test_several_answers_are_as_many_as_were_asked_for(stream):
     def ask(client: openai.OpenAI, words: str) -> list[str | None]:
         fields: Any = {**ASKING, "n": 2, "messages": [{"role": "user", "content": words}]}
         if not stream:
-            return [choice.message.content for choice in client.chat.completions.create(**fields).choices]
+            return [openai_choice.message.content for openai_choice in client.chat.completions.create(**fields).choices]
         with client.chat.completions.stream(**fields) as events:
-            return [choice.message.content for choice in events.get_final_completion().choices]
+            return [openai_choice.message.content for openai_choice in events.get_final_completion().choices]
 
     with LiveUpstream(said) as upstream, serving(upstream.url) as url, connected(url) as client:
         assert ask(client, "Some.") == ["Hi", "Hi"]
@@ -129,7 +129,7 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     ids=["text", "openings", "reasoning", "nothing"],
 )
 def test_an_answer_without_an_end_ends(monkeypatch, event, why):
-    monkeypatch.setattr(choice, "MAX_CHARACTERS", 5_000)
+    monkeypatch.setattr(openai_choice, "MAX_CHARACTERS", 5_000)
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = Streamed(translate({**ASKING, "stream": True}, Options()), 0)
     sent = b""

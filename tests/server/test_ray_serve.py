@@ -9,12 +9,12 @@ import json
 
 import pytest
 
-from adapter.values.errors import UsageError
+from adapter.core.errors import UsageError
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
 
-from adapter.engines.ray_serve import Config, _nearest, app, conversation_of  # noqa: E402
+from adapter.integrations.ray_serve import Config, _nearest, app, conversation_of  # noqa: E402
 
 
 def conversation(messages, headers=(), **body):

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adapter.wire.bodies import MAX_TEXT
-from adapter.wire.definitions import MAX_TOOLS
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.protocols.request_limits import MAX_TEXT
+from adapter.protocols.tool_definitions import MAX_TOOLS
+from adapter.protocols.translate import translate
+from adapter.protocols.translation_options import Options
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 from tests.server.test_serve_faults import post
 from tests.server.test_wrap import TOOLS, completion

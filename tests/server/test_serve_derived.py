@@ -7,9 +7,9 @@ import pytest
 
 import adapter
 from adapter.agent.agent import Agent
-from adapter.formats import guess
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.transport import ChatClient
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.parsing.formats import guess
 from adapter.workspace import Workspace
 from tests.prompting.deriving.families import KNOWN_FORMS, YAML, family
 from tests.server.test_serve_own_prompt import ask, asked

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.wire.failures import refuses_tools
+from adapter.protocols.upstream_failures import refuses_tools
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_exchanges import ERRORS
@@ -26,10 +26,10 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 
 import uvicorn
 
+from adapter.protocols.translation_options import Options
 from adapter.server.app import Settings, config_of
-from adapter.server.connection import KeyRemover
-from adapter.server.upstream import Upstream
-from adapter.wire.options import Options
+from adapter.server.model_server import Upstream
+from adapter.server.upstream_connection import KeyRemover
 
 NATIVE = "/api/chat"
 REFUSALS = {each.path: each.reply for each in ERRORS if "does not support tools" in each.words}

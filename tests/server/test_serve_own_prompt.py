@@ -12,11 +12,11 @@ import pytest
 import adapter
 from adapter.agent.agent import Agent
 from adapter.agent.async_agent import AsyncAgent
-from adapter.prompting.rendering import Template, render
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.own_prompts import OwnPrompts
-from adapter.upstream.template_files import TemplateProcess
-from adapter.upstream.transport import ChatClient
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.prompt_discovery import OwnPrompts
+from adapter.backends.template_files import TemplateProcess
+from adapter.prompting.chat_template import Template, render
 from adapter.workspace import Workspace
 from tests.serving import serving
 from tests.template_server import CHATML, TOOLLESS, TemplateServer
@@ -274,8 +274,8 @@ def test_it_is_said_at_the_start(capfd):
 def test_the_real_llama_cpp(random_gguf):
     """Its prompt is the one that Jinja makes here, and its answer comes through."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    from adapter.upstream.embedded import EmbeddedServer
-    from adapter.upstream.endpoints import get
+    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.endpoint_discovery import get
 
     with EmbeddedServer(random_gguf, chat_template=CHATML, max_tokens=8) as server:
         found = OwnPrompts(server.endpoint).of("")

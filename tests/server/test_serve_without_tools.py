@@ -121,7 +121,7 @@ def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, str
 
 def test_calls_of_one_function_are_told_apart():
     """As older clients send them, without ids: the second result is not the first one's."""
-    from adapter.wire.tool_kinds import as_functions
+    from adapter.protocols.tool_types import as_functions
 
     call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
     said = {"role": "function", "name": "ls", "content": "a"}

@@ -106,9 +106,9 @@ def test_a_busy_server_is_counted(watched):
 
 def test_names_that_clients_make_up_are_bounded():
     """The first hundred stand for themselves; what no terminal can say is said otherwise, and a scrape never fails."""
+    from adapter.protocols.usage import Usage
     from adapter.server.telemetry.metrics import MAX_NAMES, Metrics
-    from adapter.server.telemetry.seen import Seen
-    from adapter.wire.usage import Usage
+    from adapter.server.telemetry.request_info import Seen
 
     metrics = Metrics()
     for number in range(3 * MAX_NAMES):

@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adapter.text.secrets import Secrets
-from adapter.transcripts.live import Live
-from adapter.values.events import TextDelta, ToolCallProgress
+from adapter.core.events import TextDelta, ToolCallProgress
+from adapter.core.text.redaction import Secrets
+from adapter.recording.view.live_feed import Live
 from tests.browser import chromium, prefer
+from tests.recording.test_view_in_a_browser import WATCH, press, texts
+from tests.recording.view.test_page_data import CALL, exchange, hostile
 from tests.scripted_server import CHAT
+from tests.server.test_live_view import API_KEY, page_of, viewed
 from tests.server.test_serve_pages import ask
-from tests.server.test_viewing import API_KEY, page_of, viewed
 from tests.server.test_wrap import TOOLS
-from tests.transcripts.test_view_in_a_browser import WATCH, press, texts
-from tests.transcripts.test_viewed import CALL, exchange, hostile
 
 pytestmark = pytest.mark.clients
 
@@ -159,7 +159,7 @@ def test_a_server_that_goes_leaves_what_it_said(chrome, live):
 
 
 def test_answers_are_read_again_by_another_policy(chrome, live):
-    from tests.transcripts.test_viewed import BARE
+    from tests.recording.view.test_page_data import BARE
 
     over(live, BARE)
     with page_of(live) as address:

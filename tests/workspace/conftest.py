@@ -7,8 +7,8 @@ import pytest
 
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import History
-from adapter.workspace.files.desk import Desk
-from adapter.workspace.paths.gate import Root
+from adapter.workspace.context import Desk
+from adapter.workspace.paths.resolver import Root
 
 
 @pytest.fixture

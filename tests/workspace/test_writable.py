@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter import tool
-from adapter.text.visible import encodable, encodable_json
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import encodable, encodable_json
 from adapter.workspace import Workspace
 
 LONE = "a\udc80b\ud83d"

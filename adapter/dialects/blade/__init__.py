@@ -7,7 +7,7 @@ when the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.blade.changing import (
+from adapter.dialects.blade.edit_tools import (
     ApplyEdit,
     CopyFile,
     CreateDirectory,
@@ -16,8 +16,7 @@ from adapter.dialects.blade.changing import (
     MoveFile,
     WriteFile,
 )
-from adapter.dialects.blade.commands import RunCommandLine
-from adapter.dialects.blade.editor import (
+from adapter.dialects.blade.editor_tools import (
     EditorStateTool,
     GetSelectionTool,
     GoToLineTool,
@@ -25,7 +24,8 @@ from adapter.dialects.blade.editor import (
     OpenFile,
     ReplaceSelectionTool,
 )
-from adapter.dialects.blade.finding import (
+from adapter.dialects.blade.read_tools import GetFileInfo, ReadFile, ReadFileRange
+from adapter.dialects.blade.search_tools import (
     CodebaseSearch,
     FindFiles,
     FindFilesGlob,
@@ -33,8 +33,10 @@ from adapter.dialects.blade.finding import (
     GrepSearch,
     ListDirectory,
 )
-from adapter.dialects.blade.reading import GetFileInfo, ReadFile, ReadFileRange
-from adapter.dialects.dialect import Dialect
+from adapter.dialects.blade.shell_tools import RunCommandLine
+from adapter.dialects.toolset import Dialect
+
+__all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     name="blade",

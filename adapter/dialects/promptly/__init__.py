@@ -29,8 +29,8 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from adapter.dialects.dialect import Dialect
-from adapter.dialects.promptly.built_in import (
+from adapter.core.errors import UsageError
+from adapter.dialects.promptly.builtin_tools import (
     CopyFiles,
     FindFiles,
     LineCount,
@@ -46,9 +46,21 @@ from adapter.dialects.promptly.built_in import (
     ShowFileContents,
     WriteToFile,
 )
-from adapter.dialects.promptly.entries import ShellTool, read_entries
-from adapter.tools.definition import Tool
-from adapter.values.errors import UsageError
+from adapter.dialects.promptly.tool_entry import ShellTool, read_entries
+from adapter.dialects.toolset import Dialect
+from adapter.tools.tool import Tool
+
+__all__ = [
+    "BUILT_IN",
+    "DIALECT",
+    "OPT_IN",
+    "ShippedTool",
+    "default_entries",
+    "default_text",
+    "make_dialect",
+    "tool_entry",
+    "tool_files",
+]
 
 BUILT_IN = (
     *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),

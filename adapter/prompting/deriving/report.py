@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapter.prompting.deriving.checking import ONE_CALL, SEVERAL
-from adapter.prompting.deriving.derived import Derived
-from adapter.prompting.deriving.recognising import Recognised
-from adapter.reading.bodies.description import Description
+from adapter.parsing.bodies.format_spec import Description
+from adapter.prompting.deriving.detect import Recognised
+from adapter.prompting.deriving.result import Derived
+from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL
 
 _BODIES = {
     "json": "a JSON object with the name in it",

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from adapter.core.events import Json
 from adapter.prompting.intent.bm25 import STOP_WORDS, description_of, split_words, stem
 from adapter.prompting.intent.text_values import Value, find_numbers, find_quoted
-from adapter.values.events import Json
 
 MAX_DISTANCE = 4.0
 """Between a name and a value behind it: 1.5 for each word between them, 0.5 for a stop word."""

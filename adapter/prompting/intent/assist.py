@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adapter.constraints.shapes import Choices
+from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, Ranking, kinds_of, tokens
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
 from adapter.prompting.intent.text_values import find_known_paths, find_paths
-from adapter.tools.definition import ToolSet
+from adapter.tools.tool import ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Tools to try for a path alone: reading does no harm."""

@@ -11,10 +11,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
+from adapter.core.events import Json
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
-from adapter.tools.definition import Tool, ToolSet
-from adapter.tools.schema import types_of
-from adapter.values.events import Json
+from adapter.tools.coercion import types_of
+from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
 """BM25's parameters: how fast a repeated word saturates, and how much a long definition is discounted."""

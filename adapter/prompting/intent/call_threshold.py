@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from adapter.prompting.intent.bm25 import Ranking, kinds_of, tokens
 from adapter.prompting.intent.candidate_values import has_all_required, names_parameter
-from adapter.tools.definition import ToolSet
+from adapter.tools.tool import ToolSet
 
 MIN_SCORE = 2.0
 """A BM25 score from which on a request is about a tool."""

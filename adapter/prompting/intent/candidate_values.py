@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent import text_values as spelled
 from adapter.prompting.intent.argument_proximity import match_by_proximity
 from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, kinds_of, stems
-from adapter.tools.definition import Tool
-from adapter.tools.schema import types_of
-from adapter.values.events import Json, JsonObject
+from adapter.tools.coercion import types_of
+from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
 """Values offered per parameter: more do not help a model and slow the grammar down."""

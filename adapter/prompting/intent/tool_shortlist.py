@@ -10,9 +10,9 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from adapter.core.events import Json
 from adapter.prompting.intent.bm25 import Ranking
-from adapter.tools.definition import Tool, ToolSet
-from adapter.values.events import Json
+from adapter.tools.tool import Tool, ToolSet
 
 FIND = "find_tools"
 

@@ -23,9 +23,9 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from adapter.server.telemetry.seen import Seen
-from adapter.values.version import __version__
-from adapter.wire.left_out import spoken
+from adapter.core.version import __version__
+from adapter.protocols.dropped_fields import spoken
+from adapter.server.telemetry.request_info import Seen
 
 MAX_NAMES = 100
 """Values of a label that clients or models make up."""

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from adapter.server.telemetry.seen import Seen
-from adapter.values.version import __version__
+from adapter.core.version import __version__
+from adapter.server.telemetry.request_info import Seen
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
-from adapter.text.visible import visible
-from adapter.values.errors import ToolError
-from adapter.workspace.changes.inverse import Inverse
-from adapter.workspace.changes.net import net_diff
-from adapter.workspace.changes.places import missing_directories
-from adapter.workspace.changes.store import (
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import visible
+from adapter.workspace.changes.change_paths import missing_directories
+from adapter.workspace.changes.journal import (
     STATES,
     Record,
     Step,
@@ -32,10 +30,12 @@ from adapter.workspace.changes.store import (
     sync_directory,
     write_bytes,
 )
+from adapter.workspace.changes.net_diff import net_diff
 from adapter.workspace.changes.transactions import Stage, perform, repair
-from adapter.workspace.paths import trees
-from adapter.workspace.paths.gate import Root
-from adapter.workspace.paths.names import own_name
+from adapter.workspace.changes.undo_plan import Inverse
+from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.name_rules import own_name
+from adapter.workspace.paths.resolver import Root
 
 BATCH = "batch"
 UNDO = "undo: "
@@ -120,9 +120,9 @@ class History:
             away = place.name
             if place.is_directory:  # gone whole from sight, before it goes piece by piece
                 away = own_name(place.name, "new")
-                trees.remove(away, place.dirfd)
+                tree_ops.remove(away, place.dirfd)
                 os.rename(place.name, away, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
-            trees.remove(away, place.dirfd)
+            tree_ops.remove(away, place.dirfd)
 
     def changes(self, session: str | None = None) -> tuple[Change, ...]:
         """The changes that can be undone, newest first; of one session or of all."""
@@ -184,7 +184,7 @@ class History:
                 raise
             finally:
                 self._in_batch = False
-                trees.remove(BATCH, held)
+                tree_ops.remove(BATCH, held)
 
     def take_notes(self) -> tuple[str, ...]:
         """What is to be said since this was last called: repairs, and what cannot be undone."""
@@ -212,7 +212,7 @@ class History:
         if cut_off.isdigit():
             self.store.notes.append("several changes that belong together were cut off; they are taken back")
             self._undo_after(held, int(cut_off))
-        trees.remove(BATCH, held)
+        tree_ops.remove(BATCH, held)
 
     def _undo_after(self, held: int, number: int) -> None:
         """Take back every change above ``number``; what cannot be is left and noted."""

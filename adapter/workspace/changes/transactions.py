@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from adapter.text.visible import visible
-from adapter.values.errors import ToolError
-from adapter.workspace.changes.places import Gone, Places, remove_empty, transfer
-from adapter.workspace.changes.store import (
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import visible
+from adapter.workspace.changes.change_paths import Gone, Places, remove_empty, transfer
+from adapter.workspace.changes.journal import (
     MAX_KEPT_BYTES,
     STATES,
     Record,
@@ -39,10 +39,10 @@ from adapter.workspace.changes.store import (
     write_bytes,
     write_record,
 )
-from adapter.workspace.paths import trees
-from adapter.workspace.paths.gate import Root
-from adapter.workspace.paths.names import own_name
-from adapter.workspace.paths.place import Place, check_directory_writable
+from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.name_rules import own_name
+from adapter.workspace.paths.resolved_path import Place, check_directory_writable
+from adapter.workspace.paths.resolver import Root
 
 MAX_AFTER_BYTES = 1024 * 1024
 """Up to here the new text is kept too: an undo can then be merged with later changes of the file."""
@@ -87,11 +87,11 @@ def perform(root: Root, store: Store, record: Record, stages: Mapping[int, Stage
 def repair(root: Root, store: Store, held: int) -> None:
     """Put right what a process that died left half done; what was done about it goes to the store's notes."""
     for state in STATES:
-        if trees.status_of(state, held) is None:
+        if tree_ops.status_of(state, held) is None:
             continue
         record = read_record(held, state)
         if record is None:  # the record comes first: without one nothing was done
-            trees.remove(state, held)
+            tree_ops.remove(state, held)
             continue
         change = _Change(root, held, record, state)
         if state == "closing":
@@ -141,16 +141,16 @@ class _Change:
     def _stage(self, index: int, step: Step, place: Place, stages: Mapping[int, Stage]) -> None:
         check_directory_writable(place.dirfd, place.parts)
         for suffix in ("new", "old"):
-            trees.remove(own_name(place.name, suffix), place.dirfd)
+            tree_ops.remove(own_name(place.name, suffix), place.dirfd)
         if step.kind == "move":
             return
-        if (step.kind == "put" or step.before) and trees.fingerprint(place.name, place.dirfd) != step.before:
+        if (step.kind == "put" or step.before) and tree_ops.fingerprint(place.name, place.dirfd) != step.before:
             raise ToolError(f"{place.shown} changed in the meantime and was not written; read it again")
         if step.kind == "take":
             return
         if step.before:
             _check_only_name(place)
-            trees.clone(place.name, place.dirfd, own_name(place.name, "old"), place.dirfd)
+            tree_ops.clone(place.name, place.dirfd, own_name(place.name, "old"), place.dirfd)
         stage = stages[index]
         stage.make(place.dirfd, own_name(place.name, "new"))
         if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.kept_as != "nothing":
@@ -172,11 +172,11 @@ class _Change:
                 os.rename(place.name, old, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
             elif step.kind == "move":
                 with self.places.at(step.destination) as destination:
-                    trees.rename_to_free(place.name, place.dirfd, destination.name, destination.dirfd)
+                    tree_ops.rename_to_free(place.name, place.dirfd, destination.name, destination.dirfd)
             elif step.before is None:
-                trees.rename_to_free(new, place.dirfd, place.name, place.dirfd)
+                tree_ops.rename_to_free(new, place.dirfd, place.name, place.dirfd)
             else:
-                if trees.status_of(place.name, place.dirfd) is None:
+                if tree_ops.status_of(place.name, place.dirfd) is None:
                     raise ToolError(f"{place.shown} was removed in the meantime and was not written")
                 os.rename(new, place.name, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
 
@@ -186,18 +186,18 @@ class _Change:
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
                 with suppress(Gone), self.places.again(step.path) as place:
-                    trees.remove(own_name(place.name, "old"), place.dirfd)
+                    tree_ops.remove(own_name(place.name, "old"), place.dirfd)
         for path in self._record.removes:
             with suppress(Gone, OSError), self.places.again(path) as place:  # an empty directory does no harm
                 remove_empty(place)
         undone = numbered(self._store).get(self._record.undoes or 0)
         if undone:
-            trees.remove(undone, self._store)
+            tree_ops.remove(undone, self._store)
         if name:
             os.rename("closing", name, src_dir_fd=self._store, dst_dir_fd=self._store)
             forget_surplus(self._store)
         else:
-            trees.remove("closing", self._store)
+            tree_ops.remove("closing", self._store)
         self._state = None
 
     def _keep_all(self) -> str:
@@ -208,7 +208,7 @@ class _Change:
         with inside(self._store, "closing") as kept:
             for index, step in enumerate(self._record.steps):
                 steps.append(self._keep(index, step, kept, size))
-                size += trees.size_of(str(index), kept) if steps[-1].kept else 0
+                size += tree_ops.size_of(str(index), kept) if steps[-1].kept else 0
                 if not steps[-1].kept and (step.kind == "take" or (step.kind == "put" and step.before)):
                     self.notes.append(f"{visible(step.path)} was too large to be kept: this change cannot be {back}")
         self._record = self._record.model_copy(update={"steps": tuple(steps)})
@@ -222,21 +222,21 @@ class _Change:
         after = step.after
         with suppress(Gone), self.places.again(step.path) as place:
             old = own_name(place.name, "old")
-            after = step.after or (trees.fingerprint(place.name, place.dirfd) if step.kind == "put" else None)
-            if trees.status_of(old, place.dirfd) is not None:
-                if trees.status_of(str(index), kept) is None:
-                    if trees.size_of(old, place.dirfd) + size <= MAX_KEPT_BYTES:
+            after = step.after or (tree_ops.fingerprint(place.name, place.dirfd) if step.kind == "put" else None)
+            if tree_ops.status_of(old, place.dirfd) is not None:
+                if tree_ops.status_of(str(index), kept) is None:
+                    if tree_ops.size_of(old, place.dirfd) + size <= MAX_KEPT_BYTES:
                         with suppress(OSError):
                             transfer(old, place.dirfd, str(index), kept)
-                    trees.remove(f"{index}.part", kept)
-                trees.remove(old, place.dirfd)
-        return step.model_copy(update={"after": after, "kept": trees.status_of(str(index), kept) is not None})
+                    tree_ops.remove(f"{index}.part", kept)
+                tree_ops.remove(old, place.dirfd)
+        return step.model_copy(update={"after": after, "kept": tree_ops.status_of(str(index), kept) is not None})
 
     # -------------------------------------------------------------------- backward
 
     def take_back(self) -> None:
         """Everything as it was before, unless the change is made already. Nothing here needs space on the disk."""
-        if self._state is None or trees.status_of("closing", self._store) is not None:
+        if self._state is None or tree_ops.status_of("closing", self._store) is not None:
             return
         with ExitStack() as stack:
             if self._state == "moving":
@@ -251,7 +251,7 @@ class _Change:
                         self._remove_staged(place)
         if self._state == "moving":
             self.places.sync()
-        trees.remove(self._state, self._store)
+        tree_ops.remove(self._state, self._store)
         self._state = None
 
     def _move_back(self, step: Step, place: Place) -> None:
@@ -261,28 +261,28 @@ class _Change:
             with suppress(Gone), self.places.again(step.destination) as destination:
                 self._rename_back(place, destination)
         elif step.kind == "take":
-            if trees.same_file(old, dirfd, name, dirfd):
-                trees.remove(old, dirfd)
-            elif trees.status_of(old, dirfd) is not None:
-                self._restore(place, is_free=trees.status_of(name, dirfd) is None)
-        elif trees.status_of(new, dirfd) is not None:
-            if step.before is None and trees.same_file(new, dirfd, name, dirfd):
+            if tree_ops.same_file(old, dirfd, name, dirfd):
+                tree_ops.remove(old, dirfd)
+            elif tree_ops.status_of(old, dirfd) is not None:
+                self._restore(place, is_free=tree_ops.status_of(name, dirfd) is None)
+        elif tree_ops.status_of(new, dirfd) is not None:
+            if step.before is None and tree_ops.same_file(new, dirfd, name, dirfd):
                 os.unlink(name, dir_fd=dirfd)
             self._remove_staged(place)
         elif step.before is None:
-            if step.after is None or trees.fingerprint(name, dirfd) == step.after:
-                trees.remove(name, dirfd)
-            elif trees.status_of(name, dirfd) is not None:
+            if step.after is None or tree_ops.fingerprint(name, dirfd) == step.after:
+                tree_ops.remove(name, dirfd)
+            elif tree_ops.status_of(name, dirfd) is not None:
                 self.notes.append(f"{place.shown} was changed since and is still there")
-        elif trees.status_of(old, dirfd) is not None:
-            self._restore(place, is_free=trees.fingerprint(name, dirfd) in (step.after, None))
+        elif tree_ops.status_of(old, dirfd) is not None:
+            self._restore(place, is_free=tree_ops.fingerprint(name, dirfd) in (step.after, None))
 
     def _rename_back(self, source: Place, destination: Place) -> None:
-        if trees.status_of(destination.name, destination.dirfd) is None:
+        if tree_ops.status_of(destination.name, destination.dirfd) is None:
             return
-        if trees.status_of(source.name, source.dirfd) is None:
-            trees.rename_to_free(destination.name, destination.dirfd, source.name, source.dirfd)
-        elif trees.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
+        if tree_ops.status_of(source.name, source.dirfd) is None:
+            tree_ops.rename_to_free(destination.name, destination.dirfd, source.name, source.dirfd)
+        elif tree_ops.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
             os.unlink(destination.name, dir_fd=destination.dirfd)
 
     def _restore(self, place: Place, is_free: bool) -> None:
@@ -294,14 +294,14 @@ class _Change:
         with suppress(FileExistsError):
             os.mkdir("rescued", 0o700, dir_fd=self._store)
         with inside(self._store, "rescued") as rescued:
-            kept = f"{len(trees.names_in(rescued))}-{place.name}"[:200]
+            kept = f"{len(tree_ops.names_in(rescued))}-{place.name}"[:200]
             transfer(old, place.dirfd, kept, rescued)
-            trees.remove(old, place.dirfd)
+            tree_ops.remove(old, place.dirfd)
         self.notes.append(f"{place.shown} was changed since and left; what was there before is kept as rescued/{kept}")
 
     def _remove_staged(self, place: Place) -> None:
         for suffix in ("new", "old"):
-            trees.remove(own_name(place.name, suffix), place.dirfd)
+            tree_ops.remove(own_name(place.name, suffix), place.dirfd)
 
     def _enter(self, state: State) -> None:
         assert self._state is not None
@@ -316,7 +316,7 @@ class _Change:
 
 def _check_only_name(place: Place) -> None:
     """Raises ToolError when the file has another name, which a new file in its place would not have."""
-    status = trees.status_of(place.name, place.dirfd)
+    status = tree_ops.status_of(place.name, place.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(
             f"{place.shown} has {status.st_nlink} names (hard links), and a change would be seen under this one alone: "

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from adapter.operations import MediaKind
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.tools.operations import MediaKind
 from adapter.workspace.files import pdf_pages
 
 MAX_MEDIA_BYTES = 10_000_000

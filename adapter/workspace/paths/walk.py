@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from adapter.text.visible import visible
-from adapter.values.errors import ToolError
-from adapter.workspace.paths.gate import Root
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import visible
+from adapter.workspace.paths.gitignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
 from adapter.workspace.paths.globs import GlobMatcher
-from adapter.workspace.paths.ignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
-from adapter.workspace.paths.names import is_own
-from adapter.workspace.paths.place import Place, open_child_directory, open_regular
+from adapter.workspace.paths.name_rules import is_own
+from adapter.workspace.paths.resolved_path import Place, open_child_directory, open_regular
+from adapter.workspace.paths.resolver import Root
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.prompting.chat_template import Template, TemplateFault, render
 
 _TALK = """\
 {%- if tools %}[:sys:]{% for tool in tools %}{{ tool | tojson }}

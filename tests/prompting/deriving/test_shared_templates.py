@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapter.prompting.deriving.derived import derived_by
-from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.prompting.chat_template import Template, TemplateFault, render
+from adapter.prompting.deriving.result import derived_by
 from benchmarks.derived_formats import is_right, written_by
 from tests.prompting.test_shared_templates import FILES, REASON
 
@@ -22,7 +22,7 @@ REFUSED = {
     "fireworks-ai-llama-3-firefunction-v2": "cannot be filled",
     "meetkai-functionary-medium-v3.2": "no reader explains",
 }
-"""Why there is none; FireFunction's wants variables, which only `adapter.upstream.deriving` finds out."""
+"""Why there is none; FireFunction's wants variables, which only `adapter.backends.template_detection` finds out."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.constraints.grammar import gbnf
-from adapter.formats.parser import parse
+from adapter.core.errors import UsageError
+from adapter.grammars.gbnf import gbnf
+from adapter.parsing.parser import parse
 from adapter.prompting.intent.argument_proximity import match_by_proximity
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
 from adapter.prompting.intent.bm25 import Ranking, stem, tokens
-from adapter.tools.definition import Tool, ToolSet
-from adapter.values.errors import UsageError
-from tests.constraints.test_grammar import sample
+from adapter.tools.tool import Tool, ToolSet
+from tests.grammars.test_gbnf import sample
 
 
 def tool(name: str, description: str, *required: str, **properties: Any) -> Tool:

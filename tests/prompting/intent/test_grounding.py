@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.prompting.intent.grounding import ground_conversation
-from adapter.tools.definition import Tool, ToolSet
+from adapter.tools.tool import Tool, ToolSet
 
 
 def tool(name, *parameters, effect="read", **schemas) -> Tool:

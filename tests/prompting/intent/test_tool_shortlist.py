@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
+from adapter.backends.chat_client import Chunk
 from adapter.prompting.intent.tool_shortlist import shortlist
-from adapter.tools.definition import ToolSet
-from adapter.tools.functions import tool
-from adapter.upstream.transport import Chunk
-from adapter.wire.exchange import Completed, Streamed
-from adapter.wire.options import Options, PromptSettings
-from adapter.wire.request import translate
+from adapter.protocols.exchange import Completed, Streamed
+from adapter.protocols.translate import translate
+from adapter.protocols.translation_options import Options, PromptSettings
+from adapter.tools.function_tools import tool
+from adapter.tools.tool import ToolSet
+from tests.protocols.test_wire import joined, stream_of
 from tests.server.test_wrap import completion
-from tests.wire.test_wire import joined, stream_of
 
 KINDS = ("invoice", "customer", "shipment", "ticket", "meeting", "report", "playlist", "recipe", "sensor", "license")
 VERBS = ("create", "delete", "list", "update", "search", "export", "archive", "share")

@@ -17,7 +17,8 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from adapter.operations import (
+from adapter.core.errors import ToolError
+from adapter.tools.operations import (
     Copy,
     Delete,
     FileEdit,
@@ -29,10 +30,9 @@ from adapter.operations import (
     PatchText,
     WriteText,
 )
-from adapter.values.errors import ToolError
-from adapter.workspace.files.desk import open_desk
-from adapter.workspace.paths.faults import explained
-from adapter.workspace.plans import plan
+from adapter.workspace.context import open_desk
+from adapter.workspace.paths.os_errors import explained
+from adapter.workspace.planner import plan
 
 CALLS = (
     *("open", "write", "read", "fsync", "rename", "link", "unlink", "mkdir", "rmdir", "symlink"),

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.operations import WriteText
-from adapter.workspace.files.desk import open_desk
-from adapter.workspace.paths.faults import FULL
-from adapter.workspace.plans import plan
+from adapter.tools.operations import WriteText
+from adapter.workspace.context import open_desk
+from adapter.workspace.paths.os_errors import FULL
+from adapter.workspace.planner import plan
 from tests.apart import apart
 from tests.workspace.changes.crashing import (
     CALLS,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.operations import Delete, Move
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.tools.operations import Delete, Move
 from adapter.workspace import Workspace
-from adapter.workspace.files.desk import open_desk
+from adapter.workspace.context import open_desk
 from tests.apart import apart
 from tests.workspace.changes.crashing import SCENARIOS, Failing, Killing, content_of, intercepted, killed, lay_out
 from tests.workspace.changes.crashing import perform as make

@@ -1,0 +1,48 @@
+"""The ``<function name="NAME">`` tag, which families share with different parameters.
+
+::
+
+    <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `element_body`
+    <function name="NAME"><parameter name="KEY">value</parameter></function>    Qwen3-Coder, misspelt: `function_body`
+
+Strings that are no plain words stand in ``<![CDATA[...]]>`` in the first.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.xml_function import read_bare_function
+from adapter.parsing.bodies.xml_invoke import ElementBody
+from adapter.parsing.bodies.xml_invoke_tags import Tags
+from adapter.parsing.format import Context, Opener, Reading
+from adapter.parsing.marker_set import Markers
+from adapter.parsing.stream_buffer import Reader, Source, find_ahead
+
+OPEN = "<function name="
+
+TAGS = Tags(
+    call=("<function",),
+    call_close=("</function>",),
+    parameter=("<param",),
+    parameter_close=("</param>",),
+    has_cdata=True,
+)
+
+LOOK_AHEAD = 300
+"""Characters within which the first parameter must come."""
+
+_first_tag = Markers("<param ", "<parameter", "</function>", "{")
+_read_params = ElementBody(TAGS)
+
+
+def read_function_tag(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """A call after ``<function name=``: which family wrote it shows in its first parameter."""
+    marker = yield from find_ahead(source, _first_tag, LOOK_AHEAD)
+    is_empty = marker == "</function>" and context.told is None and (context.at_line_start or context.after_call)
+    if marker != "<param " and not is_empty and (marker == "<parameter" or context.told != "minicpm5"):
+        return (yield from read_bare_function(source, span, context))
+    source.unread(span[-1][len(TAGS.call[0]) :])
+    span[-1] = span[-1][: len(TAGS.call[0])]
+    return (yield from _read_params(source, span, context))
+
+
+OPENER = Opener(OPEN, read_function_tag)

@@ -1,0 +1,40 @@
+"""The calls of every format, for a parser that was told one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.format import BodyReader, Opener
+from adapter.parsing.formats import FORMATS
+
+
+class Others:
+    """As `adapter.parsing.fallback_readers.Others` says. Every format is among them, the told one too."""
+
+    @cached_property
+    def strays(self) -> frozenset[str]:
+        return frozenset(marker.lower() for format in FORMATS.all for marker in format.strays)
+
+    @cached_property
+    def stripped(self) -> tuple[BodyReader, ...]:
+        return tuple(dict.fromkeys(format.stripped for format in FORMATS.all if format.stripped is not None))
+
+    @cached_property
+    def bare(self) -> tuple[BodyReader, ...]:
+        """Bare JSON is read in any case, and by the caller."""
+        readers = dict.fromkeys(format.bare for format in FORMATS.all if format.bare is not None)
+        return tuple(read for read in readers if not isinstance(read, UntaggedJson))
+
+    def openers(self, names: Sequence[str]) -> dict[str, Opener]:
+        """By their markers in lower case; at one that several formats have, the first of these reads."""
+        first: dict[str, Opener] = {}
+        for format in FORMATS.all:
+            by_names = format.openers_for(names) if names and format.openers_for else ()
+            for opener in (*format.openers, *by_names):
+                first.setdefault(opener.marker.lower(), opener)
+        return first
+
+
+OTHERS = Others()

@@ -1,0 +1,30 @@
+"""FireFunction v2: ``functools[{"name": N, "arguments": {...}}, ...]``, as Phi-4-mini writes it.
+
+Format: the chat template of fireworks-ai/llama-3-firefunction-v2, which puts a space between an answer
+and the word. Results go back under the role ``tool``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.parsing.encoding import content_alone
+from adapter.parsing.format import Opener
+from adapter.parsing.formats import phi4_mini_json
+from adapter.parsing.formats.phi4_mini_json import WORD, read_functools
+
+FORMAT = replace(
+    phi4_mini_json.FORMAT,
+    name="firefunction",
+    aliases=("firefunction_v2",),
+    openers=(Opener(WORD, read_functools),),
+    encode_result=content_alone,
+    strays=(),
+    ends=(),
+    next_turns=(),
+    results=(),
+    stops=("<|eot_id|>",),
+    special_tokens=(),
+    models=(r"firefunction",),
+    template_marks=("prefix function calls with functools marker",),
+)

@@ -1,0 +1,33 @@
+"""FunctionGemma: ``<start_function_call>call:NAME{key:value}<end_function_call>``, strings between ``<escape>``.
+
+Format: Google's "FunctionGemma formatting and best practices" and the chat template of
+google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import Format, Opener
+
+OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
+RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"
+
+
+FORMAT = Format(
+    name="functiongemma",
+    aliases=("function_gemma",),
+    openers=(Opener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
+    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"),
+    strays=(CLOSE,),
+    ends=(END, "<eos>"),
+    next_turns=(TURN,),
+    results=(RESULT,),
+    stops=(END, RESULT),
+    special_tokens=(OPEN, CLOSE, QUOTE, RESULT),
+    models=(r"function-?gemma",),
+    template_marks=(OPEN,),
+)

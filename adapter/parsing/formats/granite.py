@@ -1,0 +1,31 @@
+"""Granite 3: ``<|tool_call|>`` and a JSON list of calls.
+
+Format: the chat templates of ibm-granite/granite-3.0 to 3.3 instruct; 3.1 asks for ``<tool_call>`` after the
+token, and a server that strips the token leaves it alone. 3.3 answers in ``<response>`` tags after it has
+reasoned. Results go back under the role ``tool_response``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
+from adapter.parsing.encoding import list_encoder
+from adapter.parsing.format import Format, Opener
+from adapter.parsing.tagged_json import only_json
+
+END = "<|end_of_text|>"
+
+
+FORMAT = Format(
+    name="granite",
+    aliases=("granite3", "granite_3"),
+    openers=(Opener(OPEN, read_calls), Opener(TAG, only_json(read_list))),
+    encode_calls=list_encoder(OPEN),
+    answers={"<response>": "</response>"},
+    strays=(TAG_CLOSE,),
+    ends=(END,),
+    next_turns=("<|start_of_role|>",),
+    stops=(END,),
+    special_tokens=(OPEN,),
+    models=(r"granite-?3",),
+    template_marks=("<|end_of_role|><|tool_call|>", "<|tool_call|> followed by", "<|tool_call|><tool_call>"),
+)

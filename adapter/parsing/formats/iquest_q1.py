@@ -1,0 +1,30 @@
+"""IQuest Q1: the pairs of GLM 4.7 in ``<iquest_tool_call>`` tags.
+
+Format: the detector that sgl-project/sglang has for the family
+(function_call/iquest_q1_detector.py); see `key_value_body`::
+
+    <iquest_tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></iquest_tool_call>
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags, encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import Format, Opener
+
+TAGS = PairTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
+
+
+FORMAT = Format(
+    name="iquest_q1",
+    aliases=("iquest",),
+    openers=(Opener(TAGS.open, KeyValueBody(TAGS, own=("iquest_q1",)).read),),
+    encode_calls=calls_encoder(partial(encode_call, TAGS)),
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    strays=(TAGS.close, TAGS.key_close, TAGS.value_close),
+    special_tokens=(*TAGS.all, "<think>", "</think>"),
+    models=(r"iquest.*q1",),
+    template_marks=(TAGS.open,),
+)

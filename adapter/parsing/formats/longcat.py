@@ -1,0 +1,48 @@
+"""LongCat Flash: JSON in ``<longcat_tool_call>`` tags.
+
+Format: tokenizer_config.json (chat_template) of meituan-longcat/LongCat-Flash-Chat
+and LongCat-Flash-Thinking, whose reasoning has tags of its own; see `json_tag`.
+The keys and values of `longcat2` in the same tags are read too.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags
+from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.format import Context, Format, Opener, Reading
+from adapter.parsing.stream_buffer import Reader, Source, skip_space
+
+TAGS = PairTags(
+    open="<longcat_tool_call>",
+    close="</longcat_tool_call>",
+    key_open="<longcat_arg_key>",
+    key_close="</longcat_arg_key>",
+    value_open="<longcat_arg_value>",
+    value_close="</longcat_arg_value>",
+)
+OPEN, CLOSE = TAGS.open, TAGS.close
+
+_read_json = json_tag_reader(OPEN, CLOSE)
+_read_pairs = KeyValueBody(TAGS, own=("longcat2",)).read
+
+
+def read_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    """The body after ``<longcat_tool_call>``: its first character tells JSON from a name with pairs."""
+    char = yield from skip_space(source, span)
+    return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
+
+
+FORMAT = Format(
+    name="longcat",
+    aliases=("longcat_flash",),
+    openers=(Opener(OPEN, read_call),),
+    encode_calls=calls_encoder(json_call, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    reasoning={"<longcat_think>": "</longcat_think>"},
+    strays=(CLOSE, TAGS.key_close, TAGS.value_close),
+    ends=("</longcat_s>",),
+    stops=("</longcat_s>",),
+    special_tokens=(OPEN, CLOSE, "<longcat_think>", "</longcat_think>"),
+    models=(r"longcat-?_?flash(?!-?_?(?:lite|thinking-?_?26))",),
+    template_marks=(OPEN,),
+)

@@ -1,0 +1,34 @@
+"""Pythonic: a list of Python calls, bare or between ``<|python_start|>`` and ``<|python_end|>``.
+
+Format: Meta's prompt format for Llama 4 (and for the small Llama 3.2 models), which asks
+for ``[func(name=value, ...), ...]`` and nothing else. Llama 4 puts it between the two
+tokens now and then, Llama 3 after ``<|python_tag|>``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.python_encoder import encode_call
+from adapter.parsing.bodies.python_scanner import python_or_json, read_after_python_tag, read_list
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.format import Format, Opener
+
+OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
+
+
+FORMAT = Format(
+    name="pythonic",
+    aliases=("llama4_pythonic", "llama4", "llama_4"),
+    openers=(
+        Opener(OPEN, python_or_json(OPEN, CLOSE, "parameters"), keeps_space=True),
+        Opener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
+    ),
+    bare=read_list,
+    encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),
+    strays=(CLOSE,),
+    ends=("<|eot|>",),
+    next_turns=("<|header_start|>",),
+    stops=("<|eot|>", "<|eom|>"),
+    special_tokens=(OPEN, CLOSE, PYTHON_TAG),
+    models=(r"llama-?_?4",),
+    template_marks=("<|python_start|>", "<|header_start|>"),
+)

@@ -1,0 +1,46 @@
+"""Which text may become a call: how it must be written, and where it may stand.
+
+In every policy a call in reasoning, inline code, a quotation, an example with
+placeholders or an echoed tool result is text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adapter.core.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """``repairs``: whether a call that needed fixes is taken, or answered with what was wrong.
+
+    ``unmarked``: whether bare or fenced JSON without its format's markers may be a call: of no
+    tool, of those that only read, or of all. ``midway``: whether it may be one when text follows it.
+    ``foreign``: whether the markers of other formats than the one told may open one.
+    """
+
+    name: str
+    repairs: bool = True
+    unmarked: Literal["none", "reads", "all"] = "reads"
+    midway: bool = False
+    foreign: bool = True
+
+
+STRICT = Policy("strict", repairs=False, unmarked="none", foreign=False)
+SAFE = Policy("safe")
+APPROVED = Policy("approved", unmarked="all")
+"""As `SAFE`, for callers where somebody approves what a tool changes."""
+LENIENT = Policy("lenient", unmarked="all", midway=True)
+
+POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}
+
+
+def get_policy(policy: str | Policy) -> Policy:
+    """The policy called ``policy``, or ``policy`` itself. Raises UsageError for an unknown name."""
+    if isinstance(policy, Policy):
+        return policy
+    if not isinstance(policy, str) or policy not in POLICIES:
+        raise UsageError(f"unknown policy {policy!r}; expected {', '.join(POLICIES)}")
+    return POLICIES[policy]
