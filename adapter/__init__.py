@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.agent.async_agent import AsyncAgent
     from adapter.backends.chat_client import ChatClient
     from adapter.backends.template_detection import derive
-    from adapter.conversation.guardrails.engine import Accept, AskAgain, Guardrails, Stop
+    from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry, Stop
     from adapter.conversation.guardrails.required_steps import Steps
     from adapter.core.errors import (
         AdapterError,
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         UsageError,
     )
     from adapter.core.events import (
-        ContentWasReasoning,
+        ContentReclassified,
         InvalidToolCall,
-        Markup,
+        MarkupDelta,
         ReasoningDelta,
-        ReasoningWasContent,
+        ReasoningReclassified,
         RejectedCall,
         TextDelta,
         ToolCall,
@@ -43,25 +43,37 @@ if TYPE_CHECKING:
     from adapter.core.turn import Turn
     from adapter.editing import patch_text
     from adapter.integrations.openai_client.wrap import wrap
-    from adapter.parsing.formats import guess
+    from adapter.parsing.formats import guess_format
     from adapter.parsing.parser import Parser, parse
     from adapter.prompting.system_prompt import system_prompt
     from adapter.recording.replay import replay
     from adapter.recording.transcript import Transcript
     from adapter.tools.function_tools import tool
-    from adapter.tools.operations.permissions import Approval, Decision, Rule
+    from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
     from adapter.tools.tool import Tool
     from adapter.workspace import Workspace
     from adapter.workspace.capabilities.host import Host
+
+    Approval = ApprovalRequest
+    AskAgain = Retry
+    ContentWasReasoning = ContentReclassified
+    Decision = ApprovalDecision
+    Markup = MarkupDelta
+    ReasoningWasContent = ReasoningReclassified
+    Rule = PermissionRule
+    guess = guess_format
 
 __all__ = [
     "Accept",
     "AdapterError",
     "Agent",
     "Approval",
+    "ApprovalDecision",
+    "ApprovalRequest",
     "AskAgain",
     "AsyncAgent",
     "ChatClient",
+    "ContentReclassified",
     "ContentWasReasoning",
     "Decision",
     "DeniedError",
@@ -71,10 +83,14 @@ __all__ = [
     "Host",
     "InvalidToolCall",
     "Markup",
+    "MarkupDelta",
     "Parser",
+    "PermissionRule",
     "ReasoningDelta",
+    "ReasoningReclassified",
     "ReasoningWasContent",
     "RejectedCall",
+    "Retry",
     "Rule",
     "Steps",
     "Stop",
@@ -92,6 +108,7 @@ __all__ = [
     "Workspace",
     "derive",
     "guess",
+    "guess_format",
     "parse",
     "patch_text",
     "replay",
@@ -104,11 +121,11 @@ _NAMES = {
     "adapter.agent.agent": ("Agent",),
     "adapter.agent.async_agent": ("AsyncAgent",),
     "adapter.editing": ("patch_text",),
-    "adapter.parsing.formats": ("guess",),
+    "adapter.parsing.formats": ("guess_format",),
     "adapter.parsing.parser": ("Parser", "parse"),
-    "adapter.conversation.guardrails.engine": ("Accept", "AskAgain", "Guardrails", "Stop"),
+    "adapter.conversation.guardrails.engine": ("Accept", "Retry", "Guardrails", "Stop"),
     "adapter.conversation.guardrails.required_steps": ("Steps",),
-    "adapter.tools.operations.permissions": ("Approval", "Decision", "Rule"),
+    "adapter.tools.operations.permissions": ("ApprovalRequest", "ApprovalDecision", "PermissionRule"),
     "adapter.prompting.system_prompt": ("system_prompt",),
     "adapter.integrations.openai_client.wrap": ("wrap",),
     "adapter.tools.tool": ("Tool",),
@@ -127,11 +144,11 @@ _NAMES = {
         "UsageError",
     ),
     "adapter.core.events": (
-        "ContentWasReasoning",
+        "ContentReclassified",
         "InvalidToolCall",
-        "Markup",
+        "MarkupDelta",
         "ReasoningDelta",
-        "ReasoningWasContent",
+        "ReasoningReclassified",
         "RejectedCall",
         "TextDelta",
         "ToolCall",
@@ -145,8 +162,21 @@ _NAMES = {
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 
+ALIASES = {
+    "Approval": "ApprovalRequest",
+    "AskAgain": "Retry",
+    "ContentWasReasoning": "ContentReclassified",
+    "Decision": "ApprovalDecision",
+    "Markup": "MarkupDelta",
+    "ReasoningWasContent": "ReasoningReclassified",
+    "Rule": "PermissionRule",
+    "guess": "guess_format",
+}
+"""Earlier names, which keep working; new code uses the names on the right."""
+
 
 def __getattr__(name: str) -> object:
+    name = ALIASES.get(name, name)
     if name not in _HOME:
         raise AttributeError(f"module 'adapter' has no attribute {name!r}; it has: {', '.join(__all__)}")
     return getattr(import_module(_HOME[name]), name)

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from adapter.workspace.paths.openat2 import is_available, open_beneath
 from adapter.workspace.paths.resolved_path import OPEN_FILE
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 FAST_BAR, WALK_BAR = 3.0, 15.0
 ROUNDS = 9
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=3_000)
     times = parser.parse_args().times
     missed = []
-    with tempfile.TemporaryDirectory() as folder, Root(folder) as root:
+    with tempfile.TemporaryDirectory() as folder, WorkspaceRoot(folder) as root:
         path = Path(folder, NAME)
         path.parent.mkdir(parents=True)
         path.write_text("x")

@@ -25,16 +25,16 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient, constraint_fields
-from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.evaluation.probe.task_runner import _folded
 from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.protocols.openai_chat_response import StreamedCompletion
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 from adapter.tools.call_resolution import is_valid
 from adapter.tools.tool import ToolSet
 
@@ -110,7 +110,7 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
 def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
     """What a client of `adapter serve` would get."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
-    options = Options(
+    options = TranslationOptions(
         prompt=PromptSettings(
             format="hermes", style=way.style, prompts=way.prompts, own=client.own_prompt().own if way.own else None
         ),
@@ -122,8 +122,8 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}
     began = time.monotonic()
-    first = translate(body, options)
-    request: Request | None = first
+    first = translate_chat_request(body, options)
+    request: TranslatedRequest | None = first
     answer, chunks = StreamedCompletion(first), list[JsonObject]()
     read = written = passes = 0
     while request is not None:
@@ -267,7 +267,7 @@ def main() -> None:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         for way in WAYS:
             if options.way and way.name not in options.way:

@@ -26,7 +26,7 @@ from adapter.core.errors import EditError
 from adapter.editing import patch_text
 from adapter.editing.syntax_check import MAX_SECONDS
 from adapter.outline.languages import language_of
-from adapter.outline.syntax import first_mistake
+from adapter.outline.syntax import first_syntax_error
 from benchmarks.bench_edits import exact_replace, ours
 from benchmarks.commits import Commits
 from benchmarks.corruptions import KINDS, Case, Patches
@@ -49,7 +49,7 @@ def parses(text: str, path: str) -> bool:
             tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
         elif suffix == ".js":
             language = language_of(path)
-            return language is not None and first_mistake(text, language, MAX_SECONDS) is None
+            return language is not None and first_syntax_error(text, language, MAX_SECONDS) is None
         else:
             list(yaml.safe_load_all(text))
     except (SyntaxError, ValueError, RecursionError, yaml.YAMLError):

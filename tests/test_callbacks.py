@@ -24,23 +24,23 @@ from typing import Any
 import pytest
 
 import adapter
-from adapter import Agent, AsyncAgent, Decision, Guardrails, Host, Tool, UsageError, Workspace, tool
-from adapter.agent.subagents import SubAgents
+from adapter import Agent, ApprovalDecision, AsyncAgent, Guardrails, Host, Tool, UsageError, Workspace, tool
+from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import Done
+from adapter.conversation.session import Finished
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
-from adapter.evaluation.runner import Run, judged
+from adapter.evaluation.runner import EvalRun, score_run
 from adapter.evaluation.scenario import Scenario, next_step
 from adapter.prompting.intent.grounding import ground_conversation
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.translate import translate
-from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
-from adapter.protocols.translation_options import checked as checked_options
-from adapter.recording.replay_workspace import Commands
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
+from adapter.protocols.translation_options import validate_options as checked_options
+from adapter.recording.replay_workspace import CommandReplayPolicy
 from adapter.tools.operations import AgentReport, EditorState, RunProgram, SetTodos
 from adapter.tools.operations import Library as LibraryFound
-from adapter.tools.operations.permissions import Approval, ask_approver
+from adapter.tools.operations.permissions import ApprovalRequest, ask_approver
 from adapter.tools.tool import ToolSet
 
 ROOT = Path(adapter.__file__).parent
@@ -151,7 +151,7 @@ def call(name: str, **arguments: Any) -> str:
 WRITE = call("write_file", path="a.txt", content="changed\n")
 
 
-def with_agent(folder: Path, *answers: str, **settings: Any) -> Done:
+def with_agent(folder: Path, *answers: str, **settings: Any) -> Finished:
     with Agent(folder, Script(*answers), **settings) as agent:
         return agent.run("Work")
 
@@ -171,7 +171,7 @@ def with_async_chat(callback: Any, folder: Path) -> object:
     return asyncio.run(AsyncAgent(folder, Model()).run("Work"))
 
 
-async def with_async_agent(folder: Path, *answers: str, **settings: Any) -> Done:
+async def with_async_agent(folder: Path, *answers: str, **settings: Any) -> Finished:
     async with AsyncAgent(folder, AsyncScript(*answers), **settings) as agent:
         return await agent.run("Work")
 
@@ -215,7 +215,7 @@ def replace_tool(made: Tool, failure: Any) -> Tool:
 
 
 def grounding(callback: Any, _folder: Path) -> object:
-    checked_options(Options(constraints=ConstraintSettings(ground=callback)))
+    checked_options(TranslationOptions(constraints=ConstraintSettings(ground=callback)))
     tools = ToolSet([Tool("find", parameters={"type": "object", "properties": {"city": {"type": "string"}}})])
     return ground_conversation(tools, [{"role": "user", "content": "Bern"}], callback)
 
@@ -230,7 +230,7 @@ def echoed(callback: Any, folder: Path) -> object:
         return workspace.do(RunProgram("sh", (("-c",), ("echo hi",)), echo=True))
 
 
-APPROVAL = Approval("run_command", SetTodos(()), "execute", "ls")
+APPROVAL = ApprovalRequest("run_command", SetTodos(()), "execute", "ls")
 WRITING: tuple[str, dict[str, Any]] = ("write_file", {"path": "a.txt", "content": "changed\n"})
 QUESTION = {"questions": [{"question": "Go?", "options": ["yes", "no"]}]}
 TASK = {"prompt": "Look", "description": "look", "subagent_type": "research"}
@@ -246,7 +246,7 @@ USES = [
         lambda f, folder: asyncio.run(with_async_agent(folder, WRITE, "Done.", approve=f)),
         may_be_async=True,
     ),
-    Use(("replay.commands",), lambda f, _folder: ask_approver(Commands(ask=f).ask or f, APPROVAL)),
+    Use(("replay.commands",), lambda f, _folder: ask_approver(CommandReplayPolicy(ask=f).ask or f, APPROVAL)),
     Use(("Workspace.echo",), echoed, decides=False),
     Use(
         ("Agent.observe", "Agent.observe.observer"),
@@ -426,12 +426,12 @@ class Truthy:
         "yes",
         1,
         [True],
-        Decision("no"),  # type: ignore[arg-type]
-        Decision(1),  # type: ignore[arg-type]
-        Decision(None),  # type: ignore[arg-type]
-        Decision(True, remember="no"),  # type: ignore[arg-type]
-        Decision(True, reason=None),  # type: ignore[arg-type]
-        Decision(True, content=b"x"),  # type: ignore[arg-type]
+        ApprovalDecision("no"),  # type: ignore[arg-type]
+        ApprovalDecision(1),  # type: ignore[arg-type]
+        ApprovalDecision(None),  # type: ignore[arg-type]
+        ApprovalDecision(True, remember="no"),  # type: ignore[arg-type]
+        ApprovalDecision(True, reason=None),  # type: ignore[arg-type]
+        ApprovalDecision(True, content=b"x"),  # type: ignore[arg-type]
     ],
 )
 def test_only_true_and_a_decision_of_true_allow(answer, folder):
@@ -443,7 +443,7 @@ def test_only_true_and_a_decision_of_true_allow(answer, folder):
     assert same(folder / "a.txt")
 
 
-@pytest.mark.parametrize(("answer", "is_allowed"), [(True, True), (Decision(True), True), (False, False)])
+@pytest.mark.parametrize(("answer", "is_allowed"), [(True, True), (ApprovalDecision(True), True), (False, False)])
 def test_the_documented_answers_count(answer, is_allowed, folder):
     assert in_workspace(folder, *WRITING, approve=lambda _approval: answer).ok == is_allowed
     assert same(folder / "a.txt") != is_allowed
@@ -454,7 +454,7 @@ def test_the_documented_answers_count(answer, is_allowed, folder):
 def test_an_approver_that_raises_is_not_taken_for_a_failed_tool(error, inside, folder):
     """Also inside a batch, and in code, which may catch what its calls raise."""
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         if approval.tool != "write":
             return True
         raise error
@@ -481,7 +481,7 @@ print("went on")
 def test_all_calls_of_one_answer_are_taken_back(folder):
     """When the approver of the second raises."""
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         if "b.txt" in approval.paths:
             raise RuntimeError("broken")
         return True
@@ -496,7 +496,7 @@ def test_all_calls_of_one_answer_are_taken_back(folder):
 def test_the_conversation_goes_on_after_an_approver_raised(folder):
     """The model hears of the calls that were run, and that the rest was stopped."""
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         if approval.paths == ("b.txt",):
             raise RuntimeError("broken")
         return True
@@ -528,7 +528,7 @@ def scenario(**changes: Any) -> Scenario:
 def test_a_check_of_a_scenario_returns_a_text(answer):
     """None would count as passed."""
     with pytest.raises(UsageError, match=f"the check of 'mine' .* returned {answer}; expected a text"):
-        judged(Run("mine", "kind", "way", 1), scenario(check=lambda *_: answer), object(), [], time.monotonic())
+        score_run(EvalRun("mine", "kind", "way", 1), scenario(check=lambda *_: answer), object(), [], time.monotonic())
 
 
 def test_an_oracle_is_a_generator_that_returns_a_text():
@@ -548,14 +548,16 @@ def test_a_ground_that_answers_wrongly_refuses_the_request():
     }
     ground: Any = lambda *_args: "no"  # noqa: E731
     with pytest.raises(RequestError, match=r"ground .*<lambda> returned 'no'; expected a list of texts, or None"):
-        translate(body, Options(PromptSettings(format="hermes"), ConstraintSettings(ground=ground)))
+        translate_chat_request(
+            body, TranslationOptions(PromptSettings(format="hermes"), ConstraintSettings(ground=ground))
+        )
 
 
 def test_the_observer_of_sub_agents_may_not_be_async():
     with pytest.raises(UsageError, match=r"the observer .* is async"):
-        SubAgents(Script(), observe=asynchronous("function"))
+        SubagentRunner(Script(), observe=asynchronous("function"))
     with pytest.raises(UsageError, match=r"record .* is async"):
-        SubAgents(Script(), record=asynchronous("function"))
+        SubagentRunner(Script(), record=asynchronous("function"))
 
 
 # ------------------------------------------------------------------------ the table is whole

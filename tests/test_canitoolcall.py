@@ -14,7 +14,7 @@ from functools import partial
 
 import pytest
 
-from adapter.parsing.formats import guess
+from adapter.parsing.formats import guess_format
 from adapter.tools.tool import ToolSet
 from tests.each import each
 from tests.parsing.checks import random_pieces, read_pieces
@@ -71,7 +71,7 @@ def conforms(fixture, is_told):
     for pieces in (split(fixture.raw_output) for split in WAYS.values()):
         events = read_pieces(
             pieces,
-            format=(TOLD.get(fixture.family) or guess(fixture.models[0])) if is_told else None,
+            format=(TOLD.get(fixture.family) or guess_format(fixture.models[0])) if is_told else None,
             tools=ToolSet(fixture.tools),
             finish_reason="length" if "truncated" in fixture.tags else "stop",
             generation_prompt=fixture.generation_prompt,
@@ -84,7 +84,7 @@ def conforms(fixture, is_told):
 def test_the_suite_is_all_there():
     """A renamed family must not drop out unseen."""
     assert len(FIXTURES) >= 469
-    assert all(TOLD.get(fixture.family) or guess(fixture.models[0]) for fixture in FIXTURES)
+    assert all(TOLD.get(fixture.family) or guess_format(fixture.models[0]) for fixture in FIXTURES)
 
 
 def outcome(fixture: Fixture, result: ParseResult) -> tuple[str, str]:

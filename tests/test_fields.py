@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from adapter.protocols import anthropic_request, ollama, openai_chat_fields, openai_responses_request
-from adapter.protocols.dropped_fields import HEADER, Fate, as_header
+from adapter.protocols.dropped_fields import HEADER, FieldHandling, as_header
 
 PAGE = Path(__file__).parent.parent / "docs" / "fields.md"
 
@@ -45,7 +45,7 @@ def _named(*types: Any) -> set[str]:
 
 
 @cache
-def tables() -> Mapping[str, tuple[Mapping[str, Fate], set[str]]]:
+def tables() -> Mapping[str, tuple[Mapping[str, FieldHandling], set[str]]]:
     """By protocol, what becomes of each field, and the fields that its SDK knows: those take seconds to import."""
     import anthropic.types.beta.message_create_params as beta_params
     import anthropic.types.message_create_params as message_params
@@ -53,7 +53,7 @@ def tables() -> Mapping[str, tuple[Mapping[str, Fate], set[str]]]:
     from openai.types.chat import completion_create_params
     from openai.types.responses import response_create_params
 
-    options: Mapping[str, Fate] = {name: "mapped" if name in ollama.OPTIONS else "left out" for name in sorted(
+    options: Mapping[str, FieldHandling] = {name: "mapped" if name in ollama.OPTIONS else "left out" for name in sorted(
         {*ollama.OPTIONS, *_named(ollama_types.Options)})}  # fmt: skip
 
     return {
@@ -83,7 +83,7 @@ def page() -> str:
     parts = [HEAD]
     for title, (fates, _) in tables().items():
         parts.append(f"## {title}\n\n| | |\n|---|---|\n")
-        for fate in get_args(Fate):
+        for fate in get_args(FieldHandling):
             names = ", ".join(f"`{name}`" for name, each in fates.items() if each == fate)
             parts.append(f"| {fate} | {names} |\n" if names else "")
         parts.append("\n")

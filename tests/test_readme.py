@@ -13,8 +13,8 @@ import adapter
 from adapter.cli.config import Config, read_toml
 from adapter.conversation.guardrails.registry import GUARDRAILS
 from adapter.core.events import ToolCall
-from adapter.core.rejection_codes import REJECTIONS
-from adapter.core.repair_codes import FIXES
+from adapter.core.rejection_codes import REJECTION_REASONS
+from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.formats import FORMATS
 from tests.conversation.guardrails.test_engine import message_of
 from tests.scripted_server import CHAT, as_json
@@ -95,11 +95,11 @@ def guardrails_table() -> str:
 
 
 def rejections_table() -> str:
-    return _of_names("no call, because", REJECTIONS)
+    return _of_names("no call, because", REJECTION_REASONS)
 
 
 def fixes_table() -> str:
-    return _of_names("mended", FIXES)
+    return _of_names("mended", REPAIRS)
 
 
 def _of_names(title: str, said: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
 """The loop that performs what a session asks: query the model, run the calls, until it is done.
 
-`Settled` is what every such loop has in common; `Agent` is the loop, and `agent.async_agent` the same for asyncio.
+`BaseAgent` is what every such loop has in common; `Agent` is the loop, and `agent.async_agent` the same for asyncio.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from adapter.agent.prompt_setup import (
     assist_for,
-    check_prompt,
-    derived_for,
-    fields_for,
+    constraint_fields_for,
+    format_from_template,
     known_files,
-    own_chat,
-    style_for,
+    make_template_chat,
+    prompt_style_for,
+    validate_prompt_mode,
 )
-from adapter.agent.response_reader import Answer, Chat, Observed, chunks_of
-from adapter.backends.client_lookup import client_of
-from adapter.backends.control_token_discovery import format_for
-from adapter.backends.template_chat import OwnChat
+from adapter.agent.response_reader import AgentEvent, ChatModel, ResponseReader, chunks_of
+from adapter.backends.client_lookup import as_chat_client
+from adapter.backends.control_token_discovery import format_with_control_tokens
+from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
-from adapter.conversation.guardrails.registry import BY_STEPS, checked_retries, chosen
-from adapter.conversation.guardrails.required_steps import Given, steps_of
-from adapter.conversation.guardrails.required_steps import checked as check_steps
+from adapter.conversation.guardrails.registry import BY_STEPS, parse_guardrails, validate_retries
+from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
+from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import Done, Limits, Query, Run, Session
+from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
 from adapter.core.arguments import NONE, PATH, check_types, shown
 from adapter.core.callbacks import observer as checked_observer
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
 from adapter.dialects import Dialect
-from adapter.grammars.constraint_mode import Constraint, get_constraint, validate_guide_mode
-from adapter.grammars.reply_tool import ReplyParser, with_reply
-from adapter.parsing.formats import get_format, guess, told_format
+from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
+from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
+from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.tool_shortlist import Shortlist, shortlist
-from adapter.prompting.system_prompt import new_session, system_prompt
+from adapter.prompting.intent.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.prompting.system_prompt import new_prompt_session, system_prompt
 from adapter.tools.call_resolution import is_valid
-from adapter.tools.operations.permissions import Approval, Approver
+from adapter.tools.operations.permissions import ApprovalRequest, Approver
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 
 if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient, Chunk
-    from adapter.protocols.translated_request import Request
+    from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_CALL_TOKENS = 900
 """Of a very small model's call: enough for a string of 400 characters, each an escape of two tokens."""
@@ -62,11 +62,11 @@ AGENT_RETRIES = 3
 """Answers in a row that are asked again: one more than in a server, for who gives up here ends the task."""
 
 ChatT = TypeVar("ChatT")
-ApproverT = TypeVar("ApproverT", bound=Callable[[Approval], object])
-ObserverT = TypeVar("ObserverT", bound=Callable[[Observed], object])
+ApproverT = TypeVar("ApproverT", bound=Callable[[ApprovalRequest], object])
+ObserverT = TypeVar("ObserverT", bound=Callable[[AgentEvent], object])
 
 
-class Settled(Generic[ChatT, ApproverT, ObserverT]):
+class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     """What an agent is put together from, and what it does without waiting for anybody."""
 
     _connects_at_once: ClassVar[bool]
@@ -86,13 +86,13 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         style: str | None = None,
         system: str | None = None,
         prompt: str = "auto",
-        limits: Limits | None = None,
+        limits: SessionLimits | None = None,
         observe: ObserverT | None = None,
         constraint: Constraint | None = None,
         guide: str = "auto",
         guardrails: str = "on",
         retries: int = AGENT_RETRIES,
-        steps: Given = NO_STEPS,
+        steps: StepsInput = NO_STEPS,
         max_tools: int | None = None,
     ) -> None:
         check_types(
@@ -102,7 +102,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
             approve=(approve, str, Callable, NONE),
             tools=(tools, Iterable),
             system=(system, str, NONE),
-            limits=(limits, Limits, NONE),
+            limits=(limits, SessionLimits, NONE),
             observe=(observe, Callable, NONE),
             guardrails=(guardrails, str),
             max_tools=(max_tools, int, NONE),
@@ -114,22 +114,26 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
             why = "system describes the tools" if system else f"it is {max_tools}"
             raise UsageError(f"max_tools cannot be had: {why}; give a number from 1 on, and no system")
         self._max_tools = max_tools
-        self._few: Shortlist | None = None
-        self._watched, self._retries, self._steps = chosen(guardrails), checked_retries(retries), steps_of(steps)
+        self._few: ToolShortlist | None = None
+        self._watched, self._retries, self._steps = (
+            parse_guardrails(guardrails),
+            validate_retries(retries),
+            parse_steps(steps),
+        )
         self._guide = guide
         self._assist: AssistSettings | None = None
-        self._guided: Request | None = None
+        self._guided: TranslatedRequest | None = None
         self._is_first = True
         self._made = ExitStack()
-        self._observe: Callable[[Observed], None] = _ignore
+        self._observe: Callable[[AgentEvent], None] = _ignore
         if observe is not None:
             self.observe(observe)
-        self._constraint = get_constraint(constraint)
+        self._constraint = parse_constraint_mode(constraint)
         self._session: Session | None = None
-        self._answer: Answer | None = None
+        self._answer: ResponseReader | None = None
         self._is_settled = False
         self._wished = (format, style, system, limits)
-        check_prompt(prompt)
+        validate_prompt_mode(prompt)
         self._prompt = "words" if prompt == "auto" and (style or system) else prompt
         if format is not None:
             get_format(format)
@@ -157,7 +161,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         try:
             check_steps(self._steps, self.workspace.tools)
             # Whose template describes the tools, and how large the model is, a server has to be asked.
-            asks = chat is None or client_of(chat) is not None
+            asks = chat is None or as_chat_client(chat) is not None
             if self._connects_at_once or not asks:
                 self._connect()
         except BaseException:
@@ -195,56 +199,60 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
     def _connect(self) -> None:
         """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
         if self._given is not None:
-            self._settle(self._given, derived_for(self._given, self._prompt))
+            self._settle(self._given, format_from_template(self._given, self._prompt))
             return
         from adapter.backends.chat_client import ChatClient, find_endpoint
 
         base_url, model = self._address
         chat = self._made.enter_context(ChatClient(find_endpoint(base_url), model))
         found = chat.own_prompt() if self._prompt != "words" else None
-        told = found.format_of(chat.model) if found is not None else guess(chat.model)
+        told = found.format_of(chat.model) if found is not None else guess_format(chat.model)
         self._settle(chat, told, chat.context().tokens)
 
     def _settle(self, chat: ChatT | ChatClient, guessed: str | None = None, context_tokens: int | None = None) -> None:
         format, style, system, limits = self._wished
         self._chat: ChatT | ChatClient = chat
-        self._client = client_of(chat)
-        self.format = format_for(chat, format or guessed or "hermes")
+        self._client = as_chat_client(chat)
+        self.format = format_with_control_tokens(chat, format or guessed or "hermes")
         tools, self._reply = self.workspace.tools, None
         if self._constraint == "prefer":
-            tools, self._reply = with_reply(tools)
-        self._own = own_chat(chat, tools, self.format, self._prompt)
+            tools, self._reply = add_reply_tool(tools)
+        self._own = make_template_chat(chat, tools, self.format, self._prompt)
         if self._client is not None and not (self._own or style or system):
             self._assist = assist_for(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._assist is None else None
         # Of a result such a model can say nothing, nor whether that was all.
-        self.limits = limits or Limits(context_tokens=context_tokens, call_turns=1 if self._assist else None)
-        style = style or ("native" if self._own else style_for(self._constraint))
+        self.limits = limits or SessionLimits(context_tokens=context_tokens, call_turns=1 if self._assist else None)
+        style = style or ("native" if self._own else prompt_style_for(self._constraint))
         self.system = system or system_prompt(
-            self.workspace.dialect, self.format, style, tools=tools, session=new_session()
+            self.workspace.dialect, self.format, style, tools=tools, session=new_prompt_session()
         )
-        self._free, self._held = fields_for(chat, self._constraint, self.workspace.tools, self.format.name, self._reply)
+        self._free, self._held = constraint_fields_for(
+            chat, self._constraint, self.workspace.tools, self.format.name, self._reply
+        )
         self._is_held = self._constraint in ("prefer", "required")
         self._is_settled = True
 
     def _shorten(self, task: str) -> None:
         """Describe only the tools that are like ``task``, where there are more than wanted."""
         tools = self.workspace.tools
-        self._few = None if self._max_tools is None else shortlist(tools, task, self._max_tools)
+        self._few = None if self._max_tools is None else shortlist_tools(tools, task, self._max_tools)
         if self._few is None:
             return
-        shown = with_reply(self._few.shown)[0] if self._reply else self._few.shown
-        style = self._wished[1] or ("native" if self._own else style_for(self._constraint))
-        self.system = system_prompt(self.workspace.dialect, self.format, style, tools=shown, session=new_session())
+        shown = add_reply_tool(self._few.shown)[0] if self._reply else self._few.shown
+        style = self._wished[1] or ("native" if self._own else prompt_style_for(self._constraint))
+        self.system = system_prompt(
+            self.workspace.dialect, self.format, style, tools=shown, session=new_prompt_session()
+        )
         if self._own is not None:
-            self._own = OwnChat(shown, self.format, self._own.own)
+            self._own = TemplateChat(shown, self.format, self._own.own)
 
     @property
     def _tools(self) -> ToolSet:
         """What the model can call."""
         return self.workspace.tools if self._few is None else self._few.all
 
-    def _begin(self, task: str) -> Query:
+    def _begin(self, task: str) -> AskModel:
         """A new conversation."""
         check_types("Agent", task=(task, str))
         self._is_first = True
@@ -265,20 +273,20 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         on = self._watched if is_free else self._watched & (BY_STEPS | {"repeated_call", "cycle"})
         return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
 
-    def _go_on(self, message: str) -> Query:
+    def _go_on(self, message: str) -> AskModel:
         check_types("Agent", message=(message, str))
         self._is_first = True
         return self._begin(message) if self._session is None else self._session.send(message)
 
-    def _new_answer(self, query: Query) -> Answer:
+    def _new_answer(self, query: AskModel) -> ResponseReader:
         tools, turn = self._tools, str(query.number)
         self._guided = self._assisted(query)
         self._is_first = False
-        told = told_format(self.format.name)
+        told = resolve_format(self.format.name)
         if self._reply is not None:
-            return Answer(ReplyParser(tools, self._reply, turn=turn, format=told), self._observe)
+            return ResponseReader(ReplyParser(tools, self._reply, turn=turn, format=told), self._observe)
         begun = self._generation_prompt()
-        return Answer(Parser(told, tools, turn=turn, policy=APPROVED, generation_prompt=begun), self._observe)
+        return ResponseReader(Parser(told, tools, turn=turn, policy=APPROVED, generation_prompt=begun), self._observe)
 
     def _generation_prompt(self) -> str | None:
         """What stands before the answer, which may have opened reasoning; nothing where a call is enforced."""
@@ -288,7 +296,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
             return None
         return "" if self._is_held else self._own.own.traits.generation_prompt
 
-    def _answered(self, answer: Answer) -> Query | Run | Done:
+    def _answered(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
         """What to do next, by the model's answer."""
         assert self._session is not None
         turn, usage = answer.end()
@@ -298,11 +306,11 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
             self._is_held = self._holds(turn, step)
         return step
 
-    def _holds(self, turn: Turn, step: Query | Run | Done) -> bool:
+    def _holds(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
         """Whether the next answer is held to a call: one is to be made again, and the server can enforce that."""
         if self._constraint == "arguments":
             return self._is_broken(turn)
-        if not isinstance(step, Query) or self._client is None or self._constraint == "off":
+        if not isinstance(step, AskModel) or self._client is None or self._constraint == "off":
             return False
         from adapter.backends.constraint_fields import constraint_fields
 
@@ -313,7 +321,7 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
                 self._held = constraint_fields(self._client.endpoint.kind, tools, format=self.format.name)
         return bool(self._held)
 
-    def request(self, query: Query) -> tuple[Sequence[Message], JsonObject]:
+    def request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """The messages, and what the server is told about the answer besides: nothing but for a `ChatClient`."""
         if self._guided is not None:
             body = dict(self._guided.body)
@@ -322,22 +330,22 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
         fields = self._held if self._is_held else self._free
         return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
 
-    def _assisted(self, query: Query) -> Request | None:
+    def _assisted(self, query: AskModel) -> TranslatedRequest | None:
         """Build the request for a model that is too small to choose, as `adapter serve` does, by the known files."""
         if self._assist is None or self._client is None:
             return None
         from adapter.backends.constraint_fields import constraint_fields
-        from adapter.protocols.translate import translate
-        from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
+        from adapter.protocols.translate import translate_chat_request
+        from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
         tools = [tool.to_openai() for tool in self.workspace.tools.values()]
         asked = [dict(message) for message in query.messages if message["role"] != "system"]
         enforce = partial(constraint_fields, self._client.endpoint.kind)
         choice = "auto" if self._is_first else "none"
         settings = replace(self._assist, known_paths=known_files(self.workspace) if self._is_first else ())
-        return translate(
+        return translate_chat_request(
             {"messages": asked, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
-            Options(
+            TranslationOptions(
                 prompt=PromptSettings(format=self.format.name),
                 constraints=ConstraintSettings(enforce=enforce),
                 small=settings,
@@ -351,15 +359,15 @@ class Settled(Generic[ChatT, ApproverT, ObserverT]):
     def _run_call(self, call: ToolCall) -> ToolResult:
         if self._few is not None and call.name == self._few.finder:
             return ToolResult(call.name, True, self._few.found(call.arguments.get("query")), call_id=call.id)
-        (result,) = self.workspace.run_calls(Run((call,)))
+        (result,) = self.workspace.run_calls(RunTools((call,)))
         return result
 
 
-def _ignore(_happening: Observed) -> None:
+def _ignore(_happening: AgentEvent) -> None:
     """Observe nothing."""
 
 
-class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
+class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     """A model, a workspace and the loop between them::
 
         with Agent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
@@ -389,7 +397,7 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
 
     _connects_at_once = True
 
-    def run(self, task: str) -> Done:
+    def run(self, task: str) -> Finished:
         """Work on ``task``, as a new conversation, until the model answers without a call, or a limit is reached.
 
         Raises TransportError when the server fails, after the observer was told.
@@ -397,7 +405,7 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
         """
         return self._work(self._begin(task))
 
-    def send(self, message: str) -> Done:
+    def send(self, message: str) -> Finished:
         """`run`, in the conversation that there is, whatever ended it; the first message begins one."""
         return self._work(self._go_on(message))
 
@@ -411,14 +419,14 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _work(self, step: Query | Run | Done) -> Done:
+    def _work(self, step: AskModel | RunTools | Finished) -> Finished:
         assert self._session is not None
         results: list[ToolResult] = []
         self._answer = None
         try:
-            while not isinstance(step, Done):
+            while not isinstance(step, Finished):
                 self._observe(step)
-                if isinstance(step, Query):
+                if isinstance(step, AskModel):
                     step = self._answered(self._ask(step))
                 else:
                     results = []
@@ -429,7 +437,7 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
         except KeyboardInterrupt:
             step = self._session.stopped(results, self._so_far())
         except TransportError as error:
-            self._observe(Done("failed", str(error)))
+            self._observe(Finished("failed", str(error)))
             raise
         except Exception:  # of a function of the program's: `send` can go on from here
             self._session.stopped(results)
@@ -440,7 +448,7 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
     def _so_far(self) -> Turn | None:
         return None if self._answer is None else self._answer.so_far()
 
-    def _ask(self, query: Query) -> Answer:
+    def _ask(self, query: AskModel) -> ResponseReader:
         """The model's answer to one query."""
         self._answer = answer = self._new_answer(query)
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
@@ -449,7 +457,7 @@ class Agent(Settled[Chat, Approver, Callable[[Observed], None]]):
         self._answer = None
         return answer
 
-    def _stream(self, query: Query) -> Iterator[Chunk]:
+    def _stream(self, query: AskModel) -> Iterator[Chunk]:
         messages, fields = self.request(query)
         if fields and self._client is not None:
             return self._client.stream(messages, stop=self.format.stops, extra=fields)

@@ -9,13 +9,13 @@ from contextlib import aclosing
 from functools import cached_property, partial
 from typing import Protocol, Self, TypeAlias
 
-from adapter.agent.agent import Settled
+from adapter.agent.agent import BaseAgent
 from adapter.agent.async_callbacks import AsyncCallbacks, awaited
-from adapter.agent.response_reader import Answer, Observed, chunks_of
+from adapter.agent.response_reader import AgentEvent, ResponseReader, chunks_of
 from adapter.backends.async_chat_client import AsyncChatClient
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.callbacks import is_async
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult
@@ -23,23 +23,23 @@ from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.capabilities.host import Host
 
 
-class AsyncChat(Protocol):
+class AsyncChatModel(Protocol):
     """A model that answers in pieces, for which others need not wait."""
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> AsyncIterator[Chunk]: ...
 
 
-AsyncObserver: TypeAlias = Callable[[Observed], Awaitable[None] | None]
+AsyncObserver: TypeAlias = Callable[[AgentEvent], Awaitable[None] | None]
 """An observer of an `AsyncAgent`, which may be async."""
 
 
-class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, AsyncObserver]):
+class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover, AsyncObserver]):
     """`adapter.Agent`, with the same settings, for asyncio::
 
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")
 
-    ``chat`` is a `ChatClient` or an `AsyncChat`. The server is looked for, and asked for the model's own prompt, when
+    ``chat`` is a `ChatClient` or an `AsyncChatModel`. The server is looked for, and asked for the model's own prompt, when
     the ``async with`` block is entered, or with the first message. ``approve``, ``observe``, and the methods and
     ``events`` of ``host`` may be async: they are awaited in the agent's event loop. Tools, plain approvers and hosts
     run in a thread, one call after the other, and async tools in a loop that the workspace has for them; an observer is
@@ -53,7 +53,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
     _async_observer: AsyncObserver | None = None
 
     @cached_property
-    def _untold(self) -> deque[Observed]:
+    def _untold(self) -> deque[AgentEvent]:
         """What an async observer has not been told yet."""
         return deque()
 
@@ -76,12 +76,12 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
     def _host(self, host: Host) -> Host:
         return self._callbacks.host(host)
 
-    async def run(self, task: str) -> Done:
+    async def run(self, task: str) -> Finished:
         """Work on ``task``, as a new conversation; see `Agent.run`. Raises TransportError, and CancelledError."""
         await self._connected()
         return await self._work(self._begin(task))
 
-    async def send(self, message: str) -> Done:
+    async def send(self, message: str) -> Finished:
         """`run`, in the conversation that there is, whatever ended it; the first message begins one."""
         await self._connected()
         return await self._work(self._go_on(message))
@@ -105,14 +105,14 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
         if not self._is_settled:
             await asyncio.to_thread(self._connect)
 
-    async def _work(self, step: Query | Run | Done) -> Done:
+    async def _work(self, step: AskModel | RunTools | Finished) -> Finished:
         assert self._session is not None
         results: list[ToolResult] = []
         self._callbacks.begin()
         try:
-            while not isinstance(step, Done):
+            while not isinstance(step, Finished):
                 await self._tell(step)
-                if isinstance(step, Query):
+                if isinstance(step, AskModel):
                     step = self._answered(await self._ask(step))
                     await self._tell()
                 else:
@@ -125,7 +125,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
             await self._tell(self._session.stopped(results))
             raise
         except TransportError as error:
-            await self._tell(Done("failed", str(error)))
+            await self._tell(Finished("failed", str(error)))
             raise
         except Exception:  # of a function of the program's: `send` can go on from here
             self._session.stopped(results)
@@ -136,7 +136,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
         await self._tell(step)
         return step
 
-    async def _tell(self, *happening: Observed) -> None:
+    async def _tell(self, *happening: AgentEvent) -> None:
         """Tell the observer, also what an async one has not been told yet."""
         for each in happening:
             self._observe(each)
@@ -146,7 +146,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
     def _run_into(self, results: list[ToolResult], call: ToolCall) -> None:
         results.append(self._run_call(call))
 
-    async def _ask(self, query: Query) -> Answer:
+    async def _ask(self, query: AskModel) -> ResponseReader:
         """The model's answer to one query."""
         answer = self._new_answer(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
@@ -155,7 +155,7 @@ class AsyncAgent(Settled[ChatClient | AsyncChat, Approver | AsyncApprover, Async
                 await self._tell()
         return answer
 
-    def _stream(self, query: Query) -> AsyncIterator[Chunk]:
+    def _stream(self, query: AskModel) -> AsyncIterator[Chunk]:
         messages, fields = self.request(query)
         if isinstance(self._chat, ChatClient):
             return AsyncChatClient(self._chat).stream(messages, stop=self.format.stops, extra=fields)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from adapter.core.callbacks import in_place_of, is_async, require_sync, wrong_answer
 from adapter.core.errors import DeniedError, UsageError
-from adapter.tools.operations.permissions import Approval, Approver, AsyncApprover
+from adapter.tools.operations.permissions import ApprovalRequest, Approver, AsyncApprover
 from adapter.workspace.capabilities.host import METHODS, Host
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class AsyncCallbacks:
             require_sync(approve, "the approver")
         ask = self._plain(approve, "the approver")
 
-        def asking(approval: Approval) -> Any:
+        def asking(approval: ApprovalRequest) -> Any:
             self._check_going_on()
             answer = ask(approval)
             self._check_going_on()

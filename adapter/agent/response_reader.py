@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.callbacks import wrong_answer
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, ReasoningDelta, ToolResult
@@ -18,20 +18,20 @@ from adapter.parsing.parser import Parser
 if TYPE_CHECKING:
     from adapter.backends.chat_client import Usage
 
-Observed: TypeAlias = "Query | Chunk | Event | Turn | Run | ToolResult | Done"
+AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult | Finished"
 """What an observer is told, in the order in which it happens."""
 
 
-class Chat(Protocol):
+class ChatModel(Protocol):
     """A model that answers in pieces: `adapter.backends.chat_client.ChatClient`, a recording, a guided model."""
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
 
 
-class Answer:
+class ResponseReader:
     """One answer of the model, read as it comes. ``observe`` is told of each piece and event."""
 
-    def __init__(self, parser: Parser | ReplyParser, observe: Callable[[Observed], None]) -> None:
+    def __init__(self, parser: Parser | ReplyParser, observe: Callable[[AgentEvent], None]) -> None:
         self._parser, self._observe = parser, observe
         self._events: list[Event] = []
         self._finish_reason: str | None = None

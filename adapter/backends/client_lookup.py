@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 
-def client_of(chat: object) -> ChatClient | None:
+def as_chat_client(chat: object) -> ChatClient | None:
     """``chat`` itself, where it is a `ChatClient`: then its module was loaded, by whoever made it."""
     transport = sys.modules.get("adapter.backends.chat_client")
     return chat if transport is not None and isinstance(chat, transport.ChatClient) else None

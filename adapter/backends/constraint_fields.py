@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from adapter.backends.endpoint_discovery import Kind
 from adapter.core.events import JsonObject
-from adapter.grammars.call_layout import opening_of
-from adapter.grammars.gbnf import bare_names, begins_with, gbnf, json_schema
+from adapter.grammars.call_layout import call_prefix
+from adapter.grammars.gbnf import build_gbnf, build_json_schema, with_bare_names, with_prefix
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import get_format
-from adapter.protocols.llama_cpp import lazy_fields
+from adapter.protocols.llama_cpp import lazy_grammar_fields
 from adapter.tools.tool import Tool, ToolSet
 
 _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}
@@ -40,7 +40,7 @@ def constraint_fields(
     if waits:
         return _waiting_fields(kind, tools, choices, format, max_string, max_text)
     if kind in _TAKES_GBNF:
-        grammar = gbnf(
+        grammar = build_gbnf(
             tools,
             format=format,
             choices=choices,
@@ -51,7 +51,7 @@ def constraint_fields(
         )
         return {_TAKES_GBNF[kind]: grammar}
     if kind in _TAKES_JSON_SCHEMA:
-        schema = json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
+        schema = build_json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
     return {}
 
@@ -59,10 +59,12 @@ def constraint_fields(
 def _waiting_fields(
     kind: Kind, tools: ToolSet, choices: Choices | None, format: str, max_string: int | None, max_text: int | None
 ) -> JsonObject:
-    opening = opening_of(format) if kind == "llama.cpp" else None
+    opening = call_prefix(format) if kind == "llama.cpp" else None
     if opening is None:
         return {}
-    grammar = gbnf(tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True)
-    if not begins_with(grammar, opening):
+    grammar = build_gbnf(
+        tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True
+    )
+    if not with_prefix(grammar, opening):
         return {}
-    return lazy_fields(grammar, opening, get_format(format).special_tokens, bare_names(grammar, tools))
+    return lazy_grammar_fields(grammar, opening, get_format(format).special_tokens, with_bare_names(grammar, tools))

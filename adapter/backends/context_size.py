@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapter.backends.endpoint_discovery import Endpoint, Kind, get
+from adapter.backends.endpoint_discovery import Endpoint, Kind, get_json
 from adapter.core.events import Json
 
 SMALL = 8_192
@@ -25,7 +25,7 @@ LOADING_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ContextSize:
     """``tokens``: what the server holds, ``trained``: what the model was made for; None where that is not told."""
 
     tokens: int | None = None
@@ -34,19 +34,21 @@ class Context:
     """For the user, where the size is a trap."""
 
 
-def context_of(endpoint: Endpoint, model: str | None = None, *, load: bool = False, timeout_s: float = 2.0) -> Context:
+def query_context_size(
+    endpoint: Endpoint, model: str | None = None, *, load: bool = False, timeout_s: float = 2.0
+) -> ContextSize:
     """The context of ``model``, or of the only one there is. ``load``: have Ollama load it, or it tells no size."""
     if endpoint.kind == "ollama":
         return _of_ollama(endpoint, model, load, timeout_s)
     if endpoint.kind not in _SOURCES:
-        return Context()
+        return ContextSize()
     path, read = _SOURCES[endpoint.kind]
-    answer = get(endpoint.root + path, timeout_s)
+    answer = get_json(endpoint.root + path, timeout_s)
     try:
         tokens, trained = read(answer.body, model) if answer else (None, None)
     except (KeyError, TypeError, AttributeError, IndexError):
-        return Context()
-    return Context(_size(tokens), _size(trained))
+        return ContextSize()
+    return ContextSize(_size(tokens), _size(trained))
 
 
 def _of_props(body: Json, _: str | None) -> tuple[Json, Json]:
@@ -69,22 +71,22 @@ _SOURCES: dict[Kind, tuple[str, Callable[[Json, str | None], tuple[Json, Json]]]
 }
 
 
-def _of_ollama(endpoint: Endpoint, model: str | None, load: bool, timeout_s: float) -> Context:
+def _of_ollama(endpoint: Endpoint, model: str | None, load: bool, timeout_s: float) -> ContextSize:
     tokens = _loaded(endpoint, model, timeout_s)
     if tokens is None and load and model:
-        get(f"{endpoint.root}/api/generate", LOADING_S, {"model": model})  # without a prompt it only loads
+        get_json(f"{endpoint.root}/api/generate", LOADING_S, {"model": model})  # without a prompt it only loads
         tokens = _loaded(endpoint, model, timeout_s)
-    shown = get(f"{endpoint.root}/api/show", timeout_s, {"model": model}) if model else None
+    shown = get_json(f"{endpoint.root}/api/show", timeout_s, {"model": model}) if model else None
     facts = shown.body.get("model_info") if shown is not None and isinstance(shown.body, dict) else None
     lengths = (
         [value for key, value in facts.items() if key.endswith(".context_length")] if isinstance(facts, dict) else []
     )
     trained = _size(lengths[0]) if lengths else None
-    return Context(tokens, trained, _ollama_advice(model, tokens, trained))
+    return ContextSize(tokens, trained, _ollama_advice(model, tokens, trained))
 
 
 def _loaded(endpoint: Endpoint, model: str | None, timeout_s: float) -> int | None:
-    answer = get(f"{endpoint.root}/api/ps", timeout_s)
+    answer = get_json(f"{endpoint.root}/api/ps", timeout_s)
     try:
         entries = [entry for entry in answer.body["models"] if entry.get("context_length")] if answer else []
         names = {model, f"{model}:latest"}

@@ -1,4 +1,4 @@
-"""The control tokens that a model server tells of its model, for `adapter.prompting.escaping.knowing`.
+"""The control tokens that a model server tells of its model, for `adapter.prompting.escaping.with_control_tokens`.
 
 Of llama.cpp these are those that ``/props`` names, and those that the chat template spells: what stands in brackets
 there is given to ``/tokenize`` twice, and what is one token only where special tokens are read (``parse_special``) is a
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
-from adapter.prompting.escaping import knowing, own_tokens
+from adapter.prompting.escaping import added_control_tokens, with_control_tokens
 
 if TYPE_CHECKING:
     from adapter.backends.endpoint_discovery import Endpoint
-    from adapter.backends.template_files import TemplateProcess
+    from adapter.backends.template_files import TemplateWorker
 
 ASKING_S = 2.0
 """For one question, of which there are three."""
@@ -32,34 +32,34 @@ _BRACKETED = re.compile(r"<[^<>\s'\"{}%]{2,98}>|\[[^\[\]\s'\"{}%]{2,98}\]")
 
 
 @runtime_checkable
-class TellsTokens(Protocol):
+class HasControlTokens(Protocol):
     """A chat that knows its model's control tokens."""
 
     def control_tokens(self) -> tuple[str, ...]: ...
 
 
-def format_for(chat: object, format: str) -> Format:
+def format_with_control_tokens(chat: object, format: str) -> Format:
     """``format`` as `neutralise` takes it for the model behind ``chat``."""
-    return knowing(get_format(format), chat.control_tokens() if isinstance(chat, TellsTokens) else ())
+    return with_control_tokens(get_format(format), chat.control_tokens() if isinstance(chat, HasControlTokens) else ())
 
 
-def told_tokens(endpoint: Endpoint, process: TemplateProcess | None, props: Json = None) -> tuple[str, ...]:
+def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
     """Of the model at ``endpoint``. ``process``: of the template that the user named. ``props``: what ``/props`` said,
     where somebody has asked. Asks the server; one that does not answer tells none."""
     template = process.template if process is not None else None
     named = (*template.tokens.values(), *template.control_tokens) if template is not None else ()
     if endpoint.kind != "llama.cpp":
-        return own_tokens(named)
+        return added_control_tokens(named)
     if props is None:
-        from adapter.backends.endpoint_discovery import get
+        from adapter.backends.endpoint_discovery import get_json
 
-        answer = get(f"{endpoint.root}/props", ASKING_S)
+        answer = get_json(f"{endpoint.root}/props", ASKING_S)
         props = answer.body if answer is not None and answer.status == 200 else None
     known: JsonObject = props if isinstance(props, dict) else {}
     told = [token for name in _NAMED if isinstance(token := known.get(name), str)]
     spelled = known.get("chat_template")
     texts = list(dict.fromkeys(_BRACKETED.findall(spelled)))[:MAX_ASKED] if isinstance(spelled, str) else []
-    return own_tokens((*named, *told, *_control_tokens_among(texts, endpoint)))
+    return added_control_tokens((*named, *told, *_control_tokens_among(texts, endpoint)))
 
 
 def _control_tokens_among(texts: list[str], endpoint: Endpoint) -> list[str]:
@@ -71,10 +71,10 @@ def _control_tokens_among(texts: list[str], endpoint: Endpoint) -> list[str]:
 
 def _pieces(text: str, endpoint: Endpoint, *, parse_special: bool) -> frozenset[str]:
     """The texts of the tokens of ``text``; none where the server does not say."""
-    from adapter.backends.endpoint_discovery import get
+    from adapter.backends.endpoint_discovery import get_json
 
     asked = {"content": text, "with_pieces": True, "parse_special": parse_special}
-    answer = get(f"{endpoint.root}/tokenize", ASKING_S, asked)
+    answer = get_json(f"{endpoint.root}/tokenize", ASKING_S, asked)
     body = answer.body if answer is not None and answer.status == 200 else None
     tokens = body.get("tokens") if isinstance(body, dict) else None
     pieces = [each.get("piece") for each in tokens if isinstance(each, dict)] if isinstance(tokens, list) else []

@@ -14,15 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from adapter.backends.builtin_model import fetch_weights, find_weights
-from adapter.backends.endpoint_discovery import Endpoint, get
+from adapter.backends.builtin_model import download_builtin_model, find_builtin_model
+from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.core.errors import TransportError, UsageError
 
 __all__ = [
     "INSTALL",
     "EmbeddedServer",
-    "fetch_weights",
-    "find_weights",
+    "download_builtin_model",
+    "find_builtin_model",
     "is_available",
     "is_gguf",
 ]
@@ -105,7 +105,7 @@ class EmbeddedServer:
                 f"memory): {error} See why with: llama-server -m {path}"
             ) from error
         # Stopped before its loop has begun, llama.cpp misses the signal and never ends. The loop itself answers /slots.
-        get(f"{server.listening_address}/slots", timeout_s=10)
+        get_json(f"{server.listening_address}/slots", timeout_s=10)
         self._server = server
         self._endpoint = Endpoint(f"{server.listening_address}/v1", "llama.cpp")
         return self

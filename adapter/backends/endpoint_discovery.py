@@ -71,13 +71,13 @@ class Endpoint:
             return host == "localhost" or host.endswith(".localhost")
 
 
-def key_for(endpoint: Endpoint) -> str | None:
+def api_key_for(endpoint: Endpoint) -> str | None:
     """``OPENAI_API_KEY``; a server on this machine never sees it."""
     return None if endpoint.is_local else os.environ.get("OPENAI_API_KEY") or None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What a server said to one GET. ``body`` is None where it is not JSON."""
 
     status: int
@@ -99,7 +99,7 @@ def find_endpoint(
     stated = base_url or environ.get("OPENAI_BASE_URL")
     if stated:
         url = api_url(stated)
-        if kind := recognise(url, timeout_s):
+        if kind := detect_server_kind(url, timeout_s):
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
         if re.fullmatch(r"[\w-]+", stated.strip()) and stated.strip() != "localhost":  # perhaps a machine's name
@@ -114,7 +114,7 @@ def find_endpoint(
         hosts.insert(0, ollama_url(environ["OLLAMA_HOST"]))
     for host in hosts:
         url = api_url(host)
-        if kind := recognise(url, timeout_s):
+        if kind := detect_server_kind(url, timeout_s):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
     raise TransportError(f"No model server found on this machine (asked ports: {tried}). {START_ONE}, or give its URL.")
@@ -166,7 +166,7 @@ def ollama_url(host: str) -> str:
 
 # ----------------------------------------------------------------- recognition
 
-_Test: TypeAlias = Callable[[Answer], bool]
+_Test: TypeAlias = Callable[[HttpAnswer], bool]
 
 
 def _has(key: str) -> _Test:
@@ -185,11 +185,11 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 )
 
 
-def recognise(base_url: str, timeout_s: float = 1.0) -> Kind | None:
+def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
     """Which server this is; None if nothing that speaks HTTP answers. A few GETs, each within ``timeout_s``."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
-        answer = get(root + path, timeout_s)
+        answer = get_json(root + path, timeout_s)
         if answer is None:
             return None
         # llama.cpp says 503 while it loads, and is llama.cpp all the same.
@@ -198,12 +198,12 @@ def recognise(base_url: str, timeout_s: float = 1.0) -> Kind | None:
     return "openai"
 
 
-def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
+def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None:
     """One GET, or POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``.
 
     A server that is not on this machine is shown the user's key, as it is with every request.
     """
-    parts, key = urlsplit(url), key_for(Endpoint(url))
+    parts, key = urlsplit(url), api_key_for(Endpoint(url))
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=timeout_s)
@@ -220,12 +220,12 @@ def get(url: str, timeout_s: float, body: Json = None) -> Answer | None:
         content = read_json(text)
     except ValueError:
         content = None
-    return Answer(response.status, response.getheader("Server", ""), content)
+    return HttpAnswer(response.status, response.getheader("Server", ""), content)
 
 
 def first_model(endpoint: Endpoint, timeout_s: float = 2.0) -> str:
     """The name of the first model that a server lists; "" where it lists none."""
-    answer = get(f"{endpoint.base_url}/models", timeout_s)
+    answer = get_json(f"{endpoint.base_url}/models", timeout_s)
     listed = answer.body.get("data") if answer is not None and isinstance(answer.body, dict) else None
     names = [str(each["id"]) for each in listed or () if isinstance(each, dict) and each.get("id")]
     return next(iter(names), "")
@@ -257,7 +257,7 @@ def sees_images(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> bool 
         return None
     path, read = _SEES[endpoint.kind]
     asked = {"model": model} if endpoint.kind == "ollama" else None
-    answer = get(endpoint.root + path, timeout_s, asked)
+    answer = get_json(endpoint.root + path, timeout_s, asked)
     try:
         sees = read(answer.body, model) if answer else None
     except (KeyError, TypeError, AttributeError, StopIteration):

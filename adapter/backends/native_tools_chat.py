@@ -18,7 +18,7 @@ from adapter.parsing.formats import get_format
 from adapter.tools.tool import ToolSet
 
 
-class NativeChat:
+class NativeToolsChat:
     """``format``: how the model writes calls. A server that refuses tools is a TransportError, as with any chat."""
 
     def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:

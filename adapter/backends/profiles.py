@@ -17,14 +17,14 @@ from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from adapter.backends.endpoint_discovery import Endpoint, get
+from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.core.arguments import check_types
 from adapter.core.errors import UsageError
 from adapter.core.events import Json
 from adapter.core.validation import explain
 from adapter.core.version import __version__
 from adapter.grammars.constraint_mode import Constraint
-from adapter.prompting.calling_setup import Setup
+from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 
@@ -44,7 +44,7 @@ class Model(_Table):
     template: str = ""
 
 
-class Score(_Table):
+class ProfileScore(_Table):
     """Of ``tasks``: how many answers held only valid calls, how many were right, and how many held calls where none
     was wanted. Tokens are of all tasks."""
 
@@ -57,8 +57,8 @@ class Score(_Table):
     seconds: float = 0.0
 
 
-class Use(_Table):
-    """The setup to use; see `Setup`."""
+class ProfileSetup(_Table):
+    """The setup to use; see `CallingSetup`."""
 
     format: str = "hermes"
     style: Style = "trained"
@@ -74,13 +74,13 @@ class Profile(_Table):
     made: str = ""
     is_whole: bool = True
     model: Model
-    use: Use
-    before: Score = Score()
-    after: Score = Score()
+    use: ProfileSetup
+    before: ProfileScore = ProfileScore()
+    after: ProfileScore = ProfileScore()
 
     @property
-    def setup(self) -> Setup:
-        return Setup(self.use.format, self.use.style, self.use.constraint, self.use.native, self.use.own)
+    def setup(self) -> CallingSetup:
+        return CallingSetup(self.use.format, self.use.style, self.use.constraint, self.use.native, self.use.own)
 
     def told(self) -> str:
         """One line for the user: which profile is in force."""
@@ -148,7 +148,7 @@ def load(path: Path) -> Profile:
         raise UsageError(f"{path} is not a profile ({explain(error)}); make one with `adapter probe`") from error
 
 
-def named(name: str) -> Profile:
+def profile_path(name: str) -> Profile:
     """The profile called ``name``: a file, or a model's. Raises UsageError naming those there are."""
     check_types("profile", name=(name, str))
     for path in (Path(name), path_of(name)):
@@ -197,7 +197,7 @@ def takes_tools(endpoint: Endpoint, timeout_s: float = 2.0) -> bool | None:
 
 
 def _asked(url: str, timeout_s: float, body: Json = None) -> dict[str, Json]:
-    answer = get(url, timeout_s, body)
+    answer = get_json(url, timeout_s, body)
     return answer.body if answer is not None and answer.status == 200 and isinstance(answer.body, dict) else {}
 
 
@@ -205,13 +205,13 @@ def _hash(template: Json) -> str:
     return hashlib.sha256(template.encode("utf-8", "replace")).hexdigest()[:16] if isinstance(template, str) else ""
 
 
-def check(choice: str) -> None:
+def validate_profile_name(choice: str) -> None:
     """Raise UsageError for a choice that means no profile, before anything is begun."""
     if choice not in ("auto", "none"):
-        named(choice)
+        profile_path(choice)
 
 
-def in_force(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
+def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
     """The profile that ``choice`` means for ``model``, and what to tell the user of it.
 
     ``auto``: the one made for this model, unless another model now goes by its name; ``none``: none;
@@ -221,7 +221,7 @@ def in_force(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
     if choice == "none":
         return None, []
     if choice != "auto":
-        profile = named(choice)
+        profile = profile_path(choice)
         return profile, [profile.told(), *_stale(profile, model)]
     try:
         profile = load(path_of(model.name))
@@ -240,7 +240,7 @@ def _stale(profile: Profile, model: Model) -> list[str]:
     return [f"it may not hold any more: {'; '.join(reasons)}. Make it anew: adapter probe"] if reasons else []
 
 
-def setups(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], Setup | None] | None, list[str]]:
+def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
     """The setup by the model's name in a request, for all models that ``endpoint`` serves, and what to tell the user.
 
     llama.cpp has one model, whatever requests call it; a profile that the user names is for all requests.
@@ -249,13 +249,13 @@ def setups(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], Setup | Non
         return None, []
     names = _served(endpoint)
     if choice != "auto":
-        profile, notes = in_force(choice, model_of(endpoint, names[0] if names else ""))
+        profile, notes = active_profile(choice, model_of(endpoint, names[0] if names else ""))
         return (lambda _: profile.setup if profile else None), notes
-    found: dict[str, Setup] = {}
+    found: dict[str, CallingSetup] = {}
     told: list[str] = []
     for name in names:
         if path_of(name).is_file():
-            profile, notes = in_force(choice, model_of(endpoint, name))
+            profile, notes = active_profile(choice, model_of(endpoint, name))
             told += notes
             if profile is not None:
                 found[name] = profile.setup

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get
+from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get_json
 from adapter.core.events import Json
 from adapter.prompting.intent.assist import AssistSettings
 
@@ -16,7 +16,7 @@ SMALL = 400_000_000
 """Parameters. The help was measured with 135 million, and models of 500 million call better by themselves."""
 
 
-class Guides:
+class SmallModelCheck:
     """For the models of ``endpoint``. ``mode``: one of `GUIDE_MODES`; auto goes by the size."""
 
     def __init__(self, endpoint: Endpoint, mode: str) -> None:
@@ -30,7 +30,7 @@ class Guides:
             return AssistSettings() if self._mode == "on" else None
         with self._asking:
             if model not in self._known:
-                count = parameters_of(self._endpoint, model)
+                count = parameter_count(self._endpoint, model)
                 if len(self._known) >= MAX_MODELS:
                     self._known.clear()
                 self._known[model] = AssistSettings() if count is not None and count <= SMALL else None
@@ -42,7 +42,7 @@ class Guides:
         return f"guided: {why}, so words decide whether and what is called (--guide off leaves that to the model)"
 
 
-def parameters_of(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> int | None:
+def parameter_count(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> int | None:
     """How many parameters ``model`` has; None where its server does not tell. llama.cpp has one model."""
     if endpoint.kind == "llama.cpp":
         return _count(_body(endpoint, "/v1/models", timeout_s), "data", 0, "meta", "n_params")
@@ -53,7 +53,7 @@ def parameters_of(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> int
 
 
 def _body(endpoint: Endpoint, path: str, timeout_s: float, sent: Json = None) -> Json:
-    answer = get(endpoint.root + path, timeout_s, sent)
+    answer = get_json(endpoint.root + path, timeout_s, sent)
     return answer.body if answer is not None and answer.status == 200 else None
 
 

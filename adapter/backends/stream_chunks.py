@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import as_chat
-from adapter.protocols.usage import Usage, usage_of
+from adapter.protocols.usage import Usage, parse_usage
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
@@ -30,7 +30,7 @@ class Chunk:
     reading: tuple[int, int] | None = None
 
 
-def read(event: ChatCompletionChunk | JsonObject) -> Chunk:
+def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
     """One server event, in whatever dialect of the OpenAI interface it is, or a line of Ollama's own."""
     raw: JsonObject = event if isinstance(event, dict) else {}
     if hasattr(event, "model_dump"):
@@ -43,7 +43,7 @@ def read(event: ChatCompletionChunk | JsonObject) -> Chunk:
     # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
     reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
-        _text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, usage_of(raw), _reading(raw)
+        _text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, parse_usage(raw), _reading(raw)
     )
 
 

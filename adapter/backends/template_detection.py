@@ -10,16 +10,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapter.backends.template_files import TemplateProcess, read_template
+from adapter.backends.template_files import TemplateWorker, load_chat_template
 from adapter.core.arguments import shown
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
-from adapter.parsing.formats import know
-from adapter.prompting.chat_template import Template, TemplateFault
-from adapter.prompting.deriving.detect import Recognised, recognised
+from adapter.parsing.formats import register_format
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
+from adapter.prompting.deriving.detect import DetectedFormat, match_known_format
 from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
-from adapter.prompting.deriving.result import Derived, derived_by, name_of
+from adapter.prompting.deriving.result import DerivationResult, derive_format, derived_format_name
 
 TIME_LIMIT_S = 5.0
 """Of the processor, for all of it; a usual template takes a tenth of a second."""
@@ -35,12 +35,12 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 MAX_KEPT = 64
 """Templates of which is remembered what they say."""
 
-_kept: dict[str, Derived] = {}
-_told: dict[tuple[str, str | None], Recognised] = {}
+_kept: dict[str, DerivationResult] = {}
+_told: dict[tuple[str, str | None], DetectedFormat] = {}
 _lock = threading.Lock()
 
 
-def derive(template: str | Path | Template) -> Format:
+def derive(template: str | Path | ChatTemplate) -> Format:
     """The format that a chat template writes, derived from the template alone, for `adapter.Parser` and the rest.
 
     ``template``: its text, or the path of a file as ``--template`` takes it. The format reads back what the template
@@ -48,20 +48,20 @@ def derive(template: str | Path | Template) -> Format:
     and says why; a `Parser` without a format then recognises all that are known.
     """
     if isinstance(template, Path):
-        template = read_template(template)
+        template = load_chat_template(template)
     elif isinstance(template, str):
-        template = Template(template)
-    elif not isinstance(template, Template):
+        template = ChatTemplate(template)
+    elif not isinstance(template, ChatTemplate):
         raise UsageError(f"expected a chat template as text or its path, got {shown(template)}")
-    found = examined(template)
+    found = examine_template(template)
     if found.format is None:
         raise UsageError(f"no format can be derived from the template: {found.why}. Leave out the format, or name one")
     return found.format
 
 
-def examined(template: Template) -> Derived:
+def examine_template(template: ChatTemplate) -> DerivationResult:
     """What the template says, with the reasons. The second time it is remembered, by the template's text."""
-    name = name_of(template.source, template.tokens)
+    name = derived_format_name(template.source, template.tokens)
     with _lock:
         found = _kept.get(name)
     if found is None:
@@ -71,25 +71,25 @@ def examined(template: Template) -> Derived:
         while len(_kept) > MAX_KEPT:
             del _kept[next(iter(_kept))]
         if found.format is not None:
-            know(found.format)
+            register_format(found.format)
     return found
 
 
-def digest_of(template: Template) -> str:
+def template_digest(template: ChatTemplate) -> str:
     """SHA-256 of the template's text."""
     return hashlib.sha256(template.source.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def recognise_format(template: str | Template, model: str | None = None) -> Recognised:
+def detect_format(template: str | ChatTemplate, model: str | None = None) -> DetectedFormat:
     """Which format a model with this template writes, and why; a derived one is known to `get_format` by its name."""
     if isinstance(template, str):
-        template = Template(template)
-    key = (name_of(template.source, template.tokens), model)
-    found = examined(template)
+        template = ChatTemplate(template)
+    key = (derived_format_name(template.source, template.tokens), model)
+    found = examine_template(template)
     with _lock:
         told = _told.get(key)
     if told is None:
-        told = recognised(found, template.source, model)
+        told = match_known_format(found, template.source, model)
         with _lock:
             _told[key] = told
             while len(_told) > MAX_KEPT:
@@ -97,13 +97,13 @@ def recognise_format(template: str | Template, model: str | None = None) -> Reco
     return told
 
 
-def _examined(template: Template, name: str) -> Derived:
+def _examined(template: ChatTemplate, name: str) -> DerivationResult:
     tokens = {"bos_token": BOS, "eos_token": EOS, **template.tokens}
     began = time.thread_time()
     faults: list[str] = []
     variables: dict[str, Json] = {}
 
-    with TemplateProcess(Template(template.source, tokens), TIME_LIMIT_S) as process:
+    with TemplateWorker(ChatTemplate(template.source, tokens), TIME_LIMIT_S) as process:
 
         def fill(messages: Sequence[JsonObject], tools: Sequence[Json], opened: bool) -> str | None:
             if time.thread_time() - began + process.spent_s > TIME_LIMIT_S:
@@ -112,7 +112,7 @@ def _examined(template: Template, name: str) -> Derived:
                 try:
                     prompt = process.render(messages, tools, variables, add_generation_prompt=opened)
                     break
-                except TemplateFault as fault:
+                except ChatTemplateError as fault:
                     faults.append(str(fault))
                     wanted = _UNDEFINED.fullmatch(str(fault))
                     if wanted is None or wanted[1] in variables or len(variables) == MAX_VARIABLES:
@@ -123,17 +123,17 @@ def _examined(template: Template, name: str) -> Derived:
             return prompt
 
         try:
-            found = derived_by(fill, name)
+            found = derive_format(fill, name)
         except RecursionError:
-            return Derived(None, "what the template writes is nested too deeply")
+            return DerivationResult(None, "what the template writes is nested too deeply")
         except OSError as error:
-            return Derived(None, f"no process could be started to fill the template: {error.strerror}")
+            return DerivationResult(None, f"no process could be started to fill the template: {error.strerror}")
         except _TooLongError:
-            return Derived(
+            return DerivationResult(
                 None, f"the template takes more than {TIME_LIMIT_S:g} s, or writes more than {MAX_PROMPT:,} characters"
             )
     if found.format is None and found.frame is None and faults:
-        return Derived(None, f"{found.why} ({faults[-1]})")
+        return DerivationResult(None, f"{found.why} ({faults[-1]})")
     return found
 
 

@@ -23,7 +23,7 @@ from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.prompting import chat_template
-from adapter.prompting.chat_template import Template, TemplateFault
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
 
 TIME_LIMIT_S = 5.0
 """Of the processor, for one prompt: those of a hundred tools take some milliseconds."""
@@ -40,7 +40,7 @@ MAX_FILE_BYTES = 64_000_000
 JINJA, SETTINGS = "chat_template.jinja", "tokenizer_config.json"
 
 
-def read_template(path: Path) -> Template:
+def load_chat_template(path: Path) -> ChatTemplate:
     """The template at ``path``. Raises UsageError for what holds none, and says what may be named."""
     path = path.expanduser()
     try:
@@ -51,7 +51,7 @@ def read_template(path: Path) -> Template:
                 return _of_gguf(path)
         if path.suffix == ".json":
             return _of_settings(path)
-        return Template(_text(path))
+        return ChatTemplate(_text(path))
     except UsageError:
         raise
     except OSError as error:
@@ -63,17 +63,17 @@ def read_template(path: Path) -> Template:
 _WHAT = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a GGUF file"
 
 
-def _of_folder(folder: Path) -> Template:
+def _of_folder(folder: Path) -> ChatTemplate:
     settings = folder / SETTINGS
     if (folder / JINJA).is_file():
         known = json.loads(_text(settings)) if settings.is_file() else {}
-        return Template(_text(folder / JINJA), _tokens(known), _control_tokens(known))
+        return ChatTemplate(_text(folder / JINJA), _tokens(known), _control_tokens(known))
     if not settings.is_file():
         raise UsageError(f"{folder} holds neither {JINJA} nor {SETTINGS}; name {_WHAT}")
     return _of_settings(settings)
 
 
-def _of_settings(path: Path) -> Template:
+def _of_settings(path: Path) -> ChatTemplate:
     settings = json.loads(_text(path))
     source = settings.get("chat_template") if isinstance(settings, dict) else None
     if isinstance(source, list):  # several by name: the one for tools, as transformers chooses
@@ -81,7 +81,7 @@ def _of_settings(path: Path) -> Template:
         source = named.get("tool_use") or named.get("default")
     if not isinstance(source, str):
         raise ValueError("no text under chat_template")
-    return Template(source, _tokens(settings), _control_tokens(settings))
+    return ChatTemplate(source, _tokens(settings), _control_tokens(settings))
 
 
 def _tokens(settings: JsonObject) -> dict[str, str]:
@@ -121,7 +121,7 @@ _CONTROL, _USER_DEFINED = 3, 4
 _MAX_ITEMS = 2_000_000
 
 
-def _of_gguf(path: Path) -> Template:
+def _of_gguf(path: Path) -> ChatTemplate:
     with path.open("rb") as file:
         _, version, _, count = struct.unpack("<4sIQQ", file.read(24))
         if version < 2 or count > _MAX_ITEMS:
@@ -136,7 +136,7 @@ def _of_gguf(path: Path) -> Template:
     ids = {name: found[key] for name, key in _KINDS.items() if key in found}
     tokens = {name: words[number] for name, number in ids.items() if number < len(words)}
     special = (word for word, kind in zip(words, types, strict=False) if kind in (_CONTROL, _USER_DEFINED))
-    return Template(found["tokenizer.chat_template"], tokens, tuple(special))
+    return ChatTemplate(found["tokenizer.chat_template"], tokens, tuple(special))
 
 
 def _value(file: IO[bytes], kind: int, *, is_kept: bool) -> Any:
@@ -171,10 +171,10 @@ def _unpacked(file: IO[bytes], kind: str) -> Any:
 # ------------------------------------------------------------------ the process
 
 
-class TemplateProcess:
+class TemplateWorker:
     """Fills ``template``. The process begins with the first prompt, and ends with `close` or when nobody has this."""
 
-    def __init__(self, template: Template, time_limit_s: float = TIME_LIMIT_S) -> None:
+    def __init__(self, template: ChatTemplate, time_limit_s: float = TIME_LIMIT_S) -> None:
         self.template = template
         self._time_limit_s = time_limit_s
         self._lock = threading.Lock()
@@ -206,7 +206,7 @@ class TemplateProcess:
         with self._lock:
             answer = self._answer(json.dumps(asked))
         if "prompt" not in answer:
-            raise TemplateFault(answer["fault"])
+            raise ChatTemplateError(answer["fault"])
         return str(answer["prompt"])
 
     def _answer(self, line: str) -> JsonObject:

@@ -77,7 +77,7 @@ def _load(name: str) -> Any:
     return getattr(import_module(f"adapter.cli.{module}"), attribute)
 
 
-def wanted(arguments: list[str]) -> Collection[str]:
+def requested_command(arguments: list[str]) -> Collection[str]:
     """The command that stands first; all where none does, for help, and for one that does not exist."""
     return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
 

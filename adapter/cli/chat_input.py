@@ -24,7 +24,7 @@ MAX_HISTORY_BYTES = 256 * 1024
 """Of the lines that are kept; the older half goes when there are more."""
 
 
-def reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:
+def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:
     """Reads a message. It raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C, after which the line is gone.
 
     ``history``: where the lines are kept, for their owner alone; ``commands``: what Tab completes.

@@ -8,27 +8,27 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from adapter.cli.agent_factory import check
-from adapter.cli.chat_input import reader
-from adapter.cli.chat_session import Conversation, talks_of
+from adapter.cli.agent_factory import validate_settings
+from adapter.cli.chat_input import make_line_reader
+from adapter.cli.chat_session import ChatSession, open_chat_store
 from adapter.cli.console import Console
-from adapter.cli.exit_status import HINTS, ending
-from adapter.cli.run_settings import Settings
-from adapter.cli.slash_commands import COMMANDS, is_command, perform
-from adapter.cli.task_runner import read_task, tell_changes
-from adapter.cli.terminal_output import print_visible
-from adapter.conversation.session import REASONS, Done
+from adapter.cli.exit_status import HINTS, exit_status
+from adapter.cli.run_settings import RunSettings
+from adapter.cli.slash_commands import COMMANDS, is_slash_command, run_slash_command
+from adapter.cli.task_runner import print_changes, read_task
+from adapter.cli.terminal_output import print_escaped
+from adapter.conversation.session import REASONS, Finished
 from adapter.core.errors import AdapterError, UsageError
-from adapter.recording.chat_store import Kept
+from adapter.recording.chat_store import SavedChat
 from adapter.workspace import Workspace
 
 
-def start_chat(settings: Settings, resume: str | None, *, is_continued: bool) -> int:
+def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
     """Talk until the person ends it; the exit code. Raises TransportError and UsageError with the next step.
 
     ``resume``: the id of the chat that goes on; ``is_continued``: the last one does.
     """
-    check(settings)
+    validate_settings(settings)
     if resume is not None and is_continued:
         raise UsageError("--continue goes on with the last chat, --resume with the one that it names: give one of them")
     console, piped = Console(), None
@@ -38,7 +38,7 @@ def start_chat(settings: Settings, resume: str | None, *, is_continued: bool) ->
             raise UsageError("standard input is empty: pipe a message in, or start at a terminal")
     kept = _found(settings.workspace, resume) if resume is not None or is_continued else None
     with ExitStack() as stack:
-        conversation = Conversation(stack, settings, console)
+        conversation = ChatSession(stack, settings, console)
         if conversation.made.workspace.sandbox:
             console.note_sandbox(conversation.made.workspace.sandbox)
         for note in conversation.workspace.recovered:
@@ -49,43 +49,43 @@ def start_chat(settings: Settings, resume: str | None, *, is_continued: bool) ->
         try:
             return _talk(conversation, settings) if piped is None else _answer_once(conversation, piped)
         finally:
-            tell_changes(conversation.workspace, settings.workspace, console)
+            print_changes(conversation.workspace, settings.workspace, console)
             if conversation.id is not None:
                 folder = "" if settings.workspace == Path() else f" -w {shlex.quote(str(settings.workspace))}"
                 console.note(f"`adapter chat{folder} --resume {conversation.id}` goes on with this chat")
 
 
-def _found(folder: Path, id: str | None) -> Kept:
+def _found(folder: Path, id: str | None) -> SavedChat:
     with Workspace(folder) as workspace:
-        return talks_of(workspace).find(id)
+        return open_chat_store(workspace).find(id)
 
 
 def list_chats(folder: Path) -> None:
     """Print the chats that are kept of ``folder``."""
     with Workspace(folder) as workspace:
-        kept = talks_of(workspace).kept()
+        kept = open_chat_store(workspace).kept()
     width = max((len(each.id) for each in kept), default=0)
     room = max(shutil.get_terminal_size().columns - width - 18, 20) if sys.stdout.isatty() else 200
     for each in kept:
-        print_visible(f"{each.id:<{width}}  {_said(each.messages):>14}  {_short(each.first, room)}")
+        print_escaped(f"{each.id:<{width}}  {_said(each.messages):>14}  {_short(each.first, room)}")
     if not kept:
-        print_visible("no chat of this folder is kept", to_stderr=True)
+        print_escaped("no chat of this folder is kept", to_stderr=True)
 
 
-def _answer_once(conversation: Conversation, message: str) -> int:
+def _answer_once(conversation: ChatSession, message: str) -> int:
     """The answer to what was piped in."""
     done = conversation.send(message)
-    code, last = ending(done, conversation.tally)
+    code, last = exit_status(done, conversation.tally)
     if done.reason != "answered" or conversation.tally.calls:
         conversation.console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 
 
-def _talk(conversation: Conversation, settings: Settings) -> int:
+def _talk(conversation: ChatSession, settings: RunSettings) -> int:
     console = conversation.console
     console.note(f"/help lists the commands, Ctrl-D ends; {settings.approve}: {_APPROVES.get(settings.approve, '')}")
     history = Path(conversation.workspace.history.store.folder("talks"), "typed")
-    read = reader(console, history, [f"/{name}" for name in COMMANDS])
+    read = make_line_reader(console, history, [f"/{name}" for name in COMMANDS])
     was_interrupted = False
     while True:
         try:
@@ -113,12 +113,12 @@ _APPROVES = {
 }
 
 
-def _done(conversation: Conversation, text: str) -> bool:
+def _done(conversation: ChatSession, text: str) -> bool:
     """Do what was typed; whether the chat goes on. What fails is said, and the chat goes on."""
     console = conversation.console
     try:
-        if is_command(text):
-            return perform(conversation, text)
+        if is_slash_command(text):
+            return run_slash_command(conversation, text)
         _say_how_it_ended(conversation.send(text.strip()), console)
     except KeyboardInterrupt:
         console.fresh_line()
@@ -128,7 +128,7 @@ def _done(conversation: Conversation, text: str) -> bool:
     return True
 
 
-def _say_how_it_ended(done: Done, console: Console) -> None:
+def _say_how_it_ended(done: Finished, console: Console) -> None:
     """Nothing where the model has answered: the person sees that."""
     if done.reason == "interrupted":
         kept = "; what it had written is kept" if done.content.strip() else ""

@@ -16,17 +16,17 @@ from rich.console import Console as Rich
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.text import Text
 
-from adapter.agent.response_reader import Observed
+from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import Chunk
-from adapter.cli.external_editor import edit_text
-from adapter.cli.terminal import ANSWER, OUTPUT, REASONING, Screen
-from adapter.conversation.session import Done, Query, Run
+from adapter.cli.external_editor import edit_in_external_editor
+from adapter.cli.terminal import ANSWER, OUTPUT, REASONING, Terminal
+from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 from adapter.core.text.diffs import unified_diff
-from adapter.core.text.display_escaping import condensed, visible
+from adapter.core.text.display_escaping import collapse_blanks, escape_for_display
 from adapter.tools.operations import Question
-from adapter.tools.operations.permissions import NO_SANDBOX, Approval, Decision, Draft
+from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, ApprovalRequest, FileDraft
 
 MAX_SHOWN_LINES = 12
 """Lines of a result that are shown; the model gets all of it."""
@@ -42,14 +42,14 @@ class Console:
     """Observes an agent and shows what happens; asks for approvals."""
 
     def __init__(self) -> None:
-        self._screen = Screen()
+        self._screen = Terminal()
         self._shown_diff = ""
         self._written = ""
         self._to_run: deque[str] = deque()
 
-    def __call__(self, happening: Observed) -> None:
+    def __call__(self, happening: AgentEvent) -> None:
         match happening:
-            case Query(note=note):
+            case AskModel(note=note):
                 if note:
                     self.note(note)
                 self._screen.status("waiting for the model")
@@ -71,7 +71,7 @@ class Console:
             case InvalidToolCall(error=error):
                 self._written = ""
                 self._screen.note(f"!! not a call: {error}", "yellow")
-            case Run(calls=calls):
+            case RunTools(calls=calls):
                 self._to_run = deque(call.name for call in calls)
                 self._show_running()
             case ToolResult():
@@ -79,15 +79,15 @@ class Console:
                 if self._to_run:
                     self._to_run.popleft()
                 self._show_running()
-            case Done():
+            case Finished():
                 self._screen.end_line()
             case _:
                 pass
 
-    def ask(self, approval: Approval) -> Decision:
+    def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
         """Ask the person at the terminal. Without one the answer is no."""
         self._screen.forget_typed()
-        self._screen.note(f"?? {condensed(visible(approval.summary, keep=chr(10)))}", "bold")
+        self._screen.note(f"?? {collapse_blanks(escape_for_display(approval.summary, keep=chr(10)))}", "bold")
         if len(approval.summary) > LONG_COMMAND and approval.command is not None:
             self._screen.note(f"   {_ending(approval.command)}", "yellow")
         if approval.caution:
@@ -102,12 +102,12 @@ class Console:
             self._screen.note(
                 "   refused: no terminal to ask at. --approve auto-edit or yolo would allow it.", "yellow"
             )
-            return Decision(False)
+            return ApprovalDecision(False)
         decision = self._answer(approval)
         self._show_running()
         return decision
 
-    def _answer(self, approval: Approval) -> Decision:
+    def _answer(self, approval: ApprovalRequest) -> ApprovalDecision:
         """The answer to the question that is shown, after as many changes of the draft as the person makes."""
         same = "this very command" if approval.command is not None else "this tool and file"
         can_edit = approval.draft is not None
@@ -119,24 +119,24 @@ class Console:
                 typed = self._screen.ask("   words behind n tell the model why: ")
             except EOFError:
                 self.note("   refused: no answer")
-                return Decision(False)
-            letter, reason = read_answer(typed, can_edit=can_edit)
+                return ApprovalDecision(False)
+            letter, reason = parse_approval_answer(typed, can_edit=can_edit)
             match letter:
                 case "n":
-                    return Decision(False, reason=reason)
+                    return ApprovalDecision(False, reason=reason)
                 case "y" | "a":
-                    return Decision(True, remember=letter == "a", content=content)
+                    return ApprovalDecision(True, remember=letter == "a", content=content)
                 case "e" if approval.draft is not None:
                     content = self._edited(approval.draft, content)
                 case _:
                     letters = "y, n, a or e" if can_edit else "y, n or a"
                     self.note(f"   that is none of the answers: type {letters}; only n takes words behind it")
 
-    def _edited(self, draft: Draft, content: str | None) -> str | None:
+    def _edited(self, draft: FileDraft, content: str | None) -> str | None:
         """What the person makes of the draft, shown; None when that is what the model wrote."""
         now = draft.after if content is None else content
         try:
-            edited = edit_text(now, draft.path)
+            edited = edit_in_external_editor(now, draft.path)
         except UsageError as error:
             self._screen.note(f"   not changed: {error}", "yellow")
             return content
@@ -153,11 +153,11 @@ class Console:
     def confirm(self, what: str, question: str) -> bool:
         """Whether the person at the terminal says yes. Without one the answer is no."""
         self._screen.forget_typed()
-        self._screen.note(f"?? {condensed(visible(what, keep=chr(10)))}", "bold")
+        self._screen.note(f"?? {collapse_blanks(escape_for_display(what, keep=chr(10)))}", "bold")
         if not self._screen.can_ask:
             return False
         try:
-            return read_answer(self._screen.ask(f"   {question} [y]es / [n]o: "), can_edit=False)[0] == "y"
+            return parse_approval_answer(self._screen.ask(f"   {question} [y]es / [n]o: "), can_edit=False)[0] == "y"
         except EOFError:
             return False
 
@@ -193,7 +193,7 @@ class Console:
         self._screen.note(text, "yellow")
 
     def show(self, text: Text) -> None:
-        """Lines in several styles; see `Screen.show`."""
+        """Lines in several styles; see `Terminal.show`."""
         self._screen.show(text)
 
     def read_line(self, prompt: str) -> str:
@@ -231,13 +231,13 @@ class Console:
 
     def show_diff(self, diff: str) -> None:
         """In colour, shifted like all that belongs to a call."""
-        diff = condensed(visible(diff, keep="\n\t"))
+        diff = collapse_blanks(escape_for_display(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:
             self._screen.note(f"   {line}", styles.get(line[:1], "dim"))
 
 
-def read_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
+def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
     """The letter of an answer to an approval, and the reason behind a no; no letter for what is no answer.
 
     Words behind a yes may be a condition, so that is none.
@@ -295,7 +295,7 @@ def _ending(command: str) -> str:
     """How long a command is, and how it ends: its beginning may have left the screen."""
     lines = command.count("\n") + 1
     size = f"{len(command):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
-    return f"{size}, which end: ...{condensed(visible(command[-END_SHOWN:]))}"
+    return f"{size}, which end: ...{collapse_blanks(escape_for_display(command[-END_SHOWN:]))}"
 
 
 def _short(value: object) -> str:

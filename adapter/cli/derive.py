@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.terminal_output import print_visible
+from adapter.cli.terminal_output import print_escaped
 from adapter.core.errors import UsageError
 
 
@@ -22,20 +22,22 @@ def derive(
     ] = None,
 ) -> None:
     """Derive how a model writes calls from its chat template."""
-    from adapter.backends.template_detection import digest_of, examined, recognise_format
-    from adapter.backends.template_files import read_template
-    from adapter.prompting.deriving.codegen import emitted
-    from adapter.prompting.deriving.report import report
+    from adapter.backends.template_detection import detect_format, examine_template, template_digest
+    from adapter.backends.template_files import load_chat_template
+    from adapter.prompting.deriving.codegen import generate_format_files
+    from adapter.prompting.deriving.report import format_report
 
-    template = read_template(file)
-    found = examined(template)
+    template = load_chat_template(file)
+    found = examine_template(template)
     if emit is None:
-        print_visible(report(found, recognise_format(template, model)), end="")
+        print_escaped(format_report(found, detect_format(template, model)), end="")
         raise typer.Exit(0 if found.format is not None else 1)
     if found.format is None or found.description is None:
         raise UsageError(f"{file}: no format can be derived: {found.why}")
-    for path in _write(emitted(found.description, _checked(emit), template.source, digest_of(template))):
-        print_visible(path)
+    for path in _write(
+        generate_format_files(found.description, _checked(emit), template.source, template_digest(template))
+    ):
+        print_escaped(path)
 
 
 def _checked(name: str) -> str:

@@ -17,10 +17,10 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what is there on this machine, what confines commands, what is missing, and what to do about it."""
-    from adapter.cli.doctor_checks import examine
-    from adapter.workspace.sandbox.sandbox import Sandbox
+    from adapter.cli.doctor_checks import run_checks
+    from adapter.workspace.sandbox.sandbox import SandboxSettings
 
-    findings = examine(str(workspace), Sandbox(sandbox))  # type: ignore[arg-type]  # checked by itself
+    findings = run_checks(str(workspace), SandboxSettings(sandbox))  # type: ignore[arg-type]  # checked by itself
     if as_json:
         rows = {finding.name: {"ok": finding.ok, "text": finding.text, **finding.data} for finding in findings}
         print(json.dumps(rows, ensure_ascii=False, indent=2))

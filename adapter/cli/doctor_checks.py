@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from adapter.backends.builtin_model import find_weights
+from adapter.backends.builtin_model import find_builtin_model
 from adapter.backends.embedded_server import INSTALL, is_available
-from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, first_model, recognise
-from adapter.backends.prompt_discovery import OwnPrompts
+from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, detect_server_kind, first_model
+from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.core.version import __version__
 from adapter.workspace.changes.journal import state_home
 from adapter.workspace.paths import openat2
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import find_bwrap
-from adapter.workspace.sandbox.sandbox import Confinement, Level, Sandbox, missing
-from adapter.workspace.sandbox.seccomp import LOCAL, socket_filter
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.seccomp import LOCAL, build_socket_filter
 
 EXTRAS = {
     "embedded": "llama.cpp inside the program, for `adapter demo` and `.gguf` files",
@@ -42,7 +42,7 @@ LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of the report. ``advice`` says what to do when it is not ``ok``; ``data`` is the same for programs."""
 
     name: str
@@ -52,7 +52,7 @@ class Finding:
     data: JsonObject
 
 
-def examine(workspace: str, sandbox: Sandbox, timeout_s: float = 0.5) -> tuple[Finding, ...]:
+def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5) -> tuple[CheckResult, ...]:
     """What is there. Asks the usual ports of this machine, and tries each sandbox once."""
     return (
         _program(),
@@ -66,22 +66,22 @@ def examine(workspace: str, sandbox: Sandbox, timeout_s: float = 0.5) -> tuple[F
     )
 
 
-def _program() -> Finding:
+def _program() -> CheckResult:
     system = f"{platform.system()} {platform.release()} ({platform.machine()})"
     ok = platform.system() in ("Linux", "Darwin")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
     advice = "on Windows texts are read, prompts written and models served, not more: for the rest, use WSL"
-    return Finding("program", ok, text, advice, data)
+    return CheckResult("program", ok, text, advice, data)
 
 
-def _extra(name: str) -> Finding:
+def _extra(name: str) -> CheckResult:
     """An extra is there when all that it asks for is installed."""
     needed = [found[1] for line in _requirements() if (found := _REQUIREMENT.match(line)) and found[2] == name]
     absent = [package for package in needed if not _is_installed(package)]
     text = "installed" if not absent else f"not installed: {', '.join(absent)}"
     advice = f"for {EXTRAS[name].replace('`', '')}: pip install 'toolcall-adapter[{name}]'"
-    return Finding(f"extra {name}", not absent, text, advice, {"missing": absent})
+    return CheckResult(f"extra {name}", not absent, text, advice, {"missing": absent})
 
 
 def _requirements() -> list[str]:
@@ -99,39 +99,41 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-def _in_force(workspace: str, settings: Sandbox) -> Finding:
-    confinement = Confinement(settings, os.path.realpath(workspace))
+def _in_force(workspace: str, settings: SandboxSettings) -> CheckResult:
+    confinement = ActiveSandbox(settings, os.path.realpath(workspace))
     level = confinement.level
     data: JsonObject = {"level": level, "asked": settings.level, "network": settings.network}
-    return Finding("sandbox", level != "none", confinement.text.removeprefix("sandbox: "), "see the next lines", data)
+    return CheckResult(
+        "sandbox", level != "none", confinement.text.removeprefix("sandbox: "), "see the next lines", data
+    )
 
 
-def _level(level: Level, workspace: str) -> Finding:
-    gap = missing(level, [workspace])
+def _level(level: Level, workspace: str) -> CheckResult:
+    gap = why_unavailable(level, [workspace])
     data: JsonObject = {"available": gap is None, "why": gap.why if gap else "", "advice": gap.advice if gap else ""}
     if level == "bwrap":
         path = find_bwrap(os.environ, [workspace])[0] if gap is None else None
         data |= {"path": path}
         text = f"works, {path}"
     else:
-        data |= {"abi": landlock.abi(), "socket_filter": socket_filter(LOCAL) is not None}
+        data |= {"abi": landlock.abi(), "socket_filter": build_socket_filter(LOCAL) is not None}
         text = f"works, ABI {landlock.abi()}"
-    return Finding(level, gap is None, gap.why if gap else text, gap.advice if gap else "", data)
+    return CheckResult(level, gap is None, gap.why if gap else text, gap.advice if gap else "", data)
 
 
-def _gate() -> Finding:
+def _gate() -> CheckResult:
     ok = openat2.is_available()
     text = "works" if ok else "not available: paths are walked, which is as safe and takes twice the time"
-    return Finding("openat2", ok, text, "it takes Linux 5.6, and a container that allows it", {"available": ok})
+    return CheckResult("openat2", ok, text, "it takes Linux 5.6, and a container that allows it", {"available": ok})
 
 
-def _state() -> Finding:
+def _state() -> CheckResult:
     folder = Path(state_home())
     ground = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     ok = ground.is_dir() and os.access(ground, os.W_OK)
     text = f"{folder}" + ("" if folder.exists() else " (made when something is changed)")
     advice = "changes could not be undone: make it writable, or name another place in XDG_STATE_HOME"
-    return Finding(
+    return CheckResult(
         "state",
         ok,
         text if ok else f"{ground} is {'not writable' if ground.is_dir() else 'no folder'}",
@@ -140,28 +142,28 @@ def _state() -> Finding:
     )
 
 
-def _model() -> Finding:
-    weights = find_weights()
+def _model() -> CheckResult:
+    weights = find_builtin_model()
     data: JsonObject = {"engine": is_available(), "weights": None if weights is None else str(weights)}
     if not is_available():
-        return Finding("built-in model", False, "the engine is not installed", INSTALL, data)
+        return CheckResult("built-in model", False, "the engine is not installed", INSTALL, data)
     if weights is None:
-        return Finding("built-in model", False, "the engine is there, its weights are not", "adapter setup", data)
-    return Finding("built-in model", True, f"ready: {weights}", "", data)
+        return CheckResult("built-in model", False, "the engine is there, its weights are not", "adapter setup", data)
+    return CheckResult("built-in model", True, f"ready: {weights}", "", data)
 
 
-def _server(port: int, name: str, timeout_s: float) -> Finding:
+def _server(port: int, name: str, timeout_s: float) -> CheckResult:
     endpoint = Endpoint(f"http://127.0.0.1:{port}/v1")
-    kind = recognise(endpoint.base_url, timeout_s)
+    kind = detect_server_kind(endpoint.base_url, timeout_s)
     text = f"{kind} answers at {endpoint.base_url}"
     prompt = _prompt(Endpoint(endpoint.base_url, kind)) if kind else None
     text += f"; prompt: {prompt}" if prompt else ""
     data: JsonObject = {"port": port, "kind": kind, "base_url": endpoint.base_url if kind else None, "prompt": prompt}
-    return Finding(f"port {port}", kind is not None, text if kind else f"no {name}", "", data)
+    return CheckResult(f"port {port}", kind is not None, text if kind else f"no {name}", "", data)
 
 
 def _prompt(endpoint: Endpoint) -> str:
     """Who describes the tools to its model, and why nobody better. Asks nothing that makes a server load a model."""
     if endpoint.kind == "ollama":
         return "the model's own, by Ollama's template, where this Ollama shows its prompts"
-    return OwnPrompts(endpoint).of(first_model(endpoint)).told
+    return PromptDiscoverer(endpoint).of(first_model(endpoint)).told

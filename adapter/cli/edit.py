@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.shared_options import EditsOption, EncodingOption, edits_named
-from adapter.cli.terminal_output import print_visible, read_text
+from adapter.cli.shared_options import EditsOption, EncodingOption, parse_edit_mode
+from adapter.cli.terminal_output import print_escaped, read_text
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import visible_json
+from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:
     from adapter.tools.operations import PatchBasis
@@ -34,10 +34,10 @@ def edit(
 ) -> None:
     """Apply patches to a file, or to several: all of them, each where it was meant, or none."""
     from adapter.core.errors import FormatError
-    from adapter.editing.notations.parse_edits import file_edits_in, patches_in
+    from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
     from adapter.tools.operations import PatchFiles, PatchText
     from adapter.workspace.changes.encoding_detection import encoding_named
-    from adapter.workspace.context import open_desk
+    from adapter.workspace.context import open_context
     from adapter.workspace.files.edit_files import plan_files, plan_patch
 
     basis: PatchBasis = "sequence" if sequence else "original"
@@ -45,23 +45,23 @@ def edit(
     try:
         text = read_text(patches)
         operation = (
-            PatchFiles(file_edits_in(text), basis, "insert")
+            PatchFiles(parse_file_edits(text), basis, "insert")
             if is_directory
-            else PatchText(file.name, patches_in(text), basis, "insert")
+            else PatchText(file.name, parse_patches(text), basis, "insert")
         )
     except FormatError as error:
         raise UsageError(f"cannot read patches from {patches!r}: {error}") from error
     folder = file if is_directory else file.absolute().parent
-    with open_desk(folder, edits=edits_named(edits), encoding=encoding_named(encoding)) as desk:
+    with open_context(folder, edits=parse_edit_mode(edits), encoding=encoding_named(encoding)) as desk:
         change = plan_patch(desk, operation) if isinstance(operation, PatchText) else plan_files(desk, operation)
         outcome = change.outcome if dry_run else change.commit(desk)
     if as_json:
         row = {"path": str(file), "written": not dry_run, "notes": list(outcome.notes), "diff": change.diff}
-        print(visible_json(row, indent=2))
+        print(json_for_display(row, indent=2))
         return
-    print_visible(change.diff, end="")
+    print_escaped(change.diff, end="")
     for note in outcome.notes:
-        print_visible(f"note: {note}", to_stderr=True)
+        print_escaped(f"note: {note}", to_stderr=True)
 
 
 def undo(
@@ -74,21 +74,21 @@ def undo(
     """Take back the last change that a tool made in a folder, and only that."""
     import time
 
-    from adapter.workspace.context import open_desk
-    from adapter.workspace.paths.os_errors import explained
+    from adapter.workspace.context import open_context
+    from adapter.workspace.paths.os_errors import os_errors_explained
 
-    with open_desk(workspace) as desk:
+    with open_context(workspace) as desk:
         changes = desk.history.changes()
         if show:
             for change in changes:
-                print_visible(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(change.time))}  {change.summary}")
+                print_escaped(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(change.time))}  {change.summary}")
             return
         session = changes[0].session if every and changes else None
         count = sum(change.session == session for change in changes) if every else 1
         for _ in range(max(count, 1)):
-            with explained("nothing was undone"):
+            with os_errors_explained("nothing was undone"):
                 undone = desk.history.undo(session)
-            print_visible(f"undone: {undone.change.summary}", to_stderr=True)
-            print_visible(undone.diff, end="")
+            print_escaped(f"undone: {undone.change.summary}", to_stderr=True)
+            print_escaped(undone.diff, end="")
             for note in undone.notes:
-                print_visible(f"note: {note}", to_stderr=True)
+                print_escaped(f"note: {note}", to_stderr=True)

@@ -78,10 +78,10 @@ def evaluate(
 
     `adapter probe` chooses settings by single answers; this measures outcomes.
     """
-    from adapter.cli.eval_runner import Settings, list_scenarios, run_eval
+    from adapter.cli.eval_runner import EvalSettings, list_scenarios, run_eval
     from adapter.evaluation.runner import Sampling
 
-    settings = Settings(
+    settings = EvalSettings(
         base_url, model, tuple(way or ()), tuple(also or ()), suite, tuple(kind or ()), tuple(scenario or ()), easy,
         runs, time_limit, Sampling(temperature, max_tokens, seed), constraint, profile, guardrails,
         retries, results, page, as_json,

@@ -20,20 +20,20 @@ from rich.table import Table
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import api_url
 from adapter.cli.console import Console
-from adapter.cli.model_loading import check_chosen, serve
-from adapter.conversation.guardrails.registry import chosen as chosen_guardrails
+from adapter.cli.model_loading import check_chosen, load_model
+from adapter.conversation.guardrails.registry import parse_guardrails as chosen_guardrails
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
-from adapter.core.text.display_escaping import visible
-from adapter.core.text.plurals import counted
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import by_kind, only_one, percent, score, with_interval
+from adapter.evaluation.metrics import aggregate_runs, by_kind, discordant_pairs, percent, with_interval
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import Own, Run, Sampling, Sdk, Way
+from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from adapter.evaluation.scenario import Scenario
-from adapter.evaluation.suite_loader import BUILT_IN, chosen, load
-from adapter.grammars.constraint_mode import Constraint, get_constraint
+from adapter.evaluation.suite_loader import BUILT_IN, load_suite, select_scenarios
+from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 
 WAYS = ("bare", "ours", "agent")
 NOTED = 10
@@ -41,7 +41,7 @@ NOTED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EvalSettings:
     """What the command line said."""
 
     base_url: str | None = None
@@ -64,24 +64,29 @@ class Settings:
     as_json: bool = False
 
 
-class _TimeUp(Exception):
+class _TimeLimitExceeded(Exception):
     """The time limit came in the middle of a run."""
 
 
-def list_scenarios(settings: Settings) -> int:
+def list_scenarios(settings: EvalSettings) -> int:
     """Prints the scenarios that would be run."""
     table = Table("kind", "scenario", "tools", "calls", box=None)
     for each in _scenarios(settings):
         easy = " (easy)" if each.easy else ""
-        table.add_row(visible(each.kind), visible(each.name) + easy, str(len(each.tools)), str(len(each.solution[0])))
+        table.add_row(
+            escape_for_display(each.kind),
+            escape_for_display(each.name) + easy,
+            str(len(each.tools)),
+            str(len(each.solution[0])),
+        )
     Rich(soft_wrap=True, markup=False).print(table)
     return 0
 
 
-def run_eval(settings: Settings) -> int:
+def run_eval(settings: EvalSettings) -> int:
     """The exit code: 0, or 130 when it was stopped. Raises TransportError and UsageError with the next step."""
     scenarios = _scenarios(settings)
-    constraint = get_constraint(None if settings.constraint == "auto" else settings.constraint)
+    constraint = parse_constraint_mode(None if settings.constraint == "auto" else settings.constraint)
     watched = _watched(settings)
     names, also = _ways(settings)
     check_chosen("eval", settings.base_url, settings.model, settings.time_limit_s)
@@ -89,7 +94,7 @@ def run_eval(settings: Settings) -> int:
     if settings.runs > 1 and not settings.sampling.temperature:
         console.note(ALIKE)
     with ExitStack() as stack:
-        chat = stack.enter_context(serve(settings.base_url, settings.model, console)).chat
+        chat = stack.enter_context(load_model(settings.base_url, settings.model, console)).chat
         ways = list(_made(names, also, chat, settings, constraint, watched, stack))
         results, html = _places(settings, chat.model)
         sampling = asdict(settings.sampling)
@@ -108,13 +113,13 @@ def run_eval(settings: Settings) -> int:
     else:
         _print(runs, order)
     if ended:
-        missing = f"{len(runs)} of {counted(len(planned), 'run')}: {ended}"
+        missing = f"{len(runs)} of {pluralize(len(planned), 'run')}: {ended}"
         print(f"{missing}; the same command goes on from there", file=sys.stderr)
     print(f"runs: {results}\npage: {html}", file=sys.stderr)
     return 130 if ended == STOPPED else 0
 
 
-def _places(settings: Settings, model: str) -> tuple[Path, Path]:
+def _places(settings: EvalSettings, model: str) -> tuple[Path, Path]:
     """Where the runs and the page are written."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", model).strip("._") or "model"
     results = settings.results or Path(f"eval-{name}.jsonl")
@@ -136,11 +141,11 @@ STOPPED = "it was stopped"
 ALIKE = "at temperature 0 the runs of a scenario are mostly alike and tell little more: give --temperature, too"
 
 
-def _scenarios(settings: Settings) -> list[Scenario]:
-    return chosen(load(settings.suite), settings.kinds, settings.names, easy=settings.easy)
+def _scenarios(settings: EvalSettings) -> list[Scenario]:
+    return select_scenarios(load_suite(settings.suite), settings.kinds, settings.names, easy=settings.easy)
 
 
-def _ways(settings: Settings) -> tuple[list[str], dict[str, str]]:
+def _ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
     """The names of our own ways, and the others' addresses by name."""
     names = list(dict.fromkeys(settings.ways or WAYS[:2]))
     if unknown := [name for name in names if name not in WAYS]:
@@ -156,16 +161,16 @@ def _ways(settings: Settings) -> tuple[list[str], dict[str, str]]:
     return names, also
 
 
-def _watched(settings: Settings) -> JsonObject:
+def _watched(settings: EvalSettings) -> JsonObject:
     """How `wrap` and `Agent` are to watch answers."""
     chosen_guardrails(settings.guardrails)
     return {"guardrails": settings.guardrails} | ({} if settings.retries is None else {"retries": settings.retries})
 
 
 def _made(
-    names: Sequence[str], also: dict[str, str], chat: ChatClient, settings: Settings, constraint: Constraint | None,
+    names: Sequence[str], also: dict[str, str], chat: ChatClient, settings: EvalSettings, constraint: Constraint | None,
     watched: JsonObject, stack: ExitStack,
-) -> Iterator[Way]:  # fmt: skip
+) -> Iterator[Harness]:  # fmt: skip
     from openai import DefaultHttpxClient, OpenAI
 
     from adapter.integrations.openai_client.wrap import wrap
@@ -175,29 +180,29 @@ def _made(
     options: JsonObject = watched if constraint is None else {**watched, "constraint": constraint}
     for name in names:
         if name == "bare":
-            yield Sdk(name, client, chat.model, settings.sampling)
+            yield SdkHarness(name, client, chat.model, settings.sampling)
         elif name == "ours":
             ours = wrap(client, constraint=constraint, profile=settings.profile, **watched)
-            yield Sdk(name, ours, chat.model, settings.sampling)
+            yield SdkHarness(name, ours, chat.model, settings.sampling)
         else:
-            yield Own(name, chat.endpoint, chat.model, settings.sampling, options=lambda _: options)
+            yield AgentHarness(name, chat.endpoint, chat.model, settings.sampling, options=lambda _: options)
     for name, url in also.items():
-        yield Sdk(name, client.with_options(base_url=url), chat.model, settings.sampling)
+        yield SdkHarness(name, client.with_options(base_url=url), chat.model, settings.sampling)
 
 
-def _run(planned: Sequence[tuple[Scenario, Way, int]], log: RunLog, time_limit_s: float, console: Console) -> str:
+def _run(planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console) -> str:
     """Runs what is not in the log yet; why it ended before the end, nothing when it did not."""
     until = time.monotonic() + time_limit_s
 
     def go_on() -> None:
         if time.monotonic() >= until:
-            raise _TimeUp
+            raise _TimeLimitExceeded
 
     known = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
     if known:
-        console.note(f"{counted(len(known), 'run')} of {len(planned)} are in {log.path} already")
+        console.note(f"{pluralize(len(known), 'run')} of {len(planned)} are in {log.path} already")
     try:
-        with _Display(len(planned), known) as display:
+        with _EvalProgress(len(planned), known) as display:
             for scenario, way, number in planned:
                 if log.get(scenario, way.name, number) is not None:
                     continue
@@ -206,21 +211,21 @@ def _run(planned: Sequence[tuple[Scenario, Way, int]], log: RunLog, time_limit_s
                 run = way.run(scenario, number, go_on)
                 log.add(run, scenario)
                 display.end(run)
-    except _TimeUp:
+    except _TimeLimitExceeded:
         return f"the time limit of {time_limit_s:g} s was reached"
     except KeyboardInterrupt:
         return STOPPED
     except TransportError as error:
         if not log.runs:
             raise
-        print(f"adapter: {visible(str(error))}", file=sys.stderr)
+        print(f"adapter: {escape_for_display(str(error))}", file=sys.stderr)
         return "the server was lost"
     return ""
 
 
-def _rows(runs: Sequence[Run], ways: Sequence[str], ended: str, results: Path, html: Path) -> JsonObject:
-    def row(some: Sequence[Run]) -> JsonObject:
-        each = score(some)
+def _rows(runs: Sequence[EvalRun], ways: Sequence[str], ended: str, results: Path, html: Path) -> JsonObject:
+    def row(some: Sequence[EvalRun]) -> JsonObject:
+        each = aggregate_runs(some)
         return {**asdict(each), "share": each.share, "interval": each.interval}
 
     return {
@@ -233,19 +238,19 @@ def _rows(runs: Sequence[Run], ways: Sequence[str], ended: str, results: Path, h
     }  # fmt: skip
 
 
-def _print(runs: Sequence[Run], ways: Sequence[str]) -> None:
+def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
     table = Table("done, of all runs (95 %)", *ways, box=None)
-    scores = {way: score([run for run in runs if run.way == way]) for way in ways}
+    scores = {way: aggregate_runs([run for run in runs if run.way == way]) for way in ways}
     for kind, some in by_kind(runs).items():
-        cells = [score([run for run in some if run.way == way]) for way in ways]
-        table.add_row(visible(kind), *(f"{each.done} of {each.runs}" if each.runs else "" for each in cells))
+        cells = [aggregate_runs([run for run in some if run.way == way]) for way in ways]
+        table.add_row(escape_for_display(kind), *(f"{each.done} of {each.runs}" if each.runs else "" for each in cells))
     table.add_row("all", *(with_interval(each) if each.runs else "" for each in scores.values()), style="bold")
     for name, told in COSTS.items():
         table.add_row(name, *(told(each) if each.runs else "" for each in scores.values()))
     Rich(soft_wrap=True, markup=False).print(table)
     for way in ways[1:]:
-        first, second = only_one(runs, ways[0], way)
-        print(f"only {visible(way)}: {second}, only {visible(ways[0])}: {first}")
+        first, second = discordant_pairs(runs, ways[0], way)
+        print(f"only {escape_for_display(way)}: {second}, only {escape_for_display(ways[0])}: {first}")
 
 
 COSTS: dict[str, Callable[..., str]] = {
@@ -256,10 +261,10 @@ COSTS: dict[str, Callable[..., str]] = {
 }
 
 
-class _Display:
+class _EvalProgress:
     """A bar on a terminal, a line now and then elsewhere; on stderr."""
 
-    def __init__(self, total: int, known: Sequence[Run]) -> None:
+    def __init__(self, total: int, known: Sequence[EvalRun]) -> None:
         people = Rich(stderr=True)
         self._is_terminal = people.is_terminal
         self._progress = Progress(
@@ -272,9 +277,11 @@ class _Display:
         self._task = self._progress.add_task("", total=total, completed=len(known))
 
     def begin(self, scenario: Scenario) -> None:
-        self._progress.update(self._task, description=f"{self._stand()} {visible(scenario.name)[:16]}".strip())
+        self._progress.update(
+            self._task, description=f"{self._stand()} {escape_for_display(scenario.name)[:16]}".strip()
+        )
 
-    def end(self, run: Run) -> None:
+    def end(self, run: EvalRun) -> None:
         self._finished += 1
         self._runs[run.way] += 1
         self._done[run.way] += run.done
@@ -288,7 +295,7 @@ class _Display:
     def _stand(self) -> str:
         return ", ".join(f"{way} {percent(self._done[way] / count)}" for way, count in self._runs.items() if count)
 
-    def __enter__(self) -> _Display:
+    def __enter__(self) -> _EvalProgress:
         self._progress.start()
         return self
 

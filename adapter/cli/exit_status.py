@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapter.agent.response_reader import Observed
-from adapter.conversation.session import REASONS, Done, Reason
+from adapter.agent.response_reader import AgentEvent
+from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.tools.tool import ToolSet
 
@@ -30,7 +30,7 @@ ACTING = frozenset({"write", "delete", "execute"})
 
 
 @dataclass(slots=True)
-class Tally:
+class CallTally:
     """What became of the calls of a run, those of batches and sub-agents included."""
 
     tools: ToolSet
@@ -43,7 +43,7 @@ class Tally:
     stopped: int = 0
     """Calls that were to do something, and were refused or failed."""
 
-    def __call__(self, happening: Observed) -> None:
+    def __call__(self, happening: AgentEvent) -> None:
         match happening:
             case InvalidToolCall():
                 self.unreadable += 1
@@ -62,7 +62,7 @@ class Tally:
             self.stopped += not result.ok
 
 
-def ending(done: Done, tally: Tally) -> tuple[int, str]:
+def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
     """The exit code and the last line of a run."""
     if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _nothing(tally)):
         return 1, f"nothing was done: {why}"
@@ -74,7 +74,7 @@ def ending(done: Done, tally: Tally) -> tuple[int, str]:
     return code, REASONS[done.reason] + (f": {hint}" if hint else "")
 
 
-def _nothing(tally: Tally) -> str:
+def _nothing(tally: CallTally) -> str:
     """Why a run did nothing of what it was to do; empty when it did, or when there was only to look."""
     if tally.acted:
         return ""
@@ -85,7 +85,7 @@ def _nothing(tally: Tally) -> str:
     return ""
 
 
-def _counts(tally: Tally) -> str:
+def _counts(tally: CallTally) -> str:
     """``3 calls, 1 refused, 1 failed``."""
     if tally.calls == 1 and (tally.refused or tally.failed):
         return "the call was refused" if tally.refused else "the call failed"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.terminal_output import print_visible, read_text
+from adapter.cli.terminal_output import print_escaped, read_text
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapter.core.events import JsonObject
-    from adapter.recording.training_samples import Sample
+    from adapter.recording.training_samples import TrainingSample
 
 SHAPES = ("openai", "sharegpt", "text")
 
@@ -33,10 +33,10 @@ def export(
 ) -> None:
     """Write recordings and transcripts as a training set: one line for each answer of the model."""
     from adapter.recording.replay_files import transcripts_in
-    from adapter.recording.training_formats import NotPut
-    from adapter.recording.training_samples import chosen_filters, rejected_by
+    from adapter.recording.training_formats import UnrepresentableSample
+    from adapter.recording.training_samples import failing_filter, parse_filters
 
-    filters = chosen_filters(only)
+    filters = parse_filters(only)
     if out != "-" and Path(out).exists():
         raise UsageError(f"{out} is there already; remove it, or name another --out")
     left_out: Counter[str] = Counter()
@@ -46,12 +46,12 @@ def export(
         for sample in (each for file in transcripts_in(files) for each in _samples(file)):
             if isinstance(sample, str):
                 left_out[sample] += 1
-            elif name := rejected_by(sample, filters):
+            elif name := failing_filter(sample, filters):
                 left_out[f"not {name}"] += 1
             else:
                 try:
                     lines.append(json.dumps(put(sample)) + "\n")
-                except NotPut as error:
+                except UnrepresentableSample as error:
                     left_out[str(error)] += 1
     if out == "-":
         sys.stdout.write("".join(lines))
@@ -59,10 +59,10 @@ def export(
         _write(Path(out), lines)
     print(f"{len(lines)} samples, {left_out.total()} answers left out", file=sys.stderr)
     for reason, count in left_out.most_common():
-        print_visible(f"{count:6}  {reason}", to_stderr=True)
+        print_escaped(f"{count:6}  {reason}", to_stderr=True)
 
 
-def _samples(file: Path) -> Iterator[Sample | str]:
+def _samples(file: Path) -> Iterator[TrainingSample | str]:
     from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
     from adapter.recording.training_samples import samples_of_exchanges, samples_of_transcript
     from adapter.recording.transcript import Transcript
@@ -73,28 +73,34 @@ def _samples(file: Path) -> Iterator[Sample | str]:
     return samples_of_transcript(Transcript.from_text(text, str(file)))
 
 
-def _shape(name: str, template: Path | None, stack: ExitStack) -> Callable[[Sample], JsonObject]:
-    from adapter.recording.training_formats import NotPut, Render, as_openai, as_sharegpt, as_text
+def _shape(name: str, template: Path | None, stack: ExitStack) -> Callable[[TrainingSample], JsonObject]:
+    from adapter.recording.training_formats import (
+        Render,
+        UnrepresentableSample,
+        to_openai,
+        to_sharegpt,
+        to_templated_text,
+    )
 
     if name not in SHAPES:
         raise UsageError(f"unknown --as {name!r}; expected {', '.join(SHAPES)}")
     if (name == "text") != (template is not None):
         raise UsageError("--as text and --template FILE go together")
     if template is None:
-        return as_openai if name == "openai" else as_sharegpt
-    from adapter.backends.template_files import TemplateProcess, read_template
-    from adapter.prompting.chat_template import TemplateFault
+        return to_openai if name == "openai" else to_sharegpt
+    from adapter.backends.template_files import TemplateWorker, load_chat_template
+    from adapter.prompting.chat_template import ChatTemplateError
 
-    process = stack.enter_context(TemplateProcess(read_template(template)))
+    process = stack.enter_context(TemplateWorker(load_chat_template(template)))
 
     def render(messages: object, tools: object, begins: bool) -> str:
         try:
             return process.render(messages, tools, add_generation_prompt=begins)  # type: ignore[arg-type]
-        except TemplateFault as fault:
-            raise NotPut(f"what the template refuses: {fault}") from fault
+        except ChatTemplateError as fault:
+            raise UnrepresentableSample(f"what the template refuses: {fault}") from fault
 
     checked: Render = render
-    return lambda sample: as_text(sample, checked)
+    return lambda sample: to_templated_text(sample, checked)
 
 
 def _write(out: Path, lines: list[str]) -> None:

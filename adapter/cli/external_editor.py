@@ -16,7 +16,7 @@ from adapter.core.errors import UsageError
 NO_EDITOR = "no editor is known: set $EDITOR (EDITOR=nano, EDITOR='code --wait')"
 
 
-def edit_text(text: str, name: str) -> str:
+def edit_in_external_editor(text: str, name: str) -> str:
     """``text`` as the person left it. ``name``: the file that it is of, by whose ending editors know the language.
 
     Raises UsageError when there is no editor, or it fails, or leaves what is no UTF-8.

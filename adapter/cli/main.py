@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from adapter.cli.fast_path import parse_fast_arguments
-from adapter.cli.terminal_output import print_visible
+from adapter.cli.terminal_output import print_escaped
 from adapter.core.errors import AdapterError, TransportError, UsageError
 
 
@@ -60,11 +60,11 @@ def _run(arguments: list[str]) -> None:
     if fast is not None:
         from adapter.cli import parse_output
 
-        parse_output.show(**fast)  # type: ignore[arg-type]  # a test compares them with what Typer passes
+        parse_output.print_parse_result(**fast)  # type: ignore[arg-type]  # a test compares them with what Typer passes
         return
-    from adapter.cli.app import make_app, wanted
+    from adapter.cli.app import make_app, requested_command
 
-    make_app(wanted(arguments))()
+    make_app(requested_command(arguments))()
 
 
 def _open_what_is_closed() -> None:
@@ -95,7 +95,7 @@ _CHECK = "Check the path, and that this user may use it."
 
 
 def _fail(error: AdapterError, code: int) -> NoReturn:
-    from adapter.core.text.redaction import Secrets
+    from adapter.core.text.redaction import Redactor
 
-    print_visible(f"adapter: {Secrets(os.environ).redact(str(error))}", to_stderr=True)
+    print_escaped(f"adapter: {Redactor(os.environ).redact(str(error))}", to_stderr=True)
     raise SystemExit(code)

@@ -9,7 +9,7 @@ _M_ARENA_MAX = -8
 """From glibc's malloc.h; mallopt(3)."""
 
 
-def share_one_arena() -> None:
+def limit_malloc_arenas() -> None:
     """Have all threads of this program allocate in one place. To be called before there are any; only glibc needs it.
 
     glibc gives threads arenas of their own, up to eight for each processor, and keeps what is freed at the end of one,

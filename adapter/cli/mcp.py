@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.malloc_tuning import share_one_arena
-from adapter.cli.shared_options import EditsOption, EncodingOption, edits_named, rules_of
+from adapter.cli.malloc_tuning import limit_malloc_arenas
+from adapter.cli.shared_options import EditsOption, EncodingOption, parse_edit_mode, parse_rules
 from adapter.core.errors import UsageError
 
 
@@ -41,8 +41,8 @@ def mcp(
         raise UsageError(f"this needs the MCP SDK: {INSTALL}")
     from adapter.integrations.mcp.server import serve_mcp
 
-    share_one_arena()
-    rules, exactness = rules_of(allow, None, deny), edits_named(edits)
+    limit_malloc_arenas()
+    rules, exactness = parse_rules(allow, None, deny), parse_edit_mode(edits)
     host = Host(editor=None)
     with Workspace(root, dialect, approve, rules=rules, host=host, edits=exactness, encoding=encoding) as workspace:
         serve_mcp(workspace, port)

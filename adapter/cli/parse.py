@@ -38,7 +38,7 @@ def parse(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Read tool calls out of a model's raw text."""
-    parse_output.show(
+    parse_output.print_parse_result(
         file,
         format=format,
         template=template,

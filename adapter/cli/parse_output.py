@@ -6,19 +6,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.cli.terminal_output import print_visible, read_text
+from adapter.cli.terminal_output import print_escaped, read_text
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import visible_json
+from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:
     from adapter.core.turn import Turn
     from adapter.parsing.format import Format
-    from adapter.protocols.recorded_exchange import Exchange
+    from adapter.protocols.recorded_exchange import RecordedExchange
     from adapter.tools.tool import ToolDefinitions
 
 
-def show(
+def print_parse_result(
     file: str = "-",
     *,
     format: str = "auto",
@@ -42,11 +42,11 @@ def show(
         known = _tools(dialect, tools, include_tools, exclude_tools)
         turn = read(read_text(file), known, _format(format, template), finish_reason, policy=policy)
     if as_json:
-        print(visible_json(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
+        print(json_for_display(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
     elif explain:
         _print_spans(turn)
     else:
-        print_visible(_turn_as_text(turn))
+        print_escaped(_turn_as_text(turn))
     if not turn.calls:
         raise SystemExit(1)
 
@@ -63,7 +63,7 @@ def _format(name: str, template: Path | None) -> str | Format | None:
     return derive(template)
 
 
-def _exchange(file: str, number: int) -> Exchange:
+def _exchange(file: str, number: int) -> RecordedExchange:
     from adapter.protocols.recorded_exchange import read_exchanges
 
     exchanges = read_exchanges(read_text(file), file)
@@ -84,12 +84,12 @@ def _tools(dialect: str, file: str | None, include: list[str] | None, exclude: l
     if dialect == "none":
         return ()
     if dialect == "promptly" or include or exclude:
-        from adapter.cli.shared_options import dialect_named
+        from adapter.cli.shared_options import resolve_dialect
 
-        return dialect_named(dialect, file, include, exclude).tools
-    from adapter.dialects import tools_to_read
+        return resolve_dialect(dialect, file, include, exclude).tools
+    from adapter.dialects import tools_for_parsing
 
-    return tools_to_read(dialect)
+    return tools_for_parsing(dialect)
 
 
 def _turn_as_json(turn: Turn) -> dict[str, object]:

@@ -23,7 +23,7 @@ def probe(
     as_json: Annotated[bool, typer.Option("--json", help="Print the profile as a JSON object.")] = False,
 ) -> None:
     """Find out how a model calls tools best, and keep it as a profile for run, serve and wrap."""
-    from adapter.cli.probe_runner import Settings, run_probe
+    from adapter.cli.probe_runner import ProbeSettings, run_probe
 
     chosen = None if format == "auto" else format
-    raise typer.Exit(run_probe(Settings(base_url, model, chosen, output, page, record, time_limit, as_json)))
+    raise typer.Exit(run_probe(ProbeSettings(base_url, model, chosen, output, page, record, time_limit, as_json)))

@@ -15,23 +15,23 @@ from rich.table import Table
 
 from adapter.backends import profiles
 from adapter.backends.chat_client import ChatClient, constraint_fields
-from adapter.backends.profiles import Model, Profile, Use
+from adapter.backends.profiles import Model, Profile, ProfileSetup
 from adapter.cli.console import Console
-from adapter.cli.model_loading import check_chosen, serve
+from adapter.cli.model_loading import check_chosen, load_model
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import page
-from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, Trial, candidates, probe
-from adapter.evaluation.probe.task_runner import Asker
+from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, candidates, probe_model
+from adapter.evaluation.probe.task_runner import TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
-from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess
+from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
 from adapter.recording.exchange_log import ExchangeLog
 from adapter.tools.tool import ToolSet
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProbeSettings:
     """What the command line said. ``output``: the profile; by itself where `run`, `serve` and `wrap` look for it.
     ``page``: the results for people; by itself beside the profile. ``record``: a file of all answers."""
 
@@ -45,15 +45,15 @@ class Settings:
     as_json: bool = False
 
 
-def run_probe(settings: Settings) -> int:
+def run_probe(settings: ProbeSettings) -> int:
     """The exit code: 0, or 130 when it was stopped. Raises TransportError and UsageError with the next step."""
     check_chosen("probe", settings.base_url, settings.model, settings.time_limit_s)
     console = Console()
-    log = ExchangeLog(settings.record, Secrets(os.environ)) if settings.record else None
-    with serve(settings.base_url, settings.model, console) as served:
+    log = ExchangeLog(settings.record, Redactor(os.environ)) if settings.record else None
+    with load_model(settings.base_url, settings.model, console) as served:
         chat = served.chat
         model = profiles.model_of(chat.endpoint, chat.model)
-        guessed = guess(model.name, profiles.template_of(chat.endpoint)) or guess(model.file)
+        guessed = guess_format(model.name, profiles.template_of(chat.endpoint)) or guess_format(model.file)
         format = get_format(settings.format or guessed or DEFAULT_FORMAT).name
         for note in _notes(chat):
             console.note(note)
@@ -64,9 +64,9 @@ def run_probe(settings: Settings) -> int:
         setups = candidates(format, can_constrain=can_constrain, can_own=own is not None)
         minutes = settings.time_limit_s / 60
         console.note(f"{len(setups)} ways to call tools, up to {len(TASKS)} tasks each, at most {minutes:g} minutes")
-        with _Display(len(setups)) as display:
-            found = probe(
-                Asker(chat, own=own, observe=log), setups, time_limit_s=settings.time_limit_s, observe=display
+        with _ProbeProgress(len(setups)) as display:
+            found = probe_model(
+                TaskRunner(chat, own=own, observe=log), setups, time_limit_s=settings.time_limit_s, observe=display
             )
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"no task was answered: {found.ended or found.trials[0].refusal}")
@@ -103,7 +103,7 @@ def _profile(model: Model, found: Probe) -> Profile | None:
         made=time.strftime("%Y-%m-%d"),
         is_whole=not found.ended and len(best.outcomes) == len(TASKS),
         model=model,
-        use=Use(**asdict(setup)),
+        use=ProfileSetup(**asdict(setup)),
         before=found.before.score_of(len(best.outcomes)),
         after=best.score,
     )
@@ -157,7 +157,7 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"
 
 
-class _Display:
+class _ProbeProgress:
     """A bar on a terminal, a line for each setup's round elsewhere; on stderr."""
 
     def __init__(self, setups: int) -> None:
@@ -171,7 +171,7 @@ class _Display:
         self._task = self._progress.add_task("asking", total=setups * RUNGS[0][0])
         self._began = time.monotonic()
 
-    def __call__(self, trial: Trial, done: int, planned: int) -> None:
+    def __call__(self, trial: SetupTrial, done: int, planned: int) -> None:
         score = trial.score
         said = f"{trial.setup.name}: {score.right} of {score.tasks} right"
         self._progress.update(self._task, completed=done, total=max(done, planned), description=said)
@@ -182,7 +182,7 @@ class _Display:
         if not self._is_terminal and score.tasks in {upto for upto, _ in RUNGS}:
             print(f"{said} ({done} of about {planned} answers)", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> _Display:
+    def __enter__(self) -> _ProbeProgress:
         self._progress.start()
         return self
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.shared_options import ExcludeTools, IncludeTools, dialect_named
-from adapter.cli.terminal_output import print_prompt, print_visible
+from adapter.cli.shared_options import ExcludeTools, IncludeTools, resolve_dialect
+from adapter.cli.terminal_output import print_escaped, print_prompt
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,29 +36,29 @@ def prompt(
     """Print a system prompt that teaches a model to call tools."""
     from adapter.prompting.system_prompt import system_prompt
 
-    described = dialect_named(dialect, tools, include_tools, exclude_tools)
+    described = resolve_dialect(dialect, tools, include_tools, exclude_tools)
     if template is not None:
         text = _filled(template, described, ask)
     else:
         text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
-        print_visible(text, end="")
+        print_escaped(text, end="")
     if tokens:
         print(_token_count(text, model, base_url), file=sys.stderr)
 
 
 def _filled(path: Path, dialect: Dialect, ask: str) -> str:
     """Print the prompt that a template makes of a dialect's tools; give it."""
-    from adapter.backends.prompt_discovery import described_by
-    from adapter.backends.template_files import TemplateProcess, read_template
-    from adapter.prompting.chat_template import TemplateFault
-    from adapter.prompting.system_prompt import system_prompt, usual_tools
+    from adapter.backends.prompt_discovery import render_system_prompt
+    from adapter.backends.template_files import TemplateWorker, load_chat_template
+    from adapter.prompting.chat_template import ChatTemplateError
+    from adapter.prompting.system_prompt import default_tools, system_prompt
 
-    tools = usual_tools(dialect)
+    tools = default_tools(dialect)
     system = system_prompt(dialect, style="native", tools=tools)
-    with TemplateProcess(read_template(path)) as process:
+    with TemplateWorker(load_chat_template(path)) as process:
         try:
-            prompt, without = described_by(process, system, ask, tools)
-        except TemplateFault as fault:
+            prompt, without = render_system_prompt(process, system, ask, tools)
+        except ChatTemplateError as fault:
             raise UsageError(f"{path}: {fault}") from fault
     print_prompt(prompt, without)
     return prompt
@@ -66,7 +66,7 @@ def _filled(path: Path, dialect: Dialect, ask: str) -> str:
 
 def _token_count(text: str, model: Path | None, base_url: str | None) -> str:
     from adapter.backends.endpoint_discovery import count_tokens, find_endpoint
-    from adapter.conversation.token_estimate import approximate_tokens
+    from adapter.conversation.token_estimate import estimate_tokens
 
     if base_url is not None:
         endpoint = find_endpoint(base_url)
@@ -74,7 +74,7 @@ def _token_count(text: str, model: Path | None, base_url: str | None) -> str:
             raise UsageError(f"{endpoint.shown} is {endpoint.kind}; --base-url counts with llama.cpp's tokenizer")
         return f"{count_tokens(text, endpoint)} tokens, by the tokenizer at {endpoint.shown}"
     if model is None:
-        return f"about {approximate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
+        return f"about {estimate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
     from adapter.backends.embedded_server import EmbeddedServer
 
     with EmbeddedServer(model) as server:

@@ -17,9 +17,9 @@ from adapter.core.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
     from adapter.integrations.batch.inputs import Source
-    from adapter.integrations.batch.row_parser import Settings
-    from adapter.integrations.batch.runner import Told
-    from adapter.integrations.batch.stats import Counts
+    from adapter.integrations.batch.row_parser import RowSettings
+    from adapter.integrations.batch.runner import ProgressCallback
+    from adapter.integrations.batch.stats import BatchStats
 
 
 def read(
@@ -48,19 +48,19 @@ def read(
 ) -> None:
     """Read files of a model's outputs, one row an output, and add what was read as columns."""
     from adapter.integrations.batch.inputs import find_sources
-    from adapter.integrations.batch.runner import read_files
+    from adapter.integrations.batch.runner import process_files
 
     settings = _settings(column, format, template, policy, tools, tools_column, finish_reason, prompt)
     if ray:
-        from adapter.integrations.batch.ray_data import read_on_ray
+        from adapter.integrations.batch.ray_data import process_with_ray
 
-        read_on_ray(source, out, settings)
+        process_with_ray(source, out, settings)
         return
     sources = find_sources(source, out)
     if any(each.kind == "table" for each in sources):
         _need_pyarrow()
     with _shown(sources) as told:
-        counts = read_files(sources, out, settings, jobs or _cores(), told)
+        counts = process_files(sources, out, settings, jobs or _cores(), told)
     print(_summary(counts), file=sys.stderr)
     if counts.rows and counts.errors == counts.rows:
         is_column = counts.first_error.startswith("column")
@@ -71,19 +71,19 @@ def read(
 def _settings(
     column: str, format: str, template: Path | None, policy: str, tools: Path | None, tools_column: str | None,
     finish_reason: str, prompt: str | None,
-) -> Settings:  # fmt: skip
-    from adapter.backends.template_files import read_template
-    from adapter.integrations.batch.row_parser import Settings
+) -> RowSettings:  # fmt: skip
+    from adapter.backends.template_files import load_chat_template
+    from adapter.integrations.batch.row_parser import RowSettings
     from adapter.parsing.formats import FROM_TEMPLATE
 
     if (format == FROM_TEMPLATE) != (template is not None):
         raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE go together")
     if tools is not None and tools_column is not None:
         raise UsageError("name the tools by --tools or by --tools-column, not by both")
-    return Settings(
+    return RowSettings(
         column=column,
         format=None if format == "auto" else format,
-        template=read_template(template).source if template else "",
+        template=load_chat_template(template).source if template else "",
         policy=policy,
         tools=_text(tools) if tools else "[]",
         tools_column=tools_column,
@@ -111,7 +111,7 @@ def _cores() -> int:
 
 
 @contextmanager
-def _shown(sources: list[Source]) -> Iterator[Told]:
+def _shown(sources: list[Source]) -> Iterator[ProgressCallback]:
     """How far it is, on standard error where that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -122,7 +122,7 @@ def _shown(sources: list[Source]) -> Iterator[Told]:
         yield lambda counts: status.update(_summary(counts))
 
 
-def _summary(counts: Counts) -> str:
+def _summary(counts: BatchStats) -> str:
     told = {
         "row{}": counts.rows,
         "call{}": counts.calls,

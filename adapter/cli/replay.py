@@ -9,11 +9,11 @@ import typer
 
 from adapter.cli import replay_output
 from adapter.cli import run_options as options
-from adapter.cli.shared_options import rules_of
+from adapter.cli.shared_options import parse_rules
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.recording.replay_workspace import Commands
+    from adapter.recording.replay_workspace import CommandReplayPolicy
 
 
 def replay(
@@ -32,22 +32,22 @@ def replay(
     deny: options.Deny = None,
 ) -> None:
     """Run recorded conversations again, offline, and compare. What commands gave is taken from the record."""
-    replay_output.show(
+    replay_output.print_replay_results(
         paths, as_json=as_json, update=update, commands=_commands(run_commands, approve, allow, ask, deny)
     )
 
 
 def _commands(
     is_wanted: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
-) -> Commands | None:
+) -> CommandReplayPolicy | None:
     """Raises UsageError where there is no sandbox for them, and for rules about nothing."""
     if not is_wanted:
         if approve != "ask" or allow or ask or deny:
             raise UsageError("--approve, --allow, --ask and --deny are about commands: give --run-commands, too")
         return None
     from adapter.cli.console import Console
-    from adapter.recording.replay_workspace import Commands
-    from adapter.workspace.sandbox.sandbox import choose
+    from adapter.recording.replay_workspace import CommandReplayPolicy
+    from adapter.workspace.sandbox.sandbox import choose_sandbox
 
-    choose("require")
-    return Commands(approve, rules_of(allow, ask, deny), Console().ask)
+    choose_sandbox("require")
+    return CommandReplayPolicy(approve, parse_rules(allow, ask, deny), Console().ask)

@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.cli.terminal_output import print_visible
-from adapter.core.text.display_escaping import visible_json
+from adapter.cli.terminal_output import print_escaped
+from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:
-    from adapter.recording.replay_workspace import Commands
+    from adapter.recording.replay_workspace import CommandReplayPolicy
 
 
-def show(
+def print_replay_results(
     paths: Sequence[str | Path] | None = None,
     *,
     as_json: bool = False,
     update: bool = False,
-    commands: Commands | None = None,
+    commands: CommandReplayPolicy | None = None,
 ) -> None:
     """Run what is in ``paths`` again, its programs only with ``commands``. Exits with 1 where anything is different,
     and with 2 where a file is no recording."""
     from adapter.core import package_data
     from adapter.recording.replay_files import replay_file, transcripts_in
 
-    files = transcripts_in([Path(path) for path in paths or [package_data.folder("fixtures") / "transcripts"]])
+    files = transcripts_in([Path(path) for path in paths or [package_data.data_folder("fixtures") / "transcripts"]])
     if update:
         from adapter.recording.replay import update_file
 
@@ -36,16 +36,16 @@ def show(
         rows = [
             {"name": row.name, "turns": row.turns, "calls": row.calls, "difference": row.difference} for row in replays
         ]
-        print(visible_json(rows, indent=2))
+        print(json_for_display(rows, indent=2))
     else:
         width = max(len(row.name) for row in replays)
         for row in replays:
             outcome = "equal" if row.is_equal else "unreadable" if row.is_unreadable else "DIFFERENT"
-            print_visible(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
+            print_escaped(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
         different = [row for row in replays if not row.is_equal]
         print(f"{len(replays) - len(different)} of {len(replays)} equal")
         for row in different:
-            print_visible(f"\n{row.name}: {row.difference}")
+            print_escaped(f"\n{row.name}: {row.difference}")
     if any(row.is_unreadable for row in replays):
         raise SystemExit(2)
     if not all(row.is_equal for row in replays):

@@ -50,6 +50,6 @@ def demo(
 def setup() -> None:
     """Fetch the built-in model, so that later runs need no network."""
     from adapter.cli.console import Console
-    from adapter.cli.model_loading import weights
+    from adapter.cli.model_loading import ensure_builtin_model
 
-    print(weights(Console()))
+    print(ensure_builtin_model(Console()))

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from adapter.cli.config import Config, GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
 from adapter.cli.run_options import RunOptions
-from adapter.cli.shared_options import dialect_named, edits_named, rules_of
+from adapter.cli.shared_options import parse_edit_mode, parse_rules, resolve_dialect
 from adapter.core.errors import UsageError
 from adapter.dialects import Dialect
 from adapter.tools.operations import Edits
-from adapter.tools.operations.permissions import Rule
-from adapter.workspace.sandbox.sandbox import Sandbox
+from adapter.tools.operations.permissions import PermissionRule
+from adapter.workspace.sandbox.sandbox import SandboxSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RunSettings:
     """What the command line said. None is "by itself"."""
 
     workspace: Path
@@ -38,36 +38,36 @@ class Settings:
     guide: str = "auto"
     """Which models are helped to choose; see `adapter.prompting.intent.assist`."""
     profile: str = "none"
-    """Which profile counts where the others say nothing; see `adapter.backends.profiles.in_force`."""
+    """Which profile counts where the others say nothing; see `adapter.backends.profiles.active_profile`."""
     max_turns: int = 25
     images: bool | None = None
     """Whether the model sees images; by itself, as the server says."""
     config: Config = field(default_factory=Config)
     record: Path | None = None
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
     mcp: tuple[str, ...] = ()
     """MCP servers, as `servers_of` takes them."""
     trusted_mcp: tuple[str, ...] = ()
     """Likewise; their word counts that a tool only reads."""
-    sandbox: Sandbox = field(default_factory=Sandbox)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     state: Path | None = None
     """Where the records of changes go; by itself, where `adapter undo` finds them."""
 
 
-def settings_from(options: RunOptions, record: Path | None = None) -> Settings:
+def settings_from(options: RunOptions, record: Path | None = None) -> RunSettings:
     """Raises UsageError for what the options cannot mean."""
     if options.dialect == "promptly":
-        from adapter.cli.trust import check_tools_file
+        from adapter.cli.trust import confirm_tools_file
 
-        check_tools_file(options.tools, is_trusted=options.trust_tools)
-    return Settings(
+        confirm_tools_file(options.tools, is_trusted=options.trust_tools)
+    return RunSettings(
         workspace=options.workspace,
         base_url=options.base_url,
         model=options.model,
         approve=options.approve,
-        edits=edits_named(options.edits),
+        edits=parse_edit_mode(options.edits),
         encoding=options.encoding,
-        dialect=dialect_named(options.dialect, options.tools, options.include_tools, options.exclude_tools),
+        dialect=resolve_dialect(options.dialect, options.tools, options.include_tools, options.exclude_tools),
         format=None if options.format == "auto" else options.format,
         images=options.images,
         style=None if options.style == "auto" else options.style,
@@ -80,10 +80,10 @@ def settings_from(options: RunOptions, record: Path | None = None) -> Settings:
         max_turns=options.max_turns,
         config=_config(options),
         record=record,
-        rules=rules_of(options.allow, options.ask, options.deny),
+        rules=parse_rules(options.allow, options.ask, options.deny),
         mcp=tuple(options.mcp or ()),
         trusted_mcp=tuple(options.mcp_trusted or ()),
-        sandbox=Sandbox(
+        sandbox=SandboxSettings(
             options.sandbox,  # type: ignore[arg-type]  # checked by itself
             options.sandbox_network,
             tuple(map(str, options.sandbox_read or ())),

@@ -6,7 +6,7 @@ import os
 import time
 
 from adapter.cli import serve_options as given
-from adapter.cli.malloc_tuning import share_one_arena
+from adapter.cli.malloc_tuning import limit_malloc_arenas
 from adapter.core.errors import UsageError
 
 
@@ -50,24 +50,29 @@ def serve(
 ) -> None:
     """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
     from adapter.backends.endpoint_discovery import api_url, find_endpoint
-    from adapter.backends.profiles import check as check_profile
-    from adapter.backends.template_files import read_template
-    from adapter.conversation.guardrails.registry import chosen
-    from adapter.core.text.redaction import Secrets
-    from adapter.grammars.constraint_mode import get_constraint
-    from adapter.protocols.guarded_exchange import Asking
+    from adapter.backends.profiles import validate_profile_name as check_profile
+    from adapter.backends.template_files import load_chat_template
+    from adapter.conversation.guardrails.registry import parse_guardrails
+    from adapter.core.text.redaction import Redactor
+    from adapter.grammars.constraint_mode import parse_constraint_mode
+    from adapter.protocols.guarded_exchange import RetryPolicy
     from adapter.protocols.recorded_exchange import Observation
-    from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings, checked
+    from adapter.protocols.translation_options import (
+        ConstraintSettings,
+        PromptSettings,
+        TranslationOptions,
+        validate_options,
+    )
     from adapter.recording.exchange_log import ExchangeLog
 
     try:
-        from adapter.server.app import Settings
+        from adapter.server.app import ServerSettings
         from adapter.server.app import serve as run_server
-        from adapter.server.telemetry.setup import traces_wanted
+        from adapter.server.telemetry.setup import traces_enabled
     except ImportError as error:
         raise UsageError(f"{error.name} is not installed: pip install 'toolcall-adapter[server]'") from error
 
-    options = Options(
+    options = TranslationOptions(
         prompt=PromptSettings(
             format=None if format == "auto" else format,
             style=None if style == "auto" else style,
@@ -76,27 +81,27 @@ def serve(
             max_tools=max_tools,
         ),
         constraints=ConstraintSettings(
-            mode=get_constraint(None if constraint == "auto" else constraint), grounded=grounded
+            mode=parse_constraint_mode(None if constraint == "auto" else constraint), grounded=grounded
         ),
-        observation=Observation(observe=ExchangeLog(record, Secrets(os.environ, [api_key])) if record else None),
+        observation=Observation(observe=ExchangeLog(record, Redactor(os.environ, [api_key])) if record else None),
         policy=policy,
         stream_arguments=stream_arguments,
         guide=guide,
-        retry_policy=Asking(chosen(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
+        retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
     )
     check_profile(profile)
-    share_one_arena()
+    limit_malloc_arenas()
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    named = read_template(template) if template else None
+    named = load_chat_template(template) if template else None
     run_server(
-        Settings(
+        ServerSettings(
             base_url,
             host,
             port,
             keep_alive_s=keep_alive,
             patience_s=patience,
             api_key=api_key,
-            options=checked(options),
+            options=validate_options(options),
             profile=profile,
             max_streams=max_streams,
             max_waiting=max_waiting,
@@ -109,7 +114,7 @@ def serve(
             workers=workers,
             drain_s=drain,
             metrics=metrics,
-            traces=traces_wanted(otel, os.environ),
+            traces=traces_enabled(otel, os.environ),
             log_json=log_json,
             view=view,
         )

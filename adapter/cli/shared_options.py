@@ -11,7 +11,7 @@ from adapter.core.errors import UsageError
 if TYPE_CHECKING:
     from adapter.dialects import Dialect
     from adapter.tools.operations import Edits
-    from adapter.tools.operations.permissions import Rule
+    from adapter.tools.operations.permissions import PermissionRule
 
 
 INCLUDE_HELP = "With promptly: only tools whose names contain this; also opt-in ones."
@@ -38,19 +38,19 @@ ENCODING_HELP = "The encoding of files that are not UTF-8; guessed by itself."
 EncodingOption = Annotated[str | None, typer.Option("--encoding", help=ENCODING_HELP)]
 
 
-def edits_named(name: str) -> Edits | None:
+def parse_edit_mode(name: str) -> Edits | None:
     """Raises UsageError for a name that is no choice."""
-    from adapter.workspace.files.edit_strictness import chosen_edits
+    from adapter.workspace.files.edit_strictness import resolve_edit_mode
 
-    return None if name == "auto" else chosen_edits(name)
+    return None if name == "auto" else resolve_edit_mode(name)
 
 
-def dialect_named(name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None) -> Dialect:
+def resolve_dialect(name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None) -> Dialect:
     """The dialect called ``name``; of `promptly`, the tools that the command line asks for."""
     if name == "promptly":
-        from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, Choice, load_dialect
+        from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
 
-        return load_dialect(Choice(tools or DEFAULT_BASENAME, include or (), exclude or ()))
+        return load_dialect(ToolSelection(tools or DEFAULT_BASENAME, include or (), exclude or ()))
     if tools or include or exclude:
         raise UsageError(
             f"--tools, --include-tools and --exclude-tools choose the tools of --dialect promptly, not of {name!r}"
@@ -60,11 +60,11 @@ def dialect_named(name: str, tools: str | None, include: list[str] | None, exclu
     return get_dialect(name)
 
 
-def rules_of(allow: list[str] | None, ask: list[str] | None, deny: list[str] | None) -> tuple[Rule, ...]:
-    from adapter.tools.operations.permissions import Rule
+def parse_rules(allow: list[str] | None, ask: list[str] | None, deny: list[str] | None) -> tuple[PermissionRule, ...]:
+    from adapter.tools.operations.permissions import PermissionRule
 
     return (
-        *(Rule.parse("deny", text) for text in deny or ()),
-        *(Rule.parse("ask", text) for text in ask or ()),
-        *(Rule.parse("allow", text) for text in allow or ()),
+        *(PermissionRule.parse("deny", text) for text in deny or ()),
+        *(PermissionRule.parse("ask", text) for text in ask or ()),
+        *(PermissionRule.parse("allow", text) for text in allow or ()),
     )

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from adapter.core.rejection_codes import REJECTIONS
-from adapter.core.repair_codes import FIXES
-from adapter.core.text.display_escaping import visible
+from adapter.core.rejection_codes import REJECTION_REASONS
+from adapter.core.repair_codes import REPAIRS
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Span
 
 STYLES = {"content": "", "reasoning": "blue", "markup": "dim", "call": "green", "invalid": "red"}
@@ -25,7 +25,7 @@ def span_listing(spans: Sequence[Span]) -> Text:
         head = f"{span.kind:<10} {f'{span.start}-{span.end}':<{MARGIN - 12}} "
         for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", span.text)):
             listing.append(head if number == 0 else " " * MARGIN, style="bold")
-            listing.append(visible(line.rstrip("\n"), keep="\t"), style=STYLES[span.kind])
+            listing.append(escape_for_display(line.rstrip("\n"), keep="\t"), style=STYLES[span.kind])
             listing.append("↵\n" if line.endswith("\n") else "\n", style="dim")
         for remark in _remarks(span):
             listing.append(f"{' ' * MARGIN}{remark}\n", style="yellow")
@@ -41,10 +41,10 @@ def span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
             "end": span.end,
             "text": span.text,
             "name": span.call.name if span.call else None,
-            "fixes": {fix: FIXES[fix] for fix in span.call.fixes} if span.call else {},
+            "fixes": {fix: REPAIRS[fix] for fix in span.call.fixes} if span.call else {},
             "error": span.error,
             "rejected": [
-                {"start": each.start, "end": each.end, "reason": each.reason, "why": REJECTIONS[each.reason]}
+                {"start": each.start, "end": each.end, "reason": each.reason, "why": REJECTION_REASONS[each.reason]}
                 for each in span.rejected
             ],
         }
@@ -54,10 +54,10 @@ def span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
 
 def _remarks(span: Span) -> Iterator[str]:
     if span.call is not None:
-        yield visible(f"= {span.call.name}({json.dumps(span.call.arguments, ensure_ascii=False)})")
+        yield escape_for_display(f"= {span.call.name}({json.dumps(span.call.arguments, ensure_ascii=False)})")
         for fix in span.call.fixes:
-            yield f"* {fix}: {FIXES[fix]}"
+            yield f"* {fix}: {REPAIRS[fix]}"
     if span.error is not None:
-        yield from (f"! {visible(line)}" for line in span.error.split("\n"))
+        yield from (f"! {escape_for_display(line)}" for line in span.error.split("\n"))
     for each in span.rejected:
-        yield f"- no call at {each.start}-{each.end}: {REJECTIONS[each.reason]}"
+        yield f"- no call at {each.start}-{each.end}: {REJECTION_REASONS[each.reason]}"

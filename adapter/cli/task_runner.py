@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from adapter.cli.agent_factory import assemble, check, mcp_tools, open_workspace
+from adapter.cli.agent_factory import build_agent, mcp_tools, open_workspace, validate_settings
 from adapter.cli.console import Console
-from adapter.cli.exit_status import Tally, ending
-from adapter.cli.host_factory import host_of, keys_of
-from adapter.cli.observers import Witnesses
-from adapter.cli.run_settings import Settings
+from adapter.cli.exit_status import CallTally, exit_status
+from adapter.cli.host_factory import api_keys_of, build_host
+from adapter.cli.observers import ObserverGroup
+from adapter.cli.run_settings import RunSettings
 from adapter.cli.terminal_output import read_text
 from adapter.core.errors import UsageError
-from adapter.core.text.redaction import Secrets
-from adapter.recording.recorder import Recording
-from adapter.recording.transcript import Recorder
+from adapter.core.text.redaction import Redactor
+from adapter.recording.recorder import SessionRecorder
+from adapter.recording.transcript import TranscriptWriter
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 
@@ -37,23 +37,25 @@ def read_task() -> str:
     return task
 
 
-def run_task(task: str, settings: Settings) -> int:
+def run_task(task: str, settings: RunSettings) -> int:
     """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
     if not task.strip():
         raise UsageError("the task is empty; say in plain words what to do, or give - to read it from standard input")
-    check(settings)
+    validate_settings(settings)
     console = Console()
     with ExitStack() as stack:
         # What can be wrong comes first: nobody should wait for a model to load to hear of it.
-        plain = replace(host_of(settings.config), editor=None)  # nobody looks at one here, and each tool costs tokens
+        plain = replace(
+            build_host(settings.config), editor=None
+        )  # nobody looks at one here, and each tool costs tokens
         own = mcp_tools(stack, settings, console)
         whole = stack.enter_context(open_workspace(settings, own, plain))
-        witnesses = Witnesses(console, Tally(whole.known_tools), _recording(stack, settings, whole))
+        witnesses = ObserverGroup(console, CallTally(whole.known_tools), _recording(stack, settings, whole))
 
         def open_for(host: Host) -> Workspace:
             return open_workspace(settings, own, host, ask=witnesses.ask, echo=console.echo)
 
-        made = assemble(stack, settings, whole, witnesses, open_for, task)
+        made = build_agent(stack, settings, whole, witnesses, open_for, task)
         if made.workspace.sandbox:
             console.note_sandbox(made.workspace.sandbox)
         if witnesses.recording is not None:
@@ -65,25 +67,25 @@ def run_task(task: str, settings: Settings) -> int:
             done = made.agent.run(task)
         finally:
             if settings.state is None:
-                tell_changes(made.workspace, settings.workspace, console)
-        code, last = ending(done, witnesses.tally)
+                print_changes(made.workspace, settings.workspace, console)
+        code, last = exit_status(done, witnesses.tally)
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 
 
-def _recording(stack: ExitStack, settings: Settings, workspace: Workspace) -> Recording | None:
+def _recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:
     """The transcript that is asked for, until ``stack`` is closed."""
     if settings.record is None:
         return None
     file = stack.enter_context(_opened(settings.record))
-    secrets = Secrets(os.environ, keys_of(workspace.host))
-    return Recording(Recorder(file.write, secrets, time.time), Path(workspace.root), settings.record)
+    secrets = Redactor(os.environ, api_keys_of(workspace.host))
+    return SessionRecorder(TranscriptWriter(file.write, secrets, time.time), Path(workspace.root), settings.record)
 
 
 NOT_KEPT = "no record of it could be kept beyond this run, so `adapter undo` knows nothing of it (XDG_STATE_HOME)"
 
 
-def tell_changes(workspace: Workspace, root: Path, console: Console) -> None:
+def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
     made = len(workspace.changes())
     if made:
         changes = "1 change was" if made == 1 else f"{made} changes were"

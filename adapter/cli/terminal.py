@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from rich.console import Console as Rich
 from rich.text import Text
 
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 
 if sys.platform != "win32":
     import termios
@@ -29,7 +29,7 @@ TICK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class TextFlowStyle:
     """How one kind of text in pieces looks. ``first`` stands before it, ``indent`` before each further line."""
 
     to_stdout: bool = False
@@ -38,20 +38,20 @@ class Flow:
     indent: str = ""
 
 
-ANSWER = Flow(to_stdout=True)
-REASONING = Flow(style="dim", first=".. ", indent="   ")
-OUTPUT = Flow()
-_TYPING = Flow()
+ANSWER = TextFlowStyle(to_stdout=True)
+REASONING = TextFlowStyle(style="dim", first=".. ", indent="   ")
+OUTPUT = TextFlowStyle()
+_TYPING = TextFlowStyle()
 """A question, and what is typed behind it."""
 
 
-class Screen:
+class Terminal:
     """All that a command shows of a conversation. May be used from any thread."""
 
     def __init__(self) -> None:
         self._people = Rich(stderr=True, highlight=False, soft_wrap=True)
         self._writing = threading.RLock()
-        self._flow: Flow | None = None
+        self._flow: TextFlowStyle | None = None
         self._blank = ""  # line ends of the flow that are written when something follows them
         self._status = ""
         self._since_s = self._drawn_s = 0.0
@@ -68,7 +68,7 @@ class Screen:
         """Whether a question can be seen and answered."""
         return self.is_terminal and sys.stdin.isatty()
 
-    def flow(self, kind: Flow, text: str) -> None:
+    def flow(self, kind: TextFlowStyle, text: str) -> None:
         """A piece of text. Empty lines before and after the whole of it are left out."""
         with self._writing:
             if self._flow is not kind:
@@ -82,7 +82,7 @@ class Screen:
             self._wipe()
             begin = "" if self._flow else kind.first
             self._flow = kind
-            shown = begin + visible(body, keep="\n\t").replace("\n", "\n" + kind.indent)
+            shown = begin + escape_for_display(body, keep="\n\t").replace("\n", "\n" + kind.indent)
             if kind.to_stdout:
                 sys.stdout.write(shown)
                 sys.stdout.flush()
@@ -94,7 +94,9 @@ class Screen:
         with self._writing:
             self.end_line()
             self._wipe()
-            self._people.print(Text(visible(text, keep="\n\t"), style=style) + Text(visible(aside), style="dim"))
+            self._people.print(
+                Text(escape_for_display(text, keep="\n\t"), style=style) + Text(escape_for_display(aside), style="dim")
+            )
 
     def show(self, text: Text) -> None:
         """Lines in several styles; whoever made them has made what hides visible."""
@@ -141,7 +143,7 @@ class Screen:
         with self._writing:
             self.end_line()
             self._wipe()
-            self._people.print(Text(visible(prompt)), end="")
+            self._people.print(Text(escape_for_display(prompt)), end="")
             self._flow = _TYPING
         try:
             answer = input()
@@ -177,7 +179,7 @@ class Screen:
     def _draw(self) -> None:
         self._drawn_s = time.monotonic()
         seconds = int(self._drawn_s - self._since_s)
-        line, clock = Text(f"   {visible(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
+        line, clock = Text(f"   {escape_for_display(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
         line.truncate(max(self._people.width - len("^C") - 1 - len(clock), 1))  # two lines could not be wiped
         line.append(clock)
         self._people.file.write("\r")

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 
 
-def print_visible(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
+def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
     """Text of models and files may hold what moves a terminal's cursor or hides other text."""
-    print(visible(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
+    print(escape_for_display(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
 
 
 def print_prompt(prompt: str, without_tools: str) -> None:
     """A prompt; on a terminal what the tools have added stands out."""
     if not sys.stdout.isatty():
-        print_visible(prompt)
+        print_escaped(prompt)
         return
     from rich.console import Console
     from rich.text import Text
@@ -29,7 +29,7 @@ def print_prompt(prompt: str, without_tools: str) -> None:
     pieces = (prompt[:start], prompt[start:end], prompt[end:])
     text = Text()
     for piece, style in zip(pieces, ("", "cyan", ""), strict=True):
-        text.append(visible(piece, keep="\n\t"), style)
+        text.append(escape_for_display(piece, keep="\n\t"), style)
     Console(soft_wrap=True).print(text)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from adapter.core.text.display_escaping import visible, visible_json
+from adapter.core.text.display_escaping import escape_for_display, json_for_display
 
 app = typer.Typer(name="tool", help="List and change the shell tools of the dialect promptly.", no_args_is_help=True)
 
@@ -31,22 +31,28 @@ def list_(
     exclude_tools: Annotated[list[str] | None, typer.Option(help="No tools whose names contain this.")] = None,
 ) -> None:
     """List the tools: id, where it is defined, program, description."""
-    from adapter.dialects.promptly.tool_files import Choice, find_tools, load_dialect
+    from adapter.dialects.promptly.tool_files import ToolSelection, find_tools, load_dialect
 
     found = {each.tool.name: each for each in reversed(find_tools(tools))}
-    offered = load_dialect(Choice(tools, include_tools or (), exclude_tools or ())).tools
+    offered = load_dialect(ToolSelection(tools, include_tools or (), exclude_tools or ())).tools
     rows = [("ID", "SOURCE", "PROGRAM", "DESCRIPTION")]
     for tool in offered.values():
         each = found.get(tool.name)
         source, program = (each.source, each.tool.executable) if each else ("built-in", "-")
-        rows.append((visible(tool.name), source, visible(program), visible(tool.description)))
+        rows.append(
+            (escape_for_display(tool.name), source, escape_for_display(program), escape_for_display(tool.description))
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
     for name in sorted(found.keys() - offered.keys()) if not (include_tools or exclude_tools) else ():
         entry = found[name].tool
-        why = f"add --include-tools {name}" if entry.opt_in else f"{visible(entry.executable)} is not installed"
-        print(visible(f"not offered: {name} ({why})"), file=sys.stderr)
+        why = (
+            f"add --include-tools {name}"
+            if entry.opt_in
+            else f"{escape_for_display(entry.executable)} is not installed"
+        )
+        print(escape_for_display(f"not offered: {name} ({why})"), file=sys.stderr)
 
 
 @app.command()
@@ -60,12 +66,12 @@ def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Base
     each = next((each for each in found if each.tool.name == tool_id), None)
     if each is None and tool_id in built_in:
         print("source: built-in", file=sys.stderr)
-        print(visible_json(built_in[tool_id].to_openai()["function"], indent=2))
+        print(json_for_display(built_in[tool_id].to_openai()["function"], indent=2))
         return
     if each is None:
         raise _not_found(tool_id, [*(each.tool.name for each in found), *built_in])
     print(f"source: {each.source}" + (f" ({each.file})" if each.file else ""), file=sys.stderr)
-    print(visible_json(each.tool.model_dump(mode="json", by_alias=True, exclude_defaults=True), indent=2))
+    print(json_for_display(each.tool.model_dump(mode="json", by_alias=True, exclude_defaults=True), indent=2))
 
 
 @app.command()
@@ -134,7 +140,7 @@ def remove(
     """Remove a tool."""
     from adapter.core.arguments import reason
     from adapter.core.errors import UsageError
-    from adapter.dialects.promptly.tool_entry import read_entries
+    from adapter.dialects.promptly.tool_entry import parse_entries
     from adapter.dialects.promptly.tool_files import remove_tool, target_file
 
     file = target_file(config_file)
@@ -142,7 +148,7 @@ def remove(
         text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {reason(error)}") from error
-    known = [tool.name for tool in read_entries(text, str(file))]
+    known = [tool.name for tool in parse_entries(text, str(file))]
     if tool_id not in known:
         raise _not_found(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():
@@ -159,5 +165,5 @@ def _not_found(tool_id: str, known: list[str], where: str = "") -> typer.Exit:
 
     near = process.extractOne(tool_id, known, scorer=fuzz.ratio, score_cutoff=50)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-    print(visible(f"adapter: no tool {tool_id!r}{where}; {hint}"), file=sys.stderr)
+    print(escape_for_display(f"adapter: no tool {tool_id!r}{where}; {hint}"), file=sys.stderr)
     return typer.Exit(NOT_FOUND)

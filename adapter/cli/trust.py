@@ -7,8 +7,8 @@ from pathlib import Path
 
 from adapter.cli.console import Console
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import visible
-from adapter.dialects.promptly.tool_entry import read_entries
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.dialects.promptly.tool_entry import parse_entries
 from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, local_file
 from adapter.workspace.changes.journal import state_home
 
@@ -16,7 +16,7 @@ MAX_SHOWN = 20
 """Tools that the question names."""
 
 
-def check_tools_file(basename: str | None, *, is_trusted: bool) -> None:
+def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> None:
     """Raises UsageError where the current folder's tools file is there and the user does not want it.
 
     ``is_trusted``: as the command line says. An answer holds for this content, wherever it lies.
@@ -31,7 +31,7 @@ def check_tools_file(basename: str | None, *, is_trusted: bool) -> None:
         return
     if not is_trusted and not _wants(file, content):
         raise UsageError(
-            f"./{visible(file.name)} here defines tools that run programs, and you have not allowed this file: look at "
+            f"./{escape_for_display(file.name)} here defines tools that run programs, and you have not allowed this file: look at "
             "it with `adapter tool list`, then give --trust-tools, say yes at a terminal, or start in another folder"
         )
     known.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -41,7 +41,7 @@ def check_tools_file(basename: str | None, *, is_trusted: bool) -> None:
 
 def _wants(file: Path, content: bytes) -> bool:
     console = Console()
-    tools = read_entries(content.decode("utf-8", "replace"), str(file))
+    tools = parse_entries(content.decode("utf-8", "replace"), str(file))
     named = "".join(f"\n   {tool.name}: runs {tool.executable}" for tool in tools[:MAX_SHOWN])
     more = f"\n   and {len(tools) - MAX_SHOWN} more" if len(tools) > MAX_SHOWN else ""
     return console.confirm(f"./{file.name} defines tools that run programs:{named}{more}", "use them?")

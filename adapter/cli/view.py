@@ -13,7 +13,7 @@ from adapter.cli.terminal_output import read_text
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.recording.view.page_data import View
+    from adapter.recording.view.page_data import PageData
 
 
 def view(
@@ -55,17 +55,17 @@ def _serve(text: str) -> None:
         server.serve_forever()
 
 
-def _view(file: str, format: str | None, policy: str | None) -> View:
-    from adapter.evaluation.trace_view import holds_runs, view_runs
+def _view(file: str, format: str | None, policy: str | None) -> PageData:
+    from adapter.evaluation.trace_view import is_run_log, view_runs
     from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
     from adapter.recording.transcript import Transcript
-    from adapter.recording.view.page_data import Again, view_exchanges, view_transcript
+    from adapter.recording.view.page_data import ReparseOptions, view_exchanges, view_transcript
 
     text, name = read_text(file), Path(file).name
-    again = Again.named(format, policy)
+    again = ReparseOptions.named(format, policy)
     if holds_exchanges(text):
         return view_exchanges(read_exchanges(text, file), name, again)
-    if holds_runs(text):
+    if is_run_log(text):
         if again is not None:
             raise UsageError("results of an eval have no text of a model to read again: leave out --format, --policy")
         return view_runs(text, name)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from adapter.conversation.message_content import Content
-from adapter.conversation.token_estimate import approximate_tokens
+from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.plurals import counted
+from adapter.core.text.plurals import pluralize
 
 Result: TypeAlias = tuple[str, str, str]
 """(tool, content, call id)."""
@@ -37,7 +37,7 @@ _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|out
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One message. ``results``: what ``content`` was written from, for results that may be shortened; ``about``: the
     calls that gave them, in a few words. ``parts``: of an answer with calls, those parts as a template takes them."""
 
@@ -58,27 +58,29 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class TrimmedHistory:
     """``entries`` as they are to be shown, and how many messages with results and how many turns this cut took."""
 
-    entries: list[Entry]
+    entries: list[HistoryEntry]
     shortened: int = 0
     dropped: int = 0
 
 
-def usable(context_tokens: int) -> int:
+def usable_tokens(context_tokens: int) -> int:
     """What of a context a prompt may fill."""
     return context_tokens - min(int(context_tokens * ANSWER_SHARE), MAX_ANSWER)
 
 
-def fit(entries: list[Entry], limit: float, encode: Callable[[str, str, str], str], first: int = 2) -> Fitted:
+def trim_to_context(
+    entries: list[HistoryEntry], limit: float, encode: Callable[[str, str, str], str], first: int = 2
+) -> TrimmedHistory:
     """``entries`` within ``limit`` tokens, as far as that can be had.
 
     The ``first`` entries (system prompt and task) stay whole, and the last turn stays, its results
     shortened last of all. ``encode`` writes a result as `Format.encode_result` does.
     """
     if _size(entries) <= limit:
-        return Fitted(entries)
+        return TrimmedHistory(entries)
     kept, shortened, target = list(entries), 0, limit * CUT_TO
     last_turn = max((index for index, entry in enumerate(kept) if entry.role == "assistant"), default=len(kept))
     for index in range(first, last_turn):
@@ -94,12 +96,12 @@ def fit(entries: list[Entry], limit: float, encode: Callable[[str, str, str], st
     if _size(head) + _size(rest) > limit:
         rest, count = _last_shortened(rest, _size(head) + _size(rest) - target, encode)
         shortened += count
-    return Fitted([*head, *rest], shortened, dropped)
+    return TrimmedHistory([*head, *rest], shortened, dropped)
 
 
 def _last_shortened(
-    entries: list[Entry], excess: float, encode: Callable[[str, str, str], str]
-) -> tuple[list[Entry], int]:
+    entries: list[HistoryEntry], excess: float, encode: Callable[[str, str, str], str]
+) -> tuple[list[HistoryEntry], int]:
     """The results of the last turn, each by its share of what is too much."""
     cut, count = [], 0
     total = sum(entry.tokens for entry in entries if entry.results)
@@ -113,7 +115,7 @@ def _last_shortened(
     return cut, count
 
 
-def _shortened(entry: Entry, size: int, encode: Callable[[str, str, str], str]) -> tuple[Entry, int]:
+def _shortened(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], str]) -> tuple[HistoryEntry, int]:
     """Each result stays the answer to its call, and says of which it is a part."""
     about = entry.about or tuple(name for name, _, _ in entry.results)
     cut = tuple(
@@ -130,9 +132,7 @@ def _cut(content: str, size: int, call: str, tail_share: float) -> str:
     first, last = content[: size - tail], content[len(content) - tail :]
     first, last = first[: first.rfind("\n") if "\n" in first else None], last[last.find("\n") + 1 :]
     lines = content.count("\n") + 1
-    note = (
-        f"\n[shortened: {call} gave {len(content)} characters in {counted(lines, 'line')}; call it again to see all]\n"
-    )
+    note = f"\n[shortened: {call} gave {len(content)} characters in {pluralize(lines, 'line')}; call it again to see all]\n"
     return content if len(content) <= size + len(note) else first + note + last
 
 
@@ -142,8 +142,8 @@ def _parts(content: Content) -> list[Json]:
 
 def _tokens(part: Json) -> int:
     text = part.get("text") if isinstance(part, dict) else part
-    return approximate_tokens(text) if isinstance(text, str) else PER_IMAGE
+    return estimate_tokens(text) if isinstance(text, str) else PER_IMAGE
 
 
-def _size(entries: list[Entry]) -> int:
+def _size(entries: list[HistoryEntry]) -> int:
     return sum(entry.tokens for entry in entries)

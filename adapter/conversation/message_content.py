@@ -9,14 +9,14 @@ from adapter.core.events import Json
 Content: TypeAlias = str | list[Json]
 
 
-def joined(first: Content, second: Content, between: str) -> Content:
+def concat_content(first: Content, second: Content, between: str) -> Content:
     """Both, one after the other; a text as long as both are."""
     if isinstance(first, str) and isinstance(second, str):
         return between.join(text for text in (first, second) if text)
     return [*_parts(first), *_parts(second)]
 
 
-def image(url: str) -> Json:
+def image_part(url: str) -> Json:
     """The part that shows an image; ``url`` may be a data URL that holds it."""
     return {"type": "image_url", "image_url": {"url": url}}
 

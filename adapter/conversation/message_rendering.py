@@ -9,14 +9,14 @@ from functools import reduce
 from itertools import groupby
 from typing import TypeAlias
 
-from adapter.conversation.context_window import Entry
-from adapter.conversation.message_content import image, joined
-from adapter.conversation.verbatim_history import as_written
+from adapter.conversation.context_window import HistoryEntry
+from adapter.conversation.message_content import concat_content, image_part
+from adapter.conversation.verbatim_history import verbatim_text
 from adapter.core.events import InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
-from adapter.core.text.display_escaping import encodable
+from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
-from adapter.prompting.escaping import in_strings, neutralise, restore
+from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.tools.tool import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
@@ -28,48 +28,53 @@ STOPPED = "tool_error: the user stopped the run before there was a result; look 
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """For a model that writes in ``format`` and has ``tools``; ``shows_calls``: see `Session`."""
+class MessageRenderer:
+    """For a model that writes in ``format`` and has ``tools``; ``shows_calls``: see `SessionWorkspace`."""
 
     format: Format
     tools: ToolSet
     shows_calls: bool = False
 
     def neutral(self, text: str) -> str:
-        return neutralise(encodable(text), self.format, self.tools)
+        return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
-    def answer(self, turn: Turn, *, anew: bool = False) -> Entry:
+    def answer(self, turn: Turn, *, anew: bool = False) -> HistoryEntry:
         """``anew``: not as the model wrote it, which another model may have done in another format."""
-        return Entry("assistant", encodable(self._as_history(turn, anew=anew)), parts=self._parts(turn))
+        return HistoryEntry(
+            "assistant", replace_lone_surrogates(self._as_history(turn, anew=anew)), parts=self._parts(turn)
+        )
 
     def results(
         self, calls: Sequence[ToolCall], complaints: Sequence[InvalidToolCall], contents: Mapping[str, str]
-    ) -> Entry:
+    ) -> HistoryEntry:
         """What became of ``calls``: ``contents`` by id; those that have none there were stopped."""
         given = [(call.name, self.neutral(contents.get(call.id, STOPPED)), call.id) for call in calls]
         given += [("", f"tool_error: {wrong.error}", "") for wrong in complaints]
         content = "\n".join(self.format.encode_result(*each) for each in given)
         about = (*(self.neutral(_in_short(call)) for call in calls), *("" for _ in complaints))
-        return Entry("user", content, tuple(given), about)
+        return HistoryEntry("user", content, tuple(given), about)
 
-    def after(self, results: Sequence[ToolResult]) -> Iterator[Entry]:
+    def after(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
         """What the user says after the results, for some of them."""
         for result in results:
             if result.user_message:
-                yield Entry("user", self.neutral(result.user_message))
+                yield HistoryEntry("user", self.neutral(result.user_message))
             if result.images:
-                yield Entry("user", [image(url) for url in result.images])
+                yield HistoryEntry("user", [image_part(url) for url in result.images])
 
-    def messages(self, entries: Sequence[Entry]) -> tuple[Message, ...]:
+    def messages(self, entries: Sequence[HistoryEntry]) -> tuple[Message, ...]:
         if self.shows_calls:
             return tuple(message for entry in entries for message in self._of_template(entry))
         return tuple({"role": entry.role, "content": entry.content} for entry in entries)
 
     def _as_history(self, turn: Turn, *, anew: bool) -> str:
         """The turn as the model wrote it; where it holds what could act on a server, in its format and marked."""
-        content, arguments = self._again(turn.content), [in_strings(self._again, call.arguments) for call in turn.calls]
+        content, arguments = (
+            self._again(turn.content),
+            [map_strings(self._again, call.arguments) for call in turn.calls],
+        )
         if not anew and content == turn.content and arguments == [call.arguments for call in turn.calls]:
-            return as_written(turn.events)
+            return verbatim_text(turn.events)
         calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
         wrong = "\n".join(wrong.raw.strip() for wrong in turn.invalid)
         return "\n".join(part for part in (content.strip(), calls, wrong) if part)
@@ -78,21 +83,21 @@ class Shown:
         """Of a turn with calls, what OpenAI's message has of it; ``written`` is all of it as the model wrote it."""
         if not self.shows_calls or not (turn.calls or turn.reasoning):
             return None
-        parts: JsonObject = {"content": encodable(self._again(turn.content).strip())}
+        parts: JsonObject = {"content": replace_lone_surrogates(self._again(turn.content).strip())}
         if turn.reasoning:
-            parts["reasoning_content"] = encodable(self._again(turn.reasoning))
+            parts["reasoning_content"] = replace_lone_surrogates(self._again(turn.reasoning))
         if turn.calls:
             parts["tool_calls"] = [
                 {
                     "id": call.id,
                     "type": "function",
-                    "function": {"name": call.name, "arguments": in_strings(self._again, call.arguments)},
+                    "function": {"name": call.name, "arguments": map_strings(self._again, call.arguments)},
                 }
                 for call in turn.calls
             ]
         return parts
 
-    def _of_template(self, entry: Entry) -> Iterator[Message]:
+    def _of_template(self, entry: HistoryEntry) -> Iterator[Message]:
         """An entry as a template takes it."""
         if entry.role == "assistant" and entry.parts is not None:
             written = {"written": entry.content} if entry.parts.get("tool_calls") else {}
@@ -108,14 +113,14 @@ class Shown:
 
     def _again(self, text: str) -> str:
         """The model's own text, with the marks it has in results however the model wrote it."""
-        return self.neutral(restore(text))
+        return self.neutral(unescape_control_tokens(text))
 
 
-def alternating(messages: Sequence[Message]) -> Iterator[Message]:
+def merge_consecutive_roles(messages: Sequence[Message]) -> Iterator[Message]:
     """Messages of the user that follow one another as one: the templates of Gemma and Mistral refuse two."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         same = list(group)
-        content = reduce(lambda first, second: joined(first, second, "\n\n"), (one["content"] for one in same))
+        content = reduce(lambda first, second: concat_content(first, second, "\n\n"), (one["content"] for one in same))
         yield same[0] if len(same) == 1 else {"role": role, "content": content}
 
 

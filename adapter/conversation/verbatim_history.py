@@ -11,32 +11,32 @@ from collections.abc import Iterable
 from functools import cache
 
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
     JsonObject,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     TextDelta,
     ToolCall,
 )
-from adapter.core.text.string_builder import Pieces
+from adapter.core.text.string_builder import StringBuilder
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_tables import reasoning_of, tables_for
-from adapter.prompting.escaping import in_strings, neutralise, restore
+from adapter.parsing.marker_tables import build_marker_tables, reasoning_markers
+from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.tools.tool import ToolSet
 
 
-def as_written(events: Iterable[Event]) -> str:
-    """An answer as it was written, without what is not to be shown again; see `Written`."""
-    written = Written()
+def verbatim_text(events: Iterable[Event]) -> str:
+    """An answer as it was written, without what is not to be shown again; see `VerbatimText`."""
+    written = VerbatimText()
     written.take(events)
     return written.text()
 
 
-class Written:
+class VerbatimText:
     """Takes the events of an answer as they come, and gives its text.
 
     Left out are reasoning, which templates leave out too, the tokens that end a turn,
@@ -44,26 +44,28 @@ class Written:
     """
 
     def __init__(self) -> None:
-        self._kept = Pieces()
+        self._kept = StringBuilder()
         self._waiting: list[str] = []  # markup that counts only if more of the answer follows
         self._after_reasoning = False
-        self._reasoning = Pieces()
+        self._reasoning = StringBuilder()
 
     def take(self, events: Iterable[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
                     self.add(raw)
-                case ContentWasReasoning():
-                    self._kept, self._waiting, self._after_reasoning = Pieces(), [], True
+                case ContentReclassified():
+                    self._kept, self._waiting, self._after_reasoning = StringBuilder(), [], True
                 case ReasoningDelta(raw=raw):
                     self._reasoning.add(raw)
                     self._waiting, self._after_reasoning = [], True
-                case ReasoningWasContent():
-                    self._kept = Pieces(str(self._reasoning), str(self._kept))
-                case Markup(raw=raw) if any(marker in raw.lower() for marker in reasoning_of(FORMATS.all).values()):
+                case ReasoningReclassified():
+                    self._kept = StringBuilder(str(self._reasoning), str(self._kept))
+                case MarkupDelta(raw=raw) if any(
+                    marker in raw.lower() for marker in reasoning_markers(FORMATS.all).values()
+                ):
                     self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
-                case Markup(raw=raw) if not self._after_reasoning:
+                case MarkupDelta(raw=raw) if not self._after_reasoning:
                     self._waiting.append(raw)
                 case _:
                     pass  # progress of a call, which has an event of its own
@@ -89,10 +91,13 @@ def _own_end(markup: str) -> str:
 @cache
 def _turn_markers() -> frozenset[str]:
     """The markers that end a turn, or begin another part of one: no call ends with these."""
-    tables = tables_for(FORMATS.all, ())
+    tables = build_marker_tables(FORMATS.all, ())
     return frozenset({*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning})
 
 
-def is_tame(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
+def is_safe_to_replay(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
     """Whether a model may be shown its call as it wrote it: whatever could act bears the mark of `neutralise`."""
-    return bool(in_strings(lambda text: neutralise(restore(text), format, tools), arguments) == arguments)
+    return bool(
+        map_strings(lambda text: escape_control_tokens(unescape_control_tokens(text), format, tools), arguments)
+        == arguments
+    )

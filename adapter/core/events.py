@@ -34,7 +34,7 @@ class ReasoningDelta(_Delta):
 
 
 @dataclass(frozen=True, slots=True)
-class Markup:
+class MarkupDelta:
     """Text that is neither answer, reasoning nor call: markers, the white space
     that templates put around them, end-of-turn tokens, invented tool results."""
 
@@ -42,7 +42,7 @@ class Markup:
 
 
 @dataclass(frozen=True, slots=True)
-class ContentWasReasoning:
+class ContentReclassified:
     """All text so far was reasoning: its opening marker stood in the prompt, and here is the closing one.
 
     A display may move what it has shown; `Turn` does.
@@ -52,7 +52,7 @@ class ContentWasReasoning:
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningWasContent:
+class ReasoningReclassified:
     """All text so far was the answer: it was taken for reasoning by the format's habit, and nothing ever closed that.
 
     It carries no text. A display may move what it has shown; `Turn` does.
@@ -102,7 +102,7 @@ class ToolCallDelta:
 class RejectedCall:
     """Characters ``start`` to ``end`` of the model's text look like a call and were not taken as one.
 
-    ``reason`` is a key of `adapter.core.rejection_codes.REJECTIONS`. It carries no ``raw``: the text has its own event.
+    ``reason`` is a key of `adapter.core.rejection_codes.REJECTION_REASONS`. It carries no ``raw``: the text has its own event.
     """
 
     start: int
@@ -141,9 +141,9 @@ class InvalidToolCall:
 Event: TypeAlias = (
     TextDelta
     | ReasoningDelta
-    | Markup
-    | ContentWasReasoning
-    | ReasoningWasContent
+    | MarkupDelta
+    | ContentReclassified
+    | ReasoningReclassified
     | ToolCallProgress
     | ToolCallDelta
     | RejectedCall

@@ -10,7 +10,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[1]
 
 
-def folder(name: str) -> Path:
+def data_folder(name: str) -> Path:
     """The folder ``prompts`` or ``fixtures``, packaged or in the checkout."""
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-REJECTIONS: dict[str, str] = {
+REJECTION_REASONS: dict[str, str] = {
     "inline-code": "it stands in inline code",
     "quotation": "it stands in a quoted line",
     "code-fence": "it stands in a code fence with more than the call, or before more text",

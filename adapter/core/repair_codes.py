@@ -6,7 +6,7 @@ not in this table is a bug (tests/parsing/test_parser.py).
 
 from __future__ import annotations
 
-FIXES: dict[str, str] = {
+REPAIRS: dict[str, str] = {
     # the envelope around the call
     "missing-open-tag": "the marker that opens a call was missing",
     "misspelt-open-tag": "the marker that opens a call was another one, or misspelt",

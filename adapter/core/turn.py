@@ -10,12 +10,12 @@ from typing import Literal, Protocol, TypeAlias
 
 from adapter.core.arguments import check_types
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     RejectedCall,
     TextDelta,
     ToolCall,
@@ -59,7 +59,7 @@ class Turn:
         """Fold a stream of events; adjacent deltas of one kind become one."""
         check_types("Turn.from_events", events=(events, Iterable))
         events = tuple(events)
-        merged = merge(events)
+        merged = merge_deltas(events)
         content: list[str] = []
         reasoning: list[str] = []
         calls: list[ToolCall] = []
@@ -74,9 +74,9 @@ class Turn:
                     reasoning.append(event.text)
                 case InvalidToolCall():
                     invalid.append(event)
-                case ContentWasReasoning():
+                case ContentReclassified():
                     reasoning, content = reasoning + content, []
-                case ReasoningWasContent():
+                case ReasoningReclassified():
                     reasoning, content = [], reasoning + content
         rejected = sorted([event for event in events if type(event) is RejectedCall], key=_start_of)
         return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
@@ -93,14 +93,14 @@ class HasCalls(Protocol):
     def calls(self) -> Sequence[ToolCall]: ...
 
 
-_PLAIN_TEXT = frozenset({TextDelta, ReasoningDelta, Markup})
+_PLAIN_TEXT = frozenset({TextDelta, ReasoningDelta, MarkupDelta})
 _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
-def merge(events: Iterable[Event]) -> tuple[Event, ...]:
+def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
     """The events that hold text: adjacent deltas joined, so that they do not depend on how the text was split."""
     merged: list[Event] = []
-    run: list[TextDelta] | list[ReasoningDelta] | list[Markup] = []
+    run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:
         kind = type(event)
         if kind in _WITHOUT_TEXT:
@@ -123,13 +123,13 @@ def _start_of(rejected: RejectedCall) -> tuple[int, int]:
     return rejected.start, rejected.end
 
 
-def _joined(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Markup]) -> Iterable[Event]:
+def _joined(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[MarkupDelta]) -> Iterable[Event]:
     if len(run) < 2:
         return run
     raws = [event.raw for event in run]
     raw = "".join(raws)
-    if isinstance(run[0], Markup):
-        return [Markup(raw)]
+    if isinstance(run[0], MarkupDelta):
+        return [MarkupDelta(raw)]
     texts = [event.text for event in run]  # type: ignore[union-attr]
     # Mostly each is its own raw text: of a long answer that saves a copy.
     text = raw if all(map(is_, texts, raws)) else "".join(texts)
@@ -138,8 +138,8 @@ def _joined(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Marku
 
 def explain(turn: Turn) -> tuple[Span, ...]:
     """The spans of ``turn``'s text, in order; joined, their texts are what the model wrote."""
-    unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentWasReasoning)), -1)
-    was_content = any(isinstance(event, ReasoningWasContent) for event in turn.events)
+    unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
+    was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
     waiting = deque(turn.rejected)
     spans: list[Span] = []
     start = 0

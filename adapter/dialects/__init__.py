@@ -6,7 +6,7 @@ from importlib import import_module
 
 from adapter.core.arguments import shown
 from adapter.core.errors import UsageError
-from adapter.dialects.lazy_definitions import tools_of
+from adapter.dialects.lazy_definitions import load_tools
 from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import ToolSet
 
@@ -17,7 +17,7 @@ __all__ = [
     "get_dialect",
     "result_formatting",
     "tool_class",
-    "tools_to_read",
+    "tools_for_parsing",
     "toolset",
 ]
 
@@ -52,11 +52,11 @@ def get_dialect(name: str | Dialect) -> Dialect:
     return dialect
 
 
-def tools_to_read(name: str) -> ToolSet:
+def tools_for_parsing(name: str) -> ToolSet:
     """The tools of the dialect called ``name``, to match what a model wrote: without their classes, where its
     definitions are kept. Raises UsageError that names the nearest dialect."""
     own = _own_name(name)
-    return tools_of(own) or get_dialect(own).tools
+    return load_tools(own) or get_dialect(own).tools
 
 
 def _own_name(name: str) -> str:

@@ -17,26 +17,26 @@ from typing import Any
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import Dialect, dialect_names, get_dialect
-from adapter.dialects.tool_class import spelling
-from adapter.tools.call_resolution import Invocation, normalise, parameter_for, resolve
-from adapter.tools.call_shapes import as_object
+from adapter.dialects.tool_class import normalized_key
+from adapter.tools.call_resolution import ResolvedCall, match_parameter, normalize_call, resolve_call
+from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.operations import (
     Delete,
     FileAction,
     FileEdit,
     Move,
     Operation,
+    ParameterNames,
     PatchFiles,
-    PatchNames,
     PatchText,
     WriteText,
 )
 from adapter.tools.tool import Tool, ToolSet
 
 
-def understood(
+def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
-) -> Invocation | None:
+) -> ResolvedCall | None:
     """The call of one of ``tools`` that a foreign call means; None when there is none, or more than one."""
     meant = list(_meanings(name, arguments, tools, active))
     first = meant[0] if meant else None
@@ -47,7 +47,7 @@ def understood(
 
 def _meanings(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None
-) -> Iterator[Invocation | None]:
+) -> Iterator[ResolvedCall | None]:
     """For every dialect in which this is a call, the same call with the tools of the session, if they can make it."""
     for dialect, tool in _homes(name, active):
         call = _whole_call(tool, arguments)
@@ -65,7 +65,7 @@ def _meanings(
         yield replace(taken, notes=(note, *taken.notes))
 
 
-def acting_tools(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
+def tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
     """The session's tools that do what a patch wants done to one file, ``called`` if it is one of them.
 
     Raises ToolError when there is none.
@@ -95,14 +95,14 @@ def _shown(tool: Tool) -> Operation | None:
     return tool.validate(tool.example).operation() if tool.validate is not None and tool.example else None
 
 
-def patch_in_command(arguments: Mapping[str, Json] | str) -> str | None:
+def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
     """The patch that a command gives to ``apply_patch``, a program that only codex has; None for other commands.
 
     Models trained with codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or the LINE alone, in which
     the patch is a here-document.
     """
     try:
-        given, _ = as_object(arguments if isinstance(arguments, str | dict) else dict(arguments))
+        given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
     except FormatError:
         return None
     match given.get("command", given.get("cmd")):
@@ -130,19 +130,19 @@ def _homes(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
     return [(dialect, tool) for dialect, tool in found if name in dialect.tool_names(aliases=True)] or found
 
 
-def _whole_call(tool: Tool, arguments: Mapping[str, Json] | str) -> Invocation | None:
+def _whole_call(tool: Tool, arguments: Mapping[str, Json] | str) -> ResolvedCall | None:
     """The call of that tool, if it takes every argument."""
     try:
-        given, _ = as_object(arguments if isinstance(arguments, str | dict) else dict(arguments))
-        _, named, _ = normalise(tool.name, given, ToolSet([tool]))
+        given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
+        _, named, _ = normalize_call(tool.name, given, ToolSet([tool]))
         if named.keys() - {*tool.properties, *tool.unlisted}:
             return None
-        return resolve(tool.name, named, ToolSet([tool]))
+        return resolve_call(tool.name, named, ToolSet([tool]))
     except (FormatError, ToolError):
         return None
 
 
-def _taken(call: Invocation, own: Tool) -> Invocation | None:
+def _taken(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
     """The foreign call with the names of ``own``, if that asks for the same."""
     wanted = _operation(call)
     said = {key: value for key, value in call.arguments.items() if _without(call, key) != wanted}
@@ -157,7 +157,7 @@ def _taken(call: Invocation, own: Tool) -> Invocation | None:
             return None
         named[parameter] = value
     try:
-        taken = resolve(own.name, named, ToolSet([own]))
+        taken = resolve_call(own.name, named, ToolSet([own]))
     except ToolError:
         return None
     return taken if _asks_the_same(_operation(taken), wanted, None if unnamed else _least(call)) else None
@@ -168,9 +168,9 @@ def _parameter(key: str, foreign: Tool, own: Tool) -> str | None:
     known = (*own.properties, *own.unlisted)
     if key in known:
         return key
-    spellings = {spelling(alias) for alias in foreign.argument_aliases.get(key, ())}
-    others = [name for name in known if spelling(name) in spellings]
-    return parameter_for(key, own) or (others[0] if len(others) == 1 else None)
+    spellings = {normalized_key(alias) for alias in foreign.argument_aliases.get(key, ())}
+    others = [name for name in known if normalized_key(name) in spellings]
+    return match_parameter(key, own) or (others[0] if len(others) == 1 else None)
 
 
 def _asks_the_same(own: Operation | None, wanted: Operation | None, least: Operation | None) -> bool:
@@ -193,34 +193,34 @@ def _asks_the_same(own: Operation | None, wanted: Operation | None, least: Opera
     return True
 
 
-def _distance(one: Invocation, other: Invocation) -> int:
+def _distance(one: ResolvedCall, other: ResolvedCall) -> int:
     """In how many fields two calls of one operation differ."""
     own, wanted = _plain(one), _plain(other)
     return sum(getattr(own, field.name) != getattr(wanted, field.name) for field in fields(own))
 
 
 def _loosely(patch: PatchText) -> PatchText:
-    return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=PatchNames())
+    return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=ParameterNames())
 
 
-def _plain(call: Invocation) -> Any:
+def _plain(call: ResolvedCall) -> Any:
     operation = _operation(call)
     return _loosely(operation) if isinstance(operation, PatchText) else operation
 
 
-def _operation(call: Invocation) -> Operation | None:
+def _operation(call: ResolvedCall) -> Operation | None:
     return call.validated.operation() if call.validated is not None else None
 
 
-def _without(call: Invocation, *left_out: str) -> Operation | None:
+def _without(call: ResolvedCall, *left_out: str) -> Operation | None:
     """What the call would ask for without these arguments; None when it could not be made."""
     given = {key: value for key, value in call.arguments.items() if key not in left_out}
     try:
-        return _operation(resolve(call.tool.name, given, ToolSet([call.tool])))
+        return _operation(resolve_call(call.tool.name, given, ToolSet([call.tool])))
     except ToolError:
         return None
 
 
-def _least(call: Invocation) -> Operation | None:
+def _least(call: ResolvedCall) -> Operation | None:
     """What it would ask for with no more than it must."""
     return _without(call, *(key for key in call.arguments if key not in call.tool.required))

@@ -15,7 +15,7 @@ from adapter.tools.tool import Tool, ToolSet
 FIELDS = ("name", "description", "parameters", "unlisted", "aliases", "argument_aliases", "effect")
 
 
-def tools_of(dialect: str) -> ToolSet | None:
+def load_tools(dialect: str) -> ToolSet | None:
     """The tools of ``dialect``, by its own name, which can be matched and not validated; None where no row is kept."""
     rows: dict[str, list[JsonObject]] = json.loads(get_data(__package__, "definitions.json") or b"{}")
     return ToolSet(Tool(**row) for row in rows[dialect]) if dialect in rows else None

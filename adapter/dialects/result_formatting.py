@@ -7,39 +7,39 @@ from dataclasses import replace
 from itertools import groupby
 
 from adapter.core.text.lines import split_lines, without_end
-from adapter.core.text.plurals import counted
+from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import (
-    Answers,
     BatchResults,
     CodeOutput,
     CommandOutput,
-    Done,
-    Entry,
+    FilePatched,
     FilesPatched,
     FileText,
-    GrepHit,
-    GrepHits,
+    FileWritten,
+    GrepMatch,
+    GrepResult,
     Listing,
+    ListingEntry,
     MemoryChanged,
     MemoryList,
     MemoryNote,
+    OperationDone,
     Page,
-    Patched,
-    Paths,
+    PathList,
     ProgramOutput,
     SearchHits,
     TodoList,
-    Written,
+    UserAnswers,
 )
 from adapter.tools.operations.agent_state import TodoStatus
 
 
-def whole_text(file: FileText) -> str:
+def format_file(file: FileText) -> str:
     """The file's text as it is; a file without any says so, since models take no text for a failure."""
     return file.text or f"({file.path} is empty)"
 
 
-def numbered_text(file: FileText) -> str:
+def format_numbered_lines(file: FileText) -> str:
     """The lines with their numbers, under a line that says which of how many they are."""
     if file.total_lines == 0:
         return f"({file.path} is empty)"
@@ -61,21 +61,21 @@ def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
     return file, file.truncated
 
 
-def numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
+def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
     """``N: text``, line by line; when more follow, ``read_on`` says how to get line N and those after it."""
     if not file.text:
-        return whole_text(file)
+        return format_file(file)
     page, more = page_of(file, max_bytes)
     numbered = [f"{number}: {without_end(line)}" for number, line in enumerate(split_lines(page.text), page.start_line)]
     hint = [f"(lines {_lines_of(page)}; {read_on(page.end_line + 1)})"] if more else []
     return "\n".join([*numbered, *hint, *_notes(file.notes)])
 
 
-def plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
+def format_plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
     """The text as it is; when more follows, under a line that says so and how to go on."""
     page, more = page_of(file, max_bytes)
     head = [f"Showing lines {_lines_of(page)} ({read_on(page.end_line + 1)}).", "---"] if more else []
-    return "\n".join([*_notes(file.notes), *head, whole_text(page)])
+    return "\n".join([*_notes(file.notes), *head, format_file(page)])
 
 
 def _lines_of(file: FileText) -> str:
@@ -83,12 +83,12 @@ def _lines_of(file: FileText) -> str:
     return f"{file.start_line}-{file.end_line} of {total}"
 
 
-def written_text(written: Written) -> str:
+def written_text(written: FileWritten) -> str:
     verb = "Created" if written.created else "Overwrote"
-    return f"{verb} {written.path} ({counted(written.size, 'byte')})."
+    return f"{verb} {written.path} ({pluralize(written.size, 'byte')})."
 
 
-def patched_text(patched: Patched) -> str:
+def patched_text(patched: FilePatched) -> str:
     """One sentence; when something was tolerated, what, and the diff to look it over."""
     count = f"{patched.count} patches" if patched.count != 1 else "1 patch"
     text = f"Applied {count} to {patched.path}."
@@ -106,7 +106,7 @@ def files_patched_text(patched: FilesPatched) -> str:
     return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])
 
 
-def tree_text(listing: Listing) -> str:
+def format_tree(listing: Listing) -> str:
     """The directory, then two spaces per level and ``/`` after directories."""
     head = f"{listing.path}/" if listing.path != "." else "./"
     lines = [
@@ -120,7 +120,7 @@ def tree_text(listing: Listing) -> str:
     return "\n".join([head, *lines, *_notes(listing.notes)])
 
 
-def listing_text(
+def format_listing(
     listing: Listing, offset: int = 1, limit: int | None = None, read_on: Callable[[int], str] | None = None
 ) -> str:
     """The directory, then its entries one a line, size and time first where they are known, ``/`` after directories;
@@ -144,13 +144,13 @@ def listing_text(
     return "\n".join([head, *lines, *rest, *_notes(listing.notes)])
 
 
-def _details(entry: Entry) -> str:
+def _details(entry: ListingEntry) -> str:
     if entry.size is None:
         return ""
     return f"{'-' if entry.is_directory else entry.size:>10} {entry.modified} "
 
 
-def paths_text(found: Paths, wanted: str) -> str:
+def format_paths(found: PathList, wanted: str) -> str:
     """One path a line."""
     if not found.paths:
         return "\n".join([f"No files match {wanted!r}.", *_notes(found.notes)])
@@ -158,17 +158,17 @@ def paths_text(found: Paths, wanted: str) -> str:
     return "\n".join([*found.paths, *more, *_notes(found.notes)])
 
 
-def grep_text(found: GrepHits, wanted: str) -> str:
+def format_matches(found: GrepResult, wanted: str) -> str:
     """``filepath:line_number:line_content``, one match a line."""
     if not found.hits:
         return "\n".join([f"No matches for {wanted!r}.", *_notes(found.notes)])
     return "\n".join([*(f"{hit.path}:{hit.line}:{hit.text}" for hit in found.hits), *_notes(found.notes)])
 
 
-def grouped_text(found: GrepHits, wanted: str) -> str:
+def format_grouped_matches(found: GrepResult, wanted: str) -> str:
     """Under each path its matches, as ``  N: text``."""
     if not found.hits:
-        return grep_text(found, wanted)
+        return format_matches(found, wanted)
     groups = [
         "\n".join([f"{path}:", *(f"  {hit.line}: {hit.text}" for hit in hits)])
         for path, hits in groupby(found.hits, lambda hit: hit.path)
@@ -176,7 +176,7 @@ def grouped_text(found: GrepHits, wanted: str) -> str:
     return "\n".join([*groups, *unshown_matches(found), *_notes(found.notes)])
 
 
-def unshown_matches(found: GrepHits) -> list[str]:
+def unshown_matches(found: GrepResult) -> list[str]:
     """What a limit left out, as a line to put below; nothing when it left out nothing."""
     if found.total <= len(found.hits):
         return []
@@ -186,24 +186,24 @@ def unshown_matches(found: GrepHits) -> list[str]:
     ]
 
 
-def context_text(found: GrepHits, wanted: str) -> str:
+def format_matches_with_context(found: GrepResult, wanted: str) -> str:
     """Each match under its place, ``>`` before it, the lines around with their numbers."""
     if not found.hits:
-        return grep_text(found, wanted)
+        return format_matches(found, wanted)
     matches = "1 match" if found.total == 1 else f"{found.total} matches"
     shown = f", showing the first {len(found.hits)}" if len(found.hits) < found.total else ""
     blocks = ["\n".join(_block(hit)) for hit in found.hits]
     return "\n\n".join([f"Found {matches} for {wanted!r}{shown}:", *blocks, *_notes(found.notes)])
 
 
-def _block(hit: GrepHit) -> Iterable[str]:
+def _block(hit: GrepMatch) -> Iterable[str]:
     yield f"{hit.path}:{hit.line}"
     yield from (f"  {number}: {line}" for number, line in enumerate(hit.before, hit.line - len(hit.before)))
     yield f"> {hit.line}: {hit.text}"
     yield from (f"  {number}: {line}" for number, line in enumerate(hit.after, hit.line + 1))
 
 
-def command_text(run: CommandOutput | ProgramOutput) -> str:
+def format_command(run: CommandOutput | ProgramOutput) -> str:
     """What the command printed; a failure is said first."""
     output = "\n".join([run.output.strip("\n") or "(no output)", *_notes(run.notes)])
     if run.timed_out:
@@ -217,11 +217,11 @@ def command_text(run: CommandOutput | ProgramOutput) -> str:
 
 def program_text(run: ProgramOutput) -> str:
     """As `command_text`; of a sliced output also how to get more."""
-    text = command_text(run)
+    text = format_command(run)
     if not run.skipped_lines:
         return text
     return (
-        f"{text}\n(note: {counted(run.skipped_lines, 'line was', 'lines were')} left out; ask for a part to see them)"
+        f"{text}\n(note: {pluralize(run.skipped_lines, 'line was', 'lines were')} left out; ask for a part to see them)"
     )
 
 
@@ -231,9 +231,9 @@ def batch_text(batch: BatchResults) -> str:
     good = sum(result.ok for result in batch.results)
     total = len(batch.results)
     sums = (
-        f"All {counted(total, 'call')} succeeded."
+        f"All {pluralize(total, 'call')} succeeded."
         if good == total
-        else f"{good} of {counted(total, 'call')} succeeded, {total - good} failed."
+        else f"{good} of {pluralize(total, 'call')} succeeded, {total - good} failed."
     )
     return "\n\n".join([*sections, "\n".join([sums, *_notes(batch.notes)])])
 
@@ -245,7 +245,7 @@ def code_text(code: CodeOutput) -> str:
     return "\n".join([*(parts or ["(no output)"]), *_notes(code.notes)])
 
 
-def answers_text(answers: Answers) -> str:
+def answers_text(answers: UserAnswers) -> str:
     """Each question and what the user answered."""
     lines = []
     for question, chosen in zip(answers.questions, answers.chosen, strict=True):
@@ -274,11 +274,11 @@ def memory_text(memory: MemoryList | MemoryNote | MemoryChanged) -> str:
         case MemoryChanged(path=path, size=None):
             lines = [f"Deleted {path} from memory."]
         case MemoryChanged(path=path, size=size):
-            lines = [f"Noted {path} ({counted(size or 0, 'byte')})."]
+            lines = [f"Noted {path} ({pluralize(size or 0, 'byte')})."]
         case MemoryList(entries=()):
             lines = ["Memory is empty."]
         case MemoryList(entries=entries):
-            lines = [f"{name} ({counted(size, 'byte')})" for name, size in entries]
+            lines = [f"{name} ({pluralize(size, 'byte')})" for name, size in entries]
     return "\n".join([*lines, *_notes(memory.notes)])
 
 
@@ -295,20 +295,20 @@ def search_text(found: SearchHits) -> str:
     return "\n\n".join([*hits, *_notes(found.notes)])
 
 
-def deleted_text(done: Done) -> str:
+def deleted_text(done: OperationDone) -> str:
     text = f"Deleted {done.path}" + (f" ({done.entries} entries)." if done.entries > 1 else ".")
     return "\n".join([text, *_notes(done.notes)])
 
 
-def moved_text(done: Done) -> str:
+def moved_text(done: OperationDone) -> str:
     return f"Moved {done.path} to {done.destination}."
 
 
-def copied_text(done: Done) -> str:
+def copied_text(done: OperationDone) -> str:
     return "\n".join([f"Copied {done.path} to {done.destination}.", *_notes(done.notes)])
 
 
-def made_text(done: Done) -> str:
+def format_directory_created(done: OperationDone) -> str:
     return f"Created the directory {done.path}." if done.entries else f"{done.path} exists already."
 
 

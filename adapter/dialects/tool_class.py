@@ -25,7 +25,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
 from adapter.tools.operations import Effect, Operation, Outcome
 from adapter.tools.operations.capabilities import Capability
-from adapter.tools.schema_simplify import simple_schema
+from adapter.tools.schema_simplify import simplify_schema
 from adapter.tools.tool import Failure, Tool
 
 Rendered: TypeAlias = tuple[str, Json]
@@ -40,7 +40,7 @@ class Aliases:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class ToolMetadata:
     """What a tool is called. ``second_names`` are documented, ``aliases`` what models say instead.
 
     The rest is as in `adapter.tools.tool.Tool`.
@@ -59,12 +59,12 @@ class Naming:
     failure: Failure | None = None
 
 
-class ToolArguments(BaseModel):
+class ToolClass(BaseModel):
     """Base of all tool classes. The docstring is the description a model reads."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    naming: ClassVar[Naming]
+    naming: ClassVar[ToolMetadata]
 
     def operation(self) -> Operation:
         raise NotImplementedError
@@ -81,7 +81,7 @@ class ToolArguments(BaseModel):
     @cache
     def tool(cls) -> Tool:
         """The class as plain data, for parsers, prompts and servers. Made once: a schema takes milliseconds."""
-        parameters = simple_schema(cls)
+        parameters = simplify_schema(cls)
         return Tool(
             name=cls.naming.name,
             description=inspect.cleandoc(cls.__doc__ or ""),
@@ -100,7 +100,7 @@ class ToolArguments(BaseModel):
         )
 
 
-class NestedArguments(BaseModel):
+class NestedModel(BaseModel):
     """Base of the objects inside an argument. Only a call's own arguments are renamed by the caller, so they take
     their ``Aliases`` themselves; separators and case do not count."""
 
@@ -118,14 +118,14 @@ class NestedArguments(BaseModel):
             return given
         renamed = dict(given)
         for name in cls.model_fields:
-            spellings = {spelling(alias) for alias in (name, *_aliases(cls, name))}
-            used = [key for key in given if isinstance(key, str) and spelling(key) in spellings]
+            spellings = {normalized_key(alias) for alias in (name, *_aliases(cls, name))}
+            used = [key for key in given if isinstance(key, str) and normalized_key(key) in spellings]
             if used and name not in given:
                 renamed[name] = renamed.pop(used[0])
         return renamed
 
 
-def spelling(name: str) -> str:
+def normalized_key(name: str) -> str:
     """What two spellings of one name have in common."""
     return name.replace("_", "").replace("-", "").lower()
 
@@ -141,7 +141,7 @@ def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
     )
 
 
-def expect(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
+def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
     """``outcome`` as the kind that belongs to the tool's operation; anything else is a bug."""
     if not isinstance(outcome, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(outcome).__name__}")

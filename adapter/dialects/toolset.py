@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adapter.tools.tool import Tool, ToolSet
 
 if TYPE_CHECKING:
-    from adapter.dialects.tool_class import ToolArguments
+    from adapter.dialects.tool_class import ToolClass
     from adapter.tools.operations import Effect
 
 
@@ -22,7 +22,7 @@ class Dialect:
 
     name: str
     title: str
-    classes: Sequence[type[ToolArguments]]
+    classes: Sequence[type[ToolClass]]
     defined: tuple[Tool, ...] = ()
     unasked: frozenset[Effect] = frozenset()
 

@@ -9,6 +9,6 @@ parses. Each patch becomes edits or a `rejection`. `document`, `search`, `steps`
 these work with; `notations` parses other ways to write patches.
 """
 
-from adapter.editing.apply import Match, PatchResult, patch_text
+from adapter.editing.apply import AppliedPatch, PatchResult, patch_text
 
-__all__ = ["Match", "PatchResult", "document", "error_messages", "patch_text", "rejection", "revert", "splice"]
+__all__ = ["AppliedPatch", "PatchResult", "document", "error_messages", "patch_text", "rejection", "revert", "splice"]

@@ -17,21 +17,21 @@ from adapter.core.events import Json
 from adapter.core.text.diffs import Change as LineChange
 from adapter.core.text.diffs import unified_diff
 from adapter.core.text.lines import split_lines, to_lf
-from adapter.editing.document import Document, line_range, view_of
-from adapter.editing.matching.document_index import Search
+from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
+from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.locator import locate
 from adapter.editing.matching.whole_file_locator import locate_whole_file
-from adapter.editing.notations.parse_edits import patch_from_mapping, patches_in
+from adapter.editing.notations.parse_edits import parse_patches, patch_from_mapping
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
-from adapter.editing.syntax_check import new_mistake
-from adapter.tools.operations import EmptyOldText, Hunk, Patch, PatchBasis, PatchNames, Rewrite
+from adapter.editing.syntax_check import find_new_syntax_error
+from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch, PatchBasis, WholeFileRewrite
 
 _NOTHING_CHANGED = "Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class AppliedPatch:
     """Where a patch was applied: lines of the text it was sought in, 1-based, both included.
 
     ``strictness``: ``exact``; ``whitespace`` or ``typography`` when the lines
@@ -54,7 +54,7 @@ class PatchResult:
     """
 
     text: str
-    matches: tuple[Match, ...]
+    matches: tuple[AppliedPatch, ...]
     diff: str
     places: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def patch_text(
     *,
     basis: PatchBasis = "original",
     empty_old_text: EmptyOldText = "refuse",
-    names: PatchNames | None = None,
+    names: ParameterNames | None = None,
 ) -> PatchResult:
     """Apply every patch to ``text``, or none.
 
@@ -78,11 +78,11 @@ def patch_text(
     before it left. Raises EditError, which lists every patch that does not fit.
     Linear in ``text`` for each patch; what would cost more is refused.
     """
-    check_types("patch_text", text=(text, str), path=(path, str), names=(names, PatchNames, NONE))
+    check_types("patch_text", text=(text, str), path=(path, str), names=(names, ParameterNames, NONE))
     for argument, value, choices in (("basis", basis, PatchBasis), ("empty_old_text", empty_old_text, EmptyOldText)):
         if value not in get_args(choices):
             raise UsageError(f"patch_text: {argument} must be {' or '.join(get_args(choices))}, got {value!r}")
-    names = names or PatchNames()
+    names = names or ParameterNames()
     checked = _checked(patches, names)
     places: tuple[int, ...] = ()
     if basis == "sequence":
@@ -101,10 +101,10 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 
 
 def _grammar_notes(
-    text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: PatchNames
+    text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
     """A note on a file that parses no longer. Raises EditError when that may come of a tolerated difference."""
-    mistake = new_mistake(text, patched, path)
+    mistake = find_new_syntax_error(text, patched, path)
     if mistake is None:
         return ()
     rejections = {
@@ -123,16 +123,16 @@ def _grammar_notes(
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
     """Whether anything else was written than the new text as it was given."""
-    if isinstance(patch, Rewrite):
+    if isinstance(patch, WholeFileRewrite):
         return False  # its new text is the whole file, of which each edit is a piece
     written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
-    return written != view_of(patch.new_text).removeprefix("\n").removesuffix("\n")
+    return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
 def _against_original(
-    text: str, patches: Sequence[Patch], names: PatchNames, empty_old_text: EmptyOldText
+    text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> tuple[list[_Change], _Groups]:
-    search = Search(Document(text))
+    search = DocumentIndex(TextDocument(text))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, found in enumerate([_resolve(search, patch, names, empty_old_text) for patch in patches]):
@@ -157,12 +157,12 @@ def _against_original(
 
 
 def _in_sequence(
-    text: str, patches: Sequence[Patch], names: PatchNames, empty_old_text: EmptyOldText
+    text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> tuple[str, _Groups]:
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, patch in enumerate(patches):
-        search = Search(Document(text))
+        search = DocumentIndex(TextDocument(text))
         match _resolve(search, patch, names, empty_old_text):
             case Rejection() as rejection:
                 rejections[index] = rejection
@@ -173,9 +173,9 @@ def _in_sequence(
     return text, groups
 
 
-def _resolve(search: Search, patch: Patch, names: PatchNames, empty_old_text: EmptyOldText) -> Resolution:
+def _resolve(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
     match patch:
-        case Rewrite():
+        case WholeFileRewrite():
             return locate_whole_file(search, patch, names)
         case Hunk():
             return locate_hunk(search, patch, names)
@@ -183,12 +183,12 @@ def _resolve(search: Search, patch: Patch, names: PatchNames, empty_old_text: Em
             return locate(search, patch, names, empty_old_text)
 
 
-def _match(edits: Sequence[ResolvedEdit]) -> Match:
+def _match(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
     first, last = edits[0].match, edits[-1].match
-    return Match(first.strictness, first.first_line + 1, last.last_line + 1, edits[0].notes)
+    return AppliedPatch(first.strictness, first.first_line + 1, last.last_line + 1, edits[0].notes)
 
 
-def _dependence(index: int, patches: Sequence[Patch], names: PatchNames) -> str:
+def _dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
     """Advice on a text that only another patch brings in."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
@@ -213,7 +213,7 @@ class _Change(NamedTuple):
     replacement: str
 
 
-def _trimmed(document: Document, edit: ResolvedEdit, patch: int, order: int) -> _Change:
+def _trimmed(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _Change:
     """The change without the whole lines at its edges that stay: context may be shared by patches."""
     start, end = document.text_offset(edit.match.start), document.text_offset(edit.match.end)
     old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
@@ -243,8 +243,8 @@ def _without_overlaps(changes: Sequence[_Change], groups: _Groups) -> list[_Chan
             left, right = (groups[change.patch][change.order].match for change in (first, second))
             rejections[second.patch] = Rejection(
                 "overlapping",
-                f"overlaps patch {first.patch + 1} ({line_range(left.first_line + 1, left.last_line + 1)} and "
-                f"{line_range(right.first_line + 1, right.last_line + 1)}); join the two into one patch",
+                f"overlaps patch {first.patch + 1} ({format_line_range(left.first_line + 1, left.last_line + 1)} and "
+                f"{format_line_range(right.first_line + 1, right.last_line + 1)}); join the two into one patch",
             )
         kept.append(after)
     _raise_for(rejections, len(groups))
@@ -288,12 +288,12 @@ def _stretches(text: str, spliced: Sequence[_Change]) -> list[LineChange]:
 
 
 def _checked(
-    given: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]], names: PatchNames
+    given: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]], names: ParameterNames
 ) -> list[Patch]:
     """The patches as values. Raises EditError for what is none."""
     if isinstance(given, str):
         try:
-            return list(patches_in(given))
+            return list(parse_patches(given))
         except FormatError as error:
             raise EditError(f"{error}. {_NOTHING_CHANGED}") from error
     patches = [given] if isinstance(given, Patch | Mapping) else given

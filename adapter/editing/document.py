@@ -18,7 +18,7 @@ from adapter.core.text.lines import line_end, split_lines, to_lf
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class Document:
+class TextDocument:
     """``text`` with its lines: ``lines[i]`` is without its end, ``ends[i]`` is that end.
 
     As in an editor, text after the last line end is a line too, even when empty.
@@ -89,17 +89,17 @@ class Document:
         return self.common_end if end == "\r" else end
 
 
-def view_of(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """What a model wrote, as the view spells it: line feeds only, no byte order mark."""
     return to_lf(text.removeprefix(BYTE_ORDER_MARK))
 
 
-def line_list(numbers: Sequence[int], limit: int = 12) -> str:
+def format_line_list(numbers: Sequence[int], limit: int = 12) -> str:
     """``lines 14, 88`` for 1-based line numbers; many are cut short."""
     shown = ", ".join(map(str, numbers[:limit]))
     return f"line{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > limit else ''}"
 
 
-def line_range(start: int, end: int) -> str:
+def format_line_range(start: int, end: int) -> str:
     """``line 3`` or ``lines 3-5``, 1-based, both included."""
     return f"line {start}" if start == end else f"lines {start}-{end}"

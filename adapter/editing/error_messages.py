@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from adapter.core.text.display_escaping import visible
-from adapter.editing.document import line_list, line_range
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.editing.document import format_line_list, format_line_range
 from adapter.editing.matching.acceptance import LOW_SCORE, RejectedMatch
-from adapter.editing.matching.document_index import MAX_PLACES, MIN_LIKENESS, Search
+from adapter.editing.matching.document_index import MAX_PLACES, MIN_LIKENESS, DocumentIndex
 from adapter.editing.matching.fuzzy_match import MatchCandidate
 from adapter.editing.matching.line_similarity import MAX_COMPARED
-from adapter.editing.matching.normalize import line_key
-from adapter.editing.matching.strategies import Place
+from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.strategies import TextMatch
 from adapter.editing.repairs.interpretations import is_elision
-from adapter.tools.operations import Patch, PatchNames
+from adapter.tools.operations import ParameterNames, Patch
 
 SHOWN_LINES = 12
 """Of the file, in one message."""
@@ -38,7 +38,7 @@ MAX_ANCHOR_PLACES = 4
 
 
 def ambiguous_match_message(
-    search: Search, places: Sequence[Place], patch: Patch, names: PatchNames, hint: int | None
+    search: DocumentIndex, places: Sequence[TextMatch], patch: Patch, names: ParameterNames, hint: int | None
 ) -> str:
     """List the places, and say how to tell them apart with the parameters that the tool has."""
     count = f"more than {MAX_PLACES}" if len(places) >= MAX_PLACES else str(len(places))
@@ -54,8 +54,8 @@ def ambiguous_match_message(
     return f"{head}; {advice}"
 
 
-def _listed(search: Search, places: Sequence[Place]) -> str:
-    listed = line_list([place.first_line + 1 for place in places])
+def _listed(search: DocumentIndex, places: Sequence[TextMatch]) -> str:
+    listed = format_line_list([place.first_line + 1 for place in places])
     inside = [search.enclosing(place.first_line) for place in places[: SHOWN_PLACES + 1]]
     if len(places) > SHOWN_PLACES or len(set(inside)) < 2:
         return listed
@@ -67,7 +67,11 @@ def _listed(search: Search, places: Sequence[Place]) -> str:
 
 
 def not_found_message(
-    search: Search, old: Sequence[str], match: MatchCandidate | None, rejected: RejectedMatch | None, names: PatchNames
+    search: DocumentIndex,
+    old: Sequence[str],
+    match: MatchCandidate | None,
+    rejected: RejectedMatch | None,
+    names: ParameterNames,
 ) -> str:
     """Show the closest block, why it was rejected, and its first difference."""
     reason = "" if rejected is None else rejected.reason
@@ -75,7 +79,7 @@ def not_found_message(
         first, last, similarity = match.first_line, match.last_line, 100 * match.score
         difference = _aligned_difference(search, old, match, names)
     else:
-        block = _closest_block(search, [line_key(line) for line in old])
+        block = _closest_block(search, [normalized_line(line) for line in old])
         if block is None:
             return (
                 f"{names.old_text} was not found. Nothing in the file resembles it: "
@@ -86,7 +90,7 @@ def not_found_message(
             reason = ""  # it is about another block
         difference = _first_difference(search, old, first, names)
     because = f": {reason}" if reason else ""
-    where = f"Closest is {line_range(first + 1, last + 1)} ({similarity:.0f} % alike)"
+    where = f"Closest is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % alike)"
     return "\n".join(
         [
             f"{names.old_text} was not found. {where}{because}:",
@@ -97,10 +101,10 @@ def not_found_message(
     )
 
 
-def near_miss_message(search: Search, place: Place, names: PatchNames) -> str:
+def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
     """Show the lines that would have matched if slips were tolerated."""
     first, last = place.first_line, place.last_line
-    head = f"{names.old_text} is not in the file exactly as it was given; {line_range(first + 1, last + 1)}"
+    head = f"{names.old_text} is not in the file exactly as it was given; {format_line_range(first + 1, last + 1)}"
     return "\n".join(
         [
             f"{head} {'is' if first == last else 'are'} nearly the same (tabs and blanks at ends are marked):",
@@ -120,7 +124,7 @@ class _Block(NamedTuple):
     last_line: int
 
 
-def _closest_block(search: Search, wanted: Sequence[str]) -> _Block | None:
+def _closest_block(search: DocumentIndex, wanted: Sequence[str]) -> _Block | None:
     """The lines most like ``wanted``, line keys. One pass over the lines for each anchor."""
     sought = [key[:MAX_COMPARED] for key in wanted[:MAX_WANTED]]
     last = search.document.line_count - len(sought)
@@ -135,7 +139,7 @@ def _closest_block(search: Search, wanted: Sequence[str]) -> _Block | None:
     return best if best and best.similarity >= MIN_LIKENESS else None
 
 
-def _block(search: Search, wanted: Sequence[str], start: int) -> _Block:
+def _block(search: DocumentIndex, wanted: Sequence[str], start: int) -> _Block:
     window = search.keys[start : min(start + len(wanted), search.document.line_count)]
     weights = [len(line) + 1 for line in wanted]
     alike = sum(fuzz.ratio(line, other) * weight for line, other, weight in zip(wanted, window, weights, strict=False))
@@ -145,34 +149,36 @@ def _block(search: Search, wanted: Sequence[str], start: int) -> _Block:
 # -------------------------------------------------------------------- lines as shown
 
 
-def _numbered(search: Search, first: int, last: int, shown: Callable[[str], str] = str) -> list[str]:
+def _numbered(search: DocumentIndex, first: int, last: int, shown: Callable[[str], str] = str) -> list[str]:
     lines = search.document.lines[first : min(last + 1, first + SHOWN_LINES)]
     listed = [f"{number}: {_clipped(shown(line))}" for number, line in enumerate(lines, start=first + 1)]
     return [*listed, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else listed
 
 
-def _aligned_difference(search: Search, old: Sequence[str], match: MatchCandidate, names: PatchNames) -> list[str]:
+def _aligned_difference(
+    search: DocumentIndex, old: Sequence[str], match: MatchCandidate, names: ParameterNames
+) -> list[str]:
     for step in match.steps:
         for index in range(step.old_start, step.old_stop):
-            if step.is_elided or not line_key(old[index]) or is_elision(old[index]):
+            if step.is_elided or not normalized_line(old[index]) or is_elision(old[index]):
                 continue
             if step.is_missing:
                 return [f"Line {index + 1} of {names.old_text} is not there: {_clipped(old[index].strip())}"]
-            if step.is_pair and line_key(old[index]) != search.keys[step.line_start]:
+            if step.is_pair and normalized_line(old[index]) != search.keys[step.line_start]:
                 return _pair(search, old[index], step.line_start, names)
     return []
 
 
-def _first_difference(search: Search, wanted: Sequence[str], first: int, names: PatchNames) -> list[str]:
+def _first_difference(search: DocumentIndex, wanted: Sequence[str], first: int, names: ParameterNames) -> list[str]:
     for row, line in enumerate(wanted):
         if first + row >= search.document.line_count:
             return [f"The file ends before line {row + 1} of {names.old_text}: {_clipped(line)}"]
-        if search.keys[first + row] != line_key(line):
+        if search.keys[first + row] != normalized_line(line):
             return _pair(search, line, first + row, names)
     return ["The lines differ only in blanks."]
 
 
-def _pair(search: Search, written: str, line: int, names: PatchNames) -> list[str]:
+def _pair(search: DocumentIndex, written: str, line: int, names: ParameterNames) -> list[str]:
     width = max(len(names.old_text), len("file")) + 1
     return [
         f"First difference at line {line + 1}:",
@@ -194,5 +200,5 @@ def _with_visible_tabs(line: str) -> str:
 
 
 def _clipped(line: str) -> str:
-    shown = visible(line, keep="\t")
+    shown = escape_for_display(line, keep="\t")
     return shown if len(shown) <= SHOWN_CHARACTERS else shown[:SHOWN_CHARACTERS] + "..."

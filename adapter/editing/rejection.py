@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adapter.editing.matching.strategies import Place
+from adapter.editing.matching.strategies import TextMatch
 
 RejectionKind: TypeAlias = Literal[
     "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"
@@ -24,7 +24,7 @@ class Rejection:
 class ResolvedEdit:
     """A match and the text that replaces it. ``notes`` say what was tolerated or decided."""
 
-    match: Place
+    match: TextMatch
     replacement: str
     notes: tuple[str, ...] = ()
 

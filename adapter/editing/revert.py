@@ -9,7 +9,7 @@ from adapter.editing.apply import patch_text
 from adapter.tools.operations import Patch
 
 
-def take_back(current: str, after: str, before: str) -> str:
+def revert_change(current: str, after: str, before: str) -> str:
     """``current`` with what turned ``before`` into ``after`` undone, and all else kept.
 
     Raises EditError unless every place that was changed still stands there, with the

@@ -14,10 +14,10 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Opcode
 
 from adapter.core.text.diffs import Change, changes
-from adapter.editing.document import Document
-from adapter.editing.matching.line_mapping import Step
-from adapter.editing.matching.normalize import is_comment, line_key, pieces, plain_key
-from adapter.editing.repairs.reindent import IndentMap, indent_of, indent_width
+from adapter.editing.document import TextDocument
+from adapter.editing.matching.line_mapping import LineMapping
+from adapter.editing.matching.normalize import is_comment, normalized_line, strict_line_key, tokenize_line
+from adapter.editing.repairs.reindent import IndentMapper, indent_of, indent_width
 
 MIN_PARTNER = 60.0
 """Percent alike from which a written line is taken as the new form of a removed one."""
@@ -41,11 +41,11 @@ class OutputLine(NamedTuple):
     source: int | None
 
 
-class Unclear(Exception):
+class AmbiguousReplacement(Exception):
     """The place is known, but not what the change means there. ``str(error)`` says why."""
 
 
-def exact_replacement(document: Document, old: str, new: str, first_line: int) -> str:
+def build_exact_replacement(document: TextDocument, old: str, new: str, first_line: int) -> str:
     """``new`` as written, each line with the line end of the document line it is written for."""
     old_lines, written = old.split("\n"), new.split("\n")
     output: list[OutputLine] = []
@@ -57,27 +57,31 @@ def exact_replacement(document: Document, old: str, new: str, first_line: int) -
             output.append(OutputLine(text, instead_of))
         position = change.end
     output += _copied(document, old_lines, position, len(old_lines), first_line)
-    return joined(document, output, first_line)
+    return join_lines(document, output, first_line)
 
 
-def _copied(document: Document, old: Sequence[str], start: int, stop: int, first_line: int) -> Iterator[OutputLine]:
+def _copied(document: TextDocument, old: Sequence[str], start: int, stop: int, first_line: int) -> Iterator[OutputLine]:
     return (OutputLine(old[index], min(index + first_line, len(document.ends) - 1)) for index in range(start, stop))
 
 
-def merged_lines(document: Document, old: Sequence[str], new: Sequence[str], steps: Sequence[Step]) -> list[OutputLine]:
+def merge_lines(
+    document: TextDocument, old: Sequence[str], new: Sequence[str], steps: Sequence[LineMapping]
+) -> list[OutputLine]:
     """The lines that replace those of ``steps``: what the model kept as the document
     has it, what it changed at the indentation of the place. Raises Unclear."""
     return _Merge(document, old, new, steps).run()
 
 
 class _Merge:
-    def __init__(self, document: Document, old: Sequence[str], new: Sequence[str], steps: Sequence[Step]) -> None:
+    def __init__(
+        self, document: TextDocument, old: Sequence[str], new: Sequence[str], steps: Sequence[LineMapping]
+    ) -> None:
         self.document, self.old, self.new, self.steps = document, old, new, steps
         self.hunks = changes(old, new)
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
         found = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
-        self.indents = IndentMap(_teaching(found), (*old, *new), document.lines)
+        self.indents = IndentMapper(_teaching(found), (*old, *new), document.lines)
         ended = [(written, actual) for _, written, actual in found if written != written.rstrip()]
         self.strips = bool(ended) and all(actual == actual.rstrip() for _, actual in ended)
         """The model left blanks at ends of lines that the document does not have."""
@@ -96,17 +100,17 @@ class _Merge:
         self._write_insertions(len(self.old))
         return self.output
 
-    def _unmentioned(self, step: Step) -> None:
+    def _unmentioned(self, step: LineMapping) -> None:
         before, after = self.hunk_of.get(step.old_start - 1), self.hunk_of.get(step.old_start)
         is_blank = not any(line.strip() for line in self.document.lines[step.line_start : step.line_stop])
         if before is not None and before is after:
             if is_blank:
                 return
-            raise Unclear(
+            raise AmbiguousReplacement(
                 f"line {step.line_start + 1} stands between the lines to remove, and the old text does not show it"
             )
         if not is_blank and any(hunk.start == hunk.end == step.old_start for hunk in self.waiting):
-            raise Unclear(f"the old text leaves out line {step.line_start + 1} just where lines are added")
+            raise AmbiguousReplacement(f"the old text leaves out line {step.line_start + 1} just where lines are added")
         if is_blank and self._ends_before_blank(step.old_start):
             self._write_insertions(step.old_start)
         self._copy(step)
@@ -119,13 +123,15 @@ class _Merge:
         added = self.new[hunk.new_start : hunk.new_end]
         return not (added and not added[-1].strip())
 
-    def _mentioned(self, step: Step) -> None:
+    def _mentioned(self, step: LineMapping) -> None:
         self._write_insertions(step.old_start)
         hunks = [self.hunk_of.get(line) for line in range(step.old_start, step.old_stop)]
         if any(hunk is not hunks[0] for hunk in hunks) or any(
             step.old_start < hunk.start == hunk.end < step.old_stop for hunk in self.waiting
         ):
-            raise Unclear(f"the change falls inside line {step.line_start + 1}, which the old text breaks differently")
+            raise AmbiguousReplacement(
+                f"the change falls inside line {step.line_start + 1}, which the old text breaks differently"
+            )
         hunk = hunks[0]
         if hunk is None:
             self._copy(step)
@@ -133,7 +139,7 @@ class _Merge:
             self.waiting.pop()
             self._write(hunk)
 
-    def _copy(self, step: Step) -> None:
+    def _copy(self, step: LineMapping) -> None:
         self.output += [OutputLine(self.document.lines[line], line) for line in range(step.line_start, step.line_stop)]
 
     def _write_insertions(self, position: int) -> None:
@@ -159,7 +165,7 @@ class _Merge:
         written, actual = self.old[partner].strip(), self.document.lines[line].strip()
         if written == actual:
             return moved
-        return indent_of(moved) + merged_text(written, actual, text.strip()) + tail
+        return indent_of(moved) + merge_text(written, actual, text.strip()) + tail
 
 
 def _teaching(found: Sequence[_Found]) -> Sequence[_Found]:
@@ -174,7 +180,7 @@ def _teaching(found: Sequence[_Found]) -> Sequence[_Found]:
 
 def _says_little(line: str) -> bool:
     """Whether a line is one short word at most, and marks."""
-    words = [piece for piece in pieces(line) if _kind(piece) == "word"]
+    words = [piece for piece in tokenize_line(line) if _kind(piece) == "word"]
     return len(words) < 2 and _letters(words) <= MAX_CLOSING
 
 
@@ -182,16 +188,16 @@ def _is_of_one_shape(written: str, actual: str) -> bool:
     """Whether two lines are made of words and marks in the same order; another line may be indented otherwise."""
     if written.strip() == actual.strip():
         return True
-    left, right = (pieces(line_key(line).rstrip(",;")) for line in (written, actual))
+    left, right = (tokenize_line(normalized_line(line).rstrip(",;")) for line in (written, actual))
     return [_kind(piece) for piece in left if piece != " "] == [_kind(piece) for piece in right if piece != " "]
 
 
 def _is_respelt(written: str, actual: str) -> bool:
     """Whether the two differ in plain blanks alone, or in typographic characters that only the model has."""
     if actual.isascii():
-        return line_key(written) == line_key(actual)
+        return normalized_line(written) == normalized_line(actual)
     blanks = {character for character in actual if character.isspace()}
-    return plain_key(written) == plain_key(actual) and blanks <= {" ", "\t", *written}
+    return strict_line_key(written) == strict_line_key(actual) and blanks <= {" ", "\t", *written}
 
 
 def _partners(old: Sequence[str], new: Sequence[str], hunk: Change) -> dict[int, int]:
@@ -209,14 +215,14 @@ def _partners(old: Sequence[str], new: Sequence[str], hunk: Change) -> dict[int,
     return partners
 
 
-def merged_text(written: str, actual: str, new: str) -> str:
+def merge_text(written: str, actual: str, new: str) -> str:
     """``new`` with the document's own spelling where ``written`` was kept: its blanks,
     its typographic characters, its words where the model made a typing error.
 
     What was written anew is never touched: a quote or dash of ``new`` is taken for a kept one
     only in a run of pieces that stayed, and where it still opens, closes or joins what it did.
     """
-    old_pieces, new_pieces, own_pieces = pieces(written), pieces(new), pieces(actual)
+    old_pieces, new_pieces, own_pieces = tokenize_line(written), tokenize_line(new), tokenize_line(actual)
     if [_kind(piece) for piece in old_pieces] != [_kind(piece) for piece in own_pieces]:
         return new
     runs = _kept_runs(old_pieces, new_pieces)
@@ -276,7 +282,7 @@ def _kind(piece: str) -> str:
     return "blank" if piece.isspace() else "word" if piece[0].isalnum() or piece[0] == "_" else "mark"
 
 
-def joined(document: Document, lines: Sequence[OutputLine], first_line: int) -> str:
+def join_lines(document: TextDocument, lines: Sequence[OutputLine], first_line: int) -> str:
     """The lines as text without a final line end; new ones end as their neighbour above does."""
     parts: list[str] = []
     near = first_line

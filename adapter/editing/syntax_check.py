@@ -22,7 +22,7 @@ _FILE_NAME = "edited-text"
 warnings.filterwarnings("ignore", module=_FILE_NAME)  # of a doubtful escape in a file that is only looked at
 
 
-class Mistake(NamedTuple):
+class SyntaxProblem(NamedTuple):
     """Where a text stops being what its file name says; ``line`` is 1-based."""
 
     line: int
@@ -36,7 +36,7 @@ class _Unknown(Exception):
     """Nothing can be said of the text."""
 
 
-def new_mistake(before: str, after: str, path: str) -> Mistake | None:
+def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
     """The first mistake of ``after``, if ``before`` had none. None also where nothing can be said."""
     find = _finder(path)
     if find is None or max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
@@ -48,7 +48,7 @@ def new_mistake(before: str, after: str, path: str) -> Mistake | None:
         return None
 
 
-def _finder(path: str) -> Callable[[str], Mistake | None] | None:
+def _finder(path: str) -> Callable[[str], SyntaxProblem | None] | None:
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     known = _FINDERS.get(extension)
     if known is not None:
@@ -56,25 +56,25 @@ def _finder(path: str) -> Callable[[str], Mistake | None] | None:
     return (lambda text: _by_grammar(text, path)) if "." in path else None
 
 
-def _python(text: str) -> Mistake | None:
+def _python(text: str) -> SyntaxProblem | None:
     try:
         compile(text, _FILE_NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     except SyntaxError as error:
-        return Mistake(error.lineno or 1, error.msg or "")
+        return SyntaxProblem(error.lineno or 1, error.msg or "")
     except ValueError:
         raise _Unknown from None
     return None
 
 
-def _json(text: str) -> Mistake | None:
+def _json(text: str) -> SyntaxProblem | None:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        return Mistake(error.lineno, error.msg)
+        return SyntaxProblem(error.lineno, error.msg)
     return None
 
 
-def _toml(text: str) -> Mistake | None:
+def _toml(text: str) -> SyntaxProblem | None:
     import tomllib
 
     try:
@@ -82,23 +82,28 @@ def _toml(text: str) -> Mistake | None:
     except tomllib.TOMLDecodeError as error:
         reason, _, place = str(error).partition(" (at ")
         line = place.removeprefix("line ").partition(",")[0]
-        return Mistake(int(line) if line.isdecimal() else text.count("\n") + 1, reason)
+        return SyntaxProblem(int(line) if line.isdecimal() else text.count("\n") + 1, reason)
     return None
 
 
-_FINDERS: dict[str, Callable[[str], Mistake | None]] = {"py": _python, "pyi": _python, "json": _json, "toml": _toml}
+_FINDERS: dict[str, Callable[[str], SyntaxProblem | None]] = {
+    "py": _python,
+    "pyi": _python,
+    "json": _json,
+    "toml": _toml,
+}
 
 
-def _by_grammar(text: str, path: str) -> Mistake | None:
+def _by_grammar(text: str, path: str) -> SyntaxProblem | None:
     from adapter.core.errors import ToolError
     from adapter.outline.languages import language_of
-    from adapter.outline.syntax import first_mistake
+    from adapter.outline.syntax import first_syntax_error
 
     language = language_of(path, text)
     if language is None:
         raise _Unknown
     try:
-        line = first_mistake(text, language, MAX_SECONDS)
+        line = first_syntax_error(text, language, MAX_SECONDS)
     except ToolError:  # no grammar here, or it takes too long
         raise _Unknown from None
-    return None if line is None else Mistake(line, "")
+    return None if line is None else SyntaxProblem(line, "")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapter.evaluation.runner import Run
+from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import KINDS
 
 Z = 1.959964
@@ -44,7 +44,7 @@ class Score:
         return wilson(self.done, self.runs)
 
 
-def score(runs: Sequence[Run]) -> Score:
+def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
     """What these runs show together."""
     count = len(runs)
 
@@ -58,15 +58,15 @@ def score(runs: Sequence[Run]) -> Score:
     )  # fmt: skip
 
 
-def by_kind(runs: Sequence[Run]) -> dict[str, list[Run]]:
+def by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
     """In the order of `KINDS`, then others as they come."""
-    found: dict[str, list[Run]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[EvalRun]] = {kind: [] for kind in KINDS}
     for run in runs:
         found.setdefault(run.kind, []).append(run)
     return {kind: some for kind, some in found.items() if some}
 
 
-def only_one(runs: Sequence[Run], one: str, other: str) -> tuple[int, int]:
+def discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
     """Of the runs that both ways had: done by the one alone, by the other alone."""
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [

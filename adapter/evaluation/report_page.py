@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import Score, by_kind, only_one, score, with_interval
-from adapter.evaluation.runner import Run
+from adapter.evaluation.metrics import Score, aggregate_runs, by_kind, discordant_pairs, with_interval
+from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import Scenario
-from adapter.recording.html import Bar, Table, rendered
+from adapter.recording.html import Bar, Table, render_page
 from adapter.recording.view.page_data import message_text
 
 MAX_TEXT = 1_500
@@ -21,14 +21,14 @@ _COSTS = ("way", "runs", "done", "answers", "calls", "prompt tokens", "written t
 
 
 def page(
-    model: str, server: str, settings: Mapping[str, Json], scenarios: Sequence[Scenario], runs: Sequence[Run],
+    model: str, server: str, settings: Mapping[str, Json], scenarios: Sequence[Scenario], runs: Sequence[EvalRun],
     ways: Sequence[str], ended: str,
 ) -> str:  # fmt: skip
     """Render the report; text of a model, a server or a suite is escaped."""
     scores, failed = _scores(runs, ways), [run for run in runs if not run.done]
-    pairs = [(way, *only_one(runs, ways[0], way)) for way in ways[1:]]
+    pairs = [(way, *discordant_pairs(runs, ways[0], way)) for way in ways[1:]]
     shown = [f"{name} {value}" for name, value in settings.items() if name not in ("model", "version")]
-    return rendered(
+    return render_page(
         "report.html",
         title=f"Tasks that {model} finishes",
         summary=[
@@ -56,7 +56,7 @@ def page(
         details=[
             (
                 f"{run.way}, {run.scenario}, run {run.number + 1}: {run.fault}",
-                [(visible(str(each.get("role"))), _shortened(each)) for each in run.messages],
+                [(escape_for_display(str(each.get("role"))), _shortened(each)) for each in run.messages],
             )
             for run in failed[:MAX_SHOWN]
         ],
@@ -66,11 +66,11 @@ def page(
     )  # fmt: skip
 
 
-def _scores(runs: Sequence[Run], ways: Sequence[str]) -> dict[str, Score]:
-    return {way: score([run for run in runs if run.way == way]) for way in ways}
+def _scores(runs: Sequence[EvalRun], ways: Sequence[str]) -> dict[str, Score]:
+    return {way: aggregate_runs([run for run in runs if run.way == way]) for way in ways}
 
 
-def _bars(runs: Sequence[Run], ways: Sequence[str]) -> list[Bar]:
+def _bars(runs: Sequence[EvalRun], ways: Sequence[str]) -> list[Bar]:
     bars = []
     for kind, some in [("all", list(runs)), *by_kind(runs).items()]:
         for number, (way, each) in enumerate(_scores(some, ways).items()):
@@ -85,14 +85,14 @@ def _costs(way: str, each: Score) -> list[str]:
     return [way, str(each.runs), str(each.done), *means, f"{each.seconds:.1f}"]
 
 
-def _cells(scenario: Scenario, runs: Sequence[Run], ways: Sequence[str]) -> list[str]:
+def _cells(scenario: Scenario, runs: Sequence[EvalRun], ways: Sequence[str]) -> list[str]:
     scores = _scores([run for run in runs if run.scenario == scenario.name], ways).values()
     return [scenario.name, scenario.kind, *(f"{each.done} of {each.runs}" if each.runs else "" for each in scores)]
 
 
 def _shortened(message: JsonObject) -> str:
     """The text of a message with its calls, control characters spelled out."""
-    text = visible(message_text(message), keep="\n\t")
+    text = escape_for_display(message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"
     return text

@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.evaluation.runner import Run
+from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import Scenario
 
 if sys.platform != "win32":
@@ -41,7 +41,7 @@ class RunLog:
 
     def __init__(self, path: Path, head: Mapping[str, Json]) -> None:
         self.path = path
-        self.runs: dict[tuple[Key, str], Run] = {}
+        self.runs: dict[tuple[Key, str], EvalRun] = {}
         head = {"eval": VERSION, **head}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,11 +68,11 @@ class RunLog:
             self._file.close()
             raise
 
-    def get(self, scenario: Scenario, way: str, number: int) -> Run | None:
+    def get(self, scenario: Scenario, way: str, number: int) -> EvalRun | None:
         """The run, if there was one of this scenario as it is now."""
         return self.runs.get(((scenario.name, way, number), digest(scenario)))
 
-    def add(self, run: Run, scenario: Scenario) -> None:
+    def add(self, run: EvalRun, scenario: Scenario) -> None:
         self.runs[(run.scenario, run.way, run.number), digest(scenario)] = run
         self._write({"done": run.done, **asdict(run), "digest": digest(scenario)})
 
@@ -88,14 +88,14 @@ class RunLog:
         self.close()
 
     def _read(self, lines: list[bytes], head: Mapping[str, Json]) -> None:
-        names = {each.name for each in fields(Run)}
+        names = {each.name for each in fields(EvalRun)}
         for number, line in enumerate(lines, 1):
             try:
                 row: JsonObject = json.loads(line)
                 if number == 1:
                     self._compare(row, head)
                     continue
-                run = Run(**{name: value for name, value in row.items() if name in names})
+                run = EvalRun(**{name: value for name, value in row.items() if name in names})
                 self.runs[(run.scenario, run.way, run.number), row["digest"]] = run
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise UsageError(

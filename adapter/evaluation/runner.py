@@ -10,15 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.agent.agent import Agent
-from adapter.agent.response_reader import Observed
+from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import ChatClient, Chunk, Message
-from adapter.backends.endpoint_discovery import Endpoint, recognise
-from adapter.conversation.session import REASONS, Done, Limits, Query
+from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
+from adapter.conversation.session import REASONS, AskModel, Finished, SessionLimits
 from adapter.core.callbacks import require_answer
 from adapter.core.errors import ToolError, TransportError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects.toolset import Dialect
-from adapter.evaluation.scenario import Made, Scenario, perform
+from adapter.evaluation.scenario import ExecutedCall, Scenario, perform
 from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.tool import Tool
 
@@ -44,7 +44,7 @@ class Sampling:
 
 
 @dataclass(slots=True)
-class Run:
+class EvalRun:
     """How a run came out. ``fault``: why it is not done, nothing when it is. ``turns``: answers of the model that the
     loop saw. ``first_s``: seconds until anything of an answer was there, for the slowest answer, where it was streamed.
     ``messages``: the conversation."""
@@ -73,19 +73,19 @@ class _NoAnswer(Exception):
     """What came is no completion."""
 
 
-class Way(Protocol):
+class Harness(Protocol):
     """How a model is asked. Raises TransportError where the server is not there any more."""
 
     @property
     def name(self) -> str: ...
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
+    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
         """``go_on`` is called before each question, and raises where there is no time left."""
         ...
 
 
 @dataclass(frozen=True)
-class Sdk:
+class SdkHarness:
     """The plain loop of an OpenAI client: ask, run the calls, until there is none. ``streams``: ask for streams."""
 
     name: str
@@ -97,10 +97,14 @@ class Sdk:
     extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
     """Further fields of each request, which are none of OpenAI's."""
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
+    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
         from openai import APIConnectionError, APIError, APIStatusError
 
-        world, made, run = scenario.world(), list[Made](), Run(scenario.name, scenario.kind, self.name, number)
+        world, made, run = (
+            scenario.world(),
+            list[ExecutedCall](),
+            EvalRun(scenario.name, scenario.kind, self.name, number),
+        )
         model = self.model if isinstance(self.model, str) else self.model(scenario, number)
         run.messages = scenario.messages
         began = time.monotonic()
@@ -127,10 +131,10 @@ class Sdk:
         elif not run.fault:
             run.messages.append(message)
             run.answer = str(message.get("content") or "")
-        return judged(run, scenario, world, made, began)
+        return score_run(run, scenario, world, made, began)
 
     def _answer(
-        self, scenario: Scenario, model: str, number: int, run: Run, go_on: Callable[[], None]
+        self, scenario: Scenario, model: str, number: int, run: EvalRun, go_on: Callable[[], None]
     ) -> JsonObject | None:
         """The next message of the model; None where it had its turns."""
         if run.turns >= self.max_turns:
@@ -157,7 +161,7 @@ def _without_calls(message: JsonObject) -> JsonObject:
     return {"role": "assistant", "content": message.get("content") or ""}
 
 
-def _folded(chunks: Any, began: float, run: Run) -> JsonObject:
+def _folded(chunks: Any, began: float, run: EvalRun) -> JsonObject:
     """The message that a stream makes."""
     content, calls = "", dict[int, JsonObject]()
     first_s: float | None = None
@@ -180,7 +184,7 @@ def _folded(chunks: Any, began: float, run: Run) -> JsonObject:
     return {"role": "assistant", "content": content or None, "tool_calls": made_calls}
 
 
-def _count(run: Run, usage: Any) -> None:
+def _count(run: EvalRun, usage: Any) -> None:
     if usage is not None:
         run.prompt_tokens += usage.prompt_tokens
         run.written_tokens += usage.completion_tokens
@@ -199,7 +203,7 @@ class _Sampled(ChatClient):
 
 
 @dataclass(frozen=True)
-class Own:
+class AgentHarness:
     """Our `Agent`, with nothing but the tools of the scenario."""
 
     name: str
@@ -210,12 +214,16 @@ class Own:
     options: Callable[[Scenario], JsonObject] = lambda _scenario: {}
     """Further ones of the `Agent`."""
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
-        world, made, run = scenario.world(), list[Made](), Run(scenario.name, scenario.kind, self.name, number)
+    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
+        world, made, run = (
+            scenario.world(),
+            list[ExecutedCall](),
+            EvalRun(scenario.name, scenario.kind, self.name, number),
+        )
         model = self.model if isinstance(self.model, str) else self.model(scenario, number)
 
-        def observe(happening: Observed) -> None:
-            run.turns += isinstance(happening, Query)
+        def observe(happening: AgentEvent) -> None:
+            run.turns += isinstance(happening, AskModel)
             if isinstance(happening, Chunk) and happening.usage is not None:
                 run.prompt_tokens += happening.usage.prompt
                 run.written_tokens += happening.usage.written
@@ -232,28 +240,28 @@ class Own:
             tempfile.TemporaryDirectory() as folder,
             _Sampled(self.endpoint, model, self.sampling.fields(number), go_on) as chat,
             Agent(folder, chat, dialect=NO_TOOLS, approve="yolo", tools=tools, observe=observe,
-                  limits=Limits(turns=self.max_turns), **self.options(scenario)) as agent,
+                  limits=SessionLimits(turns=self.max_turns), **self.options(scenario)) as agent,
         ):  # fmt: skip
             try:
                 ended = agent.run(f"{scenario.system}\n\n{scenario.user}")
             except TransportError as error:
-                if recognise(self.endpoint.base_url) is None:
+                if detect_server_kind(self.endpoint.base_url) is None:
                     raise
-                ended = Done("failed", str(error))
+                ended = Finished("failed", str(error))
             run.messages = [dict(message) for message in agent.messages]
         if ended.reason == "interrupted":
             raise KeyboardInterrupt
         run.answer = ended.content
         if ended.reason not in ("answered", "exited", "finished"):
             run.fault = REASONS[ended.reason]
-        return judged(run, scenario, world, made, began)
+        return score_run(run, scenario, world, made, began)
 
 
 def _own_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
     return as_tool(definition, partial(perform_one, definition["function"]["name"]), effect="read")
 
 
-def judged(run: Run, scenario: Scenario, world: object, made: Sequence[Made], began: float) -> Run:
+def score_run(run: EvalRun, scenario: Scenario, world: object, made: Sequence[ExecutedCall], began: float) -> EvalRun:
     """``run`` with what came of it. ``began``: by `time.monotonic`."""
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(made), sum(not one.ok for one in made)

@@ -1,7 +1,7 @@
 """What a scenario is: a task over several steps, tools that really answer, and how one knows that it was done.
 
 The world of a scenario answers its calls: any object with one method for each tool, taking the call's arguments by
-name and returning text (or a JSON value, which becomes text). It raises `Refused` for what cannot be done; what it
+name and returning text (or a JSON value, which becomes text). It raises `ToolRefusal` for what cannot be done; what it
 says goes back to the model.
 
 The oracle of a scenario is a generator that solves it: it yields the calls of a step, is sent their results, and
@@ -34,12 +34,12 @@ KINDS = (
 )  # fmt: skip
 
 
-class Refused(Exception):
+class ToolRefusal(Exception):
     """What a world does not do, in words for the model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ExpectedCall:
     """A call that is right."""
 
     name: str
@@ -47,7 +47,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ExecutedCall:
     """A call that was made, and what came back. ``ok``: it was carried out."""
 
     name: str
@@ -56,8 +56,8 @@ class Made:
     ok: bool = True
 
 
-Oracle: TypeAlias = Generator[Sequence[Call], Sequence[str], str]
-Check: TypeAlias = "Callable[[Json, Sequence[Made], str], str]"
+Oracle: TypeAlias = Generator[Sequence[ExpectedCall], Sequence[str], str]
+Check: TypeAlias = "Callable[[Json, Sequence[ExecutedCall], str], str]"
 """From the world, the calls that were made and the final answer: what is wrong, nothing where all is right."""
 
 
@@ -83,9 +83,9 @@ class Scenario:
         return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
 
     @cached_property
-    def solution(self) -> tuple[tuple[Made, ...], str]:
+    def solution(self) -> tuple[tuple[ExecutedCall, ...], str]:
         """The oracle's calls in a new world, with their results, and its answer."""
-        world, made = self.world(), list[Made]()
+        world, made = self.world(), list[ExecutedCall]()
         while not isinstance(step := next_step(self, made), str):
             made += [perform(self, world, call.name, call.arguments) for call in step.calls]
         return tuple(made), step
@@ -98,14 +98,14 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """Calls that are right now. ``number``: how many steps came before."""
 
     number: int
-    calls: tuple[Call, ...]
+    calls: tuple[ExpectedCall, ...]
 
 
-def next_step(scenario: Scenario, made: Sequence[Made]) -> Step | str:
+def next_step(scenario: Scenario, made: Sequence[ExecutedCall]) -> NextStep | str:
     """What is right after these calls: the missing calls of a step, or the final answer."""
     left = list(made)
     oracle = scenario.oracle()
@@ -117,7 +117,7 @@ def next_step(scenario: Scenario, made: Sequence[Made]) -> Step | str:
             found = [_taken(call, left) for call in calls]
             missing = tuple(call for call, one in zip(calls, found, strict=True) if one is None)
             if missing:
-                return Step(number, missing)
+                return NextStep(number, missing)
             calls = oracle.send([one.result for one in found if one is not None])
             number += 1
     except StopIteration as end:
@@ -125,10 +125,10 @@ def next_step(scenario: Scenario, made: Sequence[Made]) -> Step | str:
         require_answer(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a text as its last value")
         return answer
     except (LookupError, TypeError, ValueError):  # a result that is none any more: it was shortened, say
-        return Step(number, tuple(calls))
+        return NextStep(number, tuple(calls))
 
 
-def _taken(call: Call, left: list[Made]) -> Made | None:
+def _taken(call: ExpectedCall, left: list[ExecutedCall]) -> ExecutedCall | None:
     """The first of ``left`` that is this call, which is not there for another."""
     for index, one in enumerate(left):
         if one.name == call.name and one.arguments == call.arguments:
@@ -136,7 +136,7 @@ def _taken(call: Call, left: list[Made]) -> Made | None:
     return None
 
 
-def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> Made:
+def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
     """What the world answers, also to calls that cannot be made. ``arguments``: JSON, or a text that should be.
 
     Never raises for what a model wrote, and UsageError for a world that fails.
@@ -146,26 +146,26 @@ def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> Ma
         tool = next((tool["function"] for tool in scenario.tools if tool["function"]["name"] == name), None)
         if tool is None:
             names = ", ".join(tool["function"]["name"] for tool in scenario.tools[:20])
-            raise Refused(f"there is no tool {name!r}; the tools are: {names}")
+            raise ToolRefusal(f"there is no tool {name!r}; the tools are: {names}")
         given = _decoded(arguments)
         errors = Draft202012Validator(tool["parameters"]).iter_errors(given)
         if problems := [f"{'/'.join(map(str, error.path)) or 'arguments'}: {error.message[:200]}" for error in errors]:
-            raise Refused(f"wrong arguments for {name}: {'; '.join(problems[:3])}")
+            raise ToolRefusal(f"wrong arguments for {name}: {'; '.join(problems[:3])}")
         value = getattr(world, name)(**given)
-    except Refused as refused:
-        return Made(name, given, f"error: {refused}", ok=False)
+    except ToolRefusal as refused:
+        return ExecutedCall(name, given, f"error: {refused}", ok=False)
     except Exception as error:  # a program of the user's
         raise UsageError(f"the world of {scenario.name!r} failed at {name}({given}): {error!r}") from error
-    return Made(name, given, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return ExecutedCall(name, given, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _decoded(arguments: Json) -> JsonObject:
     try:
         value: Json = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
     except ValueError as error:
-        raise Refused(f"the arguments are no JSON: {error}") from error
+        raise ToolRefusal(f"the arguments are no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise Refused(f"the arguments have to be a JSON object, got {str(value)[:80]!r}")
+        raise ToolRefusal(f"the arguments have to be a JSON object, got {str(value)[:80]!r}")
     return value
 
 
@@ -190,7 +190,7 @@ def _schema(short: str | JsonObject) -> JsonObject:
     return {"type": type_, **({"description": description} if description else {})}
 
 
-def holds(answer: str, facts: Sequence[str]) -> str:
+def missing_fact(answer: str, facts: Sequence[str]) -> str:
     """The first of ``facts`` that the answer lacks, as a fault; case, and commas in numbers, make no difference.
 
     A fact that ends in a digit or a letter has to end there: 12 is not in 120.

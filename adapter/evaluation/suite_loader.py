@@ -23,7 +23,7 @@ def built_in() -> list[Scenario]:
     )
 
 
-def load(name: str = BUILT_IN) -> list[Scenario]:
+def load_suite(name: str = BUILT_IN) -> list[Scenario]:
     """The scenarios of a suite. A Python file is run: it is the user's own program.
 
     Raises UsageError for a file that cannot be read or holds none.
@@ -54,7 +54,9 @@ def _of_python(path: Path) -> list[Scenario]:
     return list(found)
 
 
-def chosen(scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool) -> list[Scenario]:
+def select_scenarios(
+    scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool
+) -> list[Scenario]:
     """Those of these kinds or names, all without any. Raises UsageError for a kind or name that there is none of."""
     for wanted, there in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
         if missing := [each for each in wanted if each not in there]:

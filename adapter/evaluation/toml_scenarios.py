@@ -41,7 +41,7 @@ from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.validation import explain
-from adapter.evaluation.scenario import Call, Made, Oracle, Refused, Scenario, holds, tool
+from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal, missing_fact, tool
 
 _DECLINES = re.compile(
     r"\b(can(no|')?t|cannot|can not|unable|not able|no tool|none of (the|my) tools|don't have|do not have|not possible"
@@ -146,10 +146,10 @@ class _Table:
     def _answer(self, name: str, arguments: JsonObject) -> str:
         there = self._answers.get(_key(name, arguments))
         if not there:
-            raise Refused(self._unknown)
+            raise ToolRefusal(self._unknown)
         call = there.pop(0) if len(there) > 1 else there[0]
         if call.result is None:
-            raise Refused(call.error)
+            raise ToolRefusal(call.error)
         return call.result
 
 
@@ -175,16 +175,16 @@ def _plain(value: Json) -> Json:
 def _oracle_of(data: ScenarioData) -> Callable[[], Oracle]:
     def oracle() -> Oracle:
         for step in data.step:
-            yield [Call(call.name, call.arguments) for call in step.calls]
+            yield [ExpectedCall(call.name, call.arguments) for call in step.calls]
         return data.answer
 
     return oracle
 
 
-def _check_of(data: ScenarioData) -> Callable[[Json, Sequence[Made], str], str]:
+def _check_of(data: ScenarioData) -> Callable[[Json, Sequence[ExecutedCall], str], str]:
     wanted = [call for step in data.step for call in step.calls if call.result is not None]
 
-    def check(_world: Json, made: Sequence[Made], answer: str) -> str:
+    def check(_world: Json, made: Sequence[ExecutedCall], answer: str) -> str:
         done = {_key(one.name, one.arguments) for one in made if one.ok}
         for call in wanted:
             if _key(call.name, call.arguments) not in done:
@@ -195,8 +195,8 @@ def _check_of(data: ScenarioData) -> Callable[[Json, Sequence[Made], str], str]:
             return f"{made[0].name} was called, though no tool fits"
         if data.declines and not _DECLINES.search(answer.casefold().replace("’", "'")):
             return "the answer does not say that this cannot be done"
-        if told := [fact for fact in data.lacks if not holds(answer, [fact])]:
+        if told := [fact for fact in data.lacks if not missing_fact(answer, [fact])]:
             return f"the answer holds {told[0]!r}"
-        return holds(answer, data.holds)
+        return missing_fact(answer, data.holds)
 
     return check

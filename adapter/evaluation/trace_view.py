@@ -6,18 +6,18 @@ import json
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.recording.view.answer_rows import FAILED, Figures, span
-from adapter.recording.view.page_data import View
+from adapter.recording.view.answer_rows import FAILED, ExchangeStats, span
+from adapter.recording.view.page_data import PageData
 
 
-def holds_runs(text: str) -> bool:
+def is_run_log(text: str) -> bool:
     """Whether a file's ``text`` is one of results: it says so at its beginning."""
     return text.startswith('{"eval"')
 
 
-def view_runs(text: str, name: str) -> View:
+def view_runs(text: str, name: str) -> PageData:
     """Raises UsageError naming the line that is no run."""
-    view, head = View(name, "eval results", "The conversation", goes_on=False), JsonObject()
+    view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:
             row = json.loads(line) if line.strip() else {}
@@ -30,10 +30,10 @@ def view_runs(text: str, name: str) -> View:
     return view
 
 
-def _add(view: View, row: JsonObject, model: str) -> None:
+def _add(view: PageData, row: JsonObject, model: str) -> None:
     fault = str(row["fault"])
     calls = [call["function"]["name"] for message in row["messages"] for call in message.get("tool_calls") or ()]
-    figures = Figures(None, float(row["seconds"]), int(row["prompt_tokens"]), int(row["written_tokens"]))
+    figures = ExchangeStats(None, float(row["seconds"]), int(row["prompt_tokens"]), int(row["written_tokens"]))
     view.add(
         title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, figures=figures,
         marks=[FAILED if fault else "done", *(["refused calls"] if row["refused"] else [])], calls=calls,

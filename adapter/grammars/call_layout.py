@@ -17,7 +17,7 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class JsonCallLayout:
     """``head`` name ``middle`` arguments ``tail``, and ``between`` two calls: None where they cannot just follow.
 
     ``colon`` and ``comma`` are those of the JSON.
@@ -32,12 +32,12 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class KeyValueCallLayout:
     """``head`` name, then for each argument ``first`` or ``following`` key opening value, and ``last`` after these all.
 
     ``openings``: what stands between key and value, by the value's JSON type. Strings are written as they are, all
     else as JSON with ``colon`` and ``comma``. ``none``: what follows the name where there are no arguments.
-    ``markers``: what no value may hold; each begins with ``<``. ``between``: as of `Frame`.
+    ``markers``: what no value may hold; each begins with ``<``. ``between``: as of `JsonCallLayout`.
     """
 
     head: str
@@ -57,14 +57,14 @@ class Pairs:
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
-def opening_of(format: str) -> str | None:
+def call_prefix(format: str) -> str | None:
     """The text by which a model that writes this format begins a call of its frame, and nothing else."""
-    frame = None if get_format(format).marks_plain_text else (_frame(format) or pairs_of(format))
+    frame = None if get_format(format).marks_plain_text else (_frame(format) or key_value_call_layout(format))
     return (frame.head.partition("\n")[0].rstrip() or None) if frame else None
 
 
 @lru_cache
-def frame_of(format: str) -> Frame:
+def json_call_layout(format: str) -> JsonCallLayout:
     """The frame of a format; Hermes' for one whose arguments are no JSON. Our parser reads all from any model."""
     frame = _frame(format)
     if frame is None:
@@ -73,14 +73,14 @@ def frame_of(format: str) -> Frame:
     return frame
 
 
-def _frame(format: str) -> Frame | None:
+def _frame(format: str) -> JsonCallLayout | None:
     encode = get_format(format).encode_calls
     one = encode([(_NAME, _ARGUMENTS)])
     for body, colon, comma in _BODIES:
         head, _, rest = one.partition(_NAME)
         middle, found, tail = rest.partition(body)
         if found and _NAME not in middle + tail:
-            return Frame(head, middle, tail, _between(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma)
+            return JsonCallLayout(head, middle, tail, _between(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma)
     return None
 
 
@@ -104,7 +104,7 @@ _AS_IT_IS = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 
 @lru_cache
-def pairs_of(format: str) -> Pairs | None:
+def key_value_call_layout(format: str) -> KeyValueCallLayout | None:
     """How a format writes arguments in pairs; None for one that does not, or that writes strings another way."""
     encode = get_format(format).encode_calls
 
@@ -127,7 +127,7 @@ def pairs_of(format: str) -> Pairs | None:
             markers = tuple(dict.fromkeys(_MARKER.findall(f"{one} {following} {none}".lower())))
             between = _between(one, encode([(_NAME, dict([_PAIR]))] * 2))
             all_openings = {"string": opening, **openings}
-            return Pairs(head, first, following, last, none, all_openings, markers, between, colon, comma)
+            return KeyValueCallLayout(head, first, following, last, none, all_openings, markers, between, colon, comma)
     return None
 
 

@@ -21,7 +21,7 @@ Constraint: TypeAlias = Literal["off", "arguments", "prefer", "required"]
 CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
-def get_constraint(name: str | None) -> Constraint | None:
+def parse_constraint_mode(name: str | None) -> Constraint | None:
     """``name`` if it is one of the modes; None stays None, "by itself". Raises UsageError for another name."""
     for constraint in CONSTRAINTS:
         if name == constraint:

@@ -25,27 +25,27 @@ from typing import assert_never
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.grammars.call_layout import Frame, Pairs, frame_of, pairs_of
-from adapter.grammars.key_value_rules import PairRules, Unwritable
-from adapter.grammars.rule_builder import Rules, alternatives, encode, quote
+from adapter.grammars.call_layout import JsonCallLayout, KeyValueCallLayout, json_call_layout, key_value_call_layout
+from adapter.grammars.key_value_rules import KeyValueGrammarBuilder, UnrepresentableValue
+from adapter.grammars.rule_builder import GrammarBuilder, alternatives, gbnf_json_literal, gbnf_literal
 from adapter.grammars.schema_ir import (
-    AnyOf,
-    Anything,
-    Array,
+    AnyShape,
+    ArrayShape,
     Boolean,
     Choices,
-    Literals,
+    EnumShape,
+    MapShape,
     Null,
-    Number,
-    Object,
+    NumberShape,
+    ObjectShape,
     Property,
     Shape,
-    String,
-    Table,
-    Tuple,
-    is_possible,
+    StringShape,
+    TupleShape,
+    UnionShape,
+    is_satisfiable,
 )
-from adapter.grammars.schema_lowering import Reduction, Shaping
+from adapter.grammars.schema_lowering import LoweringOptions, SchemaLowering
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_STRING = 1500
@@ -58,7 +58,7 @@ MAX_CALLS = 8
 """In one answer. A small model that makes a list of calls does not end it by itself."""
 
 
-def gbnf(
+def build_gbnf(
     tools: ToolSet,
     *,
     format: str = "hermes",
@@ -74,22 +74,24 @@ def gbnf(
 
     ``format``: how the call is written, where that format puts arguments as JSON or in pairs; else as Hermes does.
     ``max_string``: characters per string; None, or more than `LONGEST_REPETITION`, leaves them unbounded.
-    ``max_text``: the same for texts of any length, of which a piece would look whole (see `Reduction`).
+    ``max_text``: the same for texts of any length, of which a piece would look whole (see `SchemaLowering`).
     ``allow_text``: or any text that does not look like the start of a call. ``reply``: or a call of this tool
     alone; then all is in JSON. ``several``: up to `MAX_CALLS` calls; one that begins like a reply ends them, as
     models that have called what they wanted go on to talk about it. ``allow_bare``: or one whose JSON stands alone or
     in a fence, where the format's stands between markers. Raises UsageError when no tool is left to call, and for
     more than `MAX_GRAMMAR`.
     """
-    shaping = Shaping(choices or {}, max_string, max_text)
+    shaping = LoweringOptions(choices or {}, max_string, max_text)
     # A reply is streamed while it is written: its text stands in JSON.
-    own = None if reply else pairs_of(format)
-    frames: list[Frame | Pairs] = [frame_of(format)] if own is None else [own, frame_of(format)]
+    own = None if reply else key_value_call_layout(format)
+    frames: list[JsonCallLayout | KeyValueCallLayout] = (
+        [json_call_layout(format)] if own is None else [own, json_call_layout(format)]
+    )
     shallow = replace(shaping, max_depth=2)
     for frame, shaped in ((frame, shaped) for shaped in (shaping, shallow) for frame in frames):
         try:
             grammar = _gbnf(tools, frame, shaped, allow_text, reply, several, allow_bare)
-        except Unwritable:  # in pairs; as JSON everything can be written
+        except UnrepresentableValue:  # in pairs; as JSON everything can be written
             continue
         if len(grammar) <= MAX_GRAMMAR:
             return grammar
@@ -101,32 +103,32 @@ def gbnf(
 
 def _gbnf(
     tools: ToolSet,
-    frame: Frame | Pairs,
-    shaping: Shaping,
+    frame: JsonCallLayout | KeyValueCallLayout,
+    shaping: LoweringOptions,
     allow_text: bool,
     reply: Tool | None,
     several: bool,
     allow_bare: bool,
 ) -> str:
-    rules = PairRules(frame) if isinstance(frame, Pairs) else Rules(frame)
+    rules = KeyValueGrammarBuilder(frame) if isinstance(frame, KeyValueCallLayout) else GrammarBuilder(frame)
 
     def call_of(tools: ToolSet) -> str:
         calls = [rules.add(name, rules.call(name, shape)) for name, shape in _callable(tools, shaping).items()]
-        return rules.add("call", f"{quote(frame.head)} ({alternatives(calls)}) {rules.tail}".rstrip())
+        return rules.add("call", f"{gbnf_literal(frame.head)} ({alternatives(calls)}) {rules.tail}".rstrip())
 
     if reply is not None and not _possible(tools, shaping):
         tools, reply, several = ToolSet([reply]), None, False
     root = call_of(tools)
     if several and frame.between is not None:
         end = ""
-        if reply is not None and isinstance(frame, Frame):
-            end = f"({quote(frame.between + frame.head + reply.name + frame.middle)})?"
-        root = f"{root} ({quote(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
+        if reply is not None and isinstance(frame, JsonCallLayout):
+            end = f"({gbnf_literal(frame.between + frame.head + reply.name + frame.middle)})?"
+        root = f"{root} ({gbnf_literal(frame.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
     if reply is not None:
         root = f"{call_of(ToolSet([reply]))} | {root}"
     if allow_text:
         root = f"{root} | text"
-    if allow_bare and isinstance(rules, Rules) and isinstance(frame, Frame):
+    if allow_bare and isinstance(rules, GrammarBuilder) and isinstance(frame, JsonCallLayout):
         calls = [
             rules.add(f"bare-{name}", rules.bare(name, shape)) for name, shape in _callable(tools, shaping).items()
         ]
@@ -135,17 +137,17 @@ def _gbnf(
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
 
 
-def bare_names(grammar: str, tools: ToolSet) -> list[str]:
+def with_bare_names(grammar: str, tools: ToolSet) -> list[str]:
     """The tools whose calls a grammar that `gbnf` wrote admits in bare JSON."""
-    return [name for name in tools if f" ::= {quote(encode(name))} spaces " in grammar]
+    return [name for name in tools if f" ::= {gbnf_literal(gbnf_json_literal(name))} spaces " in grammar]
 
 
-def begins_with(grammar: str, opening: str) -> bool:
+def with_prefix(grammar: str, opening: str) -> bool:
     """Whether each call of a grammar that `gbnf` wrote begins with this text."""
-    return f"\ncall ::= {quote(opening)[:-1]}" in grammar
+    return f"\ncall ::= {gbnf_literal(opening)[:-1]}" in grammar
 
 
-def json_schema(
+def build_json_schema(
     tools: ToolSet,
     *,
     choices: Choices | None = None,
@@ -160,19 +162,19 @@ def json_schema(
     if reply is not None:
         tools = ToolSet([*tools.values(), reply])
     calls = [
-        _as_schema(Object((Property("name", Literals((name,)), True), Property("parameters", shape, True))))
-        for name, shape in _callable(tools, Shaping(choices or {}, max_string, max_text)).items()
+        _as_schema(ObjectShape((Property("name", EnumShape((name,)), True), Property("parameters", shape, True))))
+        for name, shape in _callable(tools, LoweringOptions(choices or {}, max_string, max_text)).items()
     ]
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
-def _possible(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
+def _possible(tools: ToolSet, shaping: LoweringOptions) -> dict[str, Shape]:
     """The arguments' shape of each tool that can be called at all."""
-    shapes = {name: Reduction(name, tool.parameters, shaping).shape() for name, tool in tools.items()}
-    return {name: shape for name, shape in shapes.items() if is_possible(shape)}
+    shapes = {name: SchemaLowering(name, tool.parameters, shaping).shape() for name, tool in tools.items()}
+    return {name: shape for name, shape in shapes.items() if is_satisfiable(shape)}
 
 
-def _callable(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
+def _callable(tools: ToolSet, shaping: LoweringOptions) -> dict[str, Shape]:
     possible = _possible(tools, shaping)
     if not possible:
         given = ", ".join(tools) or "none"
@@ -188,12 +190,12 @@ def _callable(tools: ToolSet, shaping: Shaping) -> dict[str, Shape]:
 
 def _as_schema(shape: Shape) -> JsonObject:
     match shape:
-        case Literals(values):
+        case EnumShape(values):
             kind: JsonObject = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
             return kind | ({"const": values[0]} if len(values) == 1 else {"enum": list(values)})
-        case String(shortest, longest):  # patterns are refused by some, unless anchored at both ends
+        case StringShape(shortest, longest):  # patterns are refused by some, unless anchored at both ends
             return {"type": "string"} | _given(minLength=shortest or None, maxLength=longest)
-        case Number(integer, lowest, highest):
+        case NumberShape(integer, lowest, highest):
             as_json = int if integer else float
             bounds = {"minimum": lowest, "maximum": highest}
             told = {keyword: as_json(bound) for keyword, bound in bounds.items() if bound is not None}
@@ -202,18 +204,18 @@ def _as_schema(shape: Shape) -> JsonObject:
             return {"type": "boolean"}
         case Null():
             return {"type": "null"}
-        case Anything():
+        case AnyShape():
             return {}
-        case AnyOf(shapes):
+        case UnionShape(shapes):
             return {"anyOf": [_as_schema(each) for each in shapes]}
-        case Array(item, fewest, most):
+        case ArrayShape(item, fewest, most):
             return {"type": "array", "items": _as_schema(item), "maxItems": most} | _given(minItems=fewest or None)
-        case Tuple(items):
+        case TupleShape(items):
             count = len(items)
             return {"type": "array", "prefixItems": [*map(_as_schema, items)], "minItems": count, "maxItems": count}
-        case Table(value):
+        case MapShape(value):
             return {"type": "object", "additionalProperties": _as_schema(value)}
-        case Object(properties):
+        case ObjectShape(properties):
             return {
                 "type": "object",
                 "properties": {each.name: _as_schema(each.shape) for each in properties},

@@ -19,28 +19,35 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from adapter.core.events import Json
-from adapter.grammars.call_layout import Pairs
-from adapter.grammars.regex_to_gbnf import string_of
-from adapter.grammars.rule_builder import ESCAPE, LONGEST_REPETITION, Rules, alternatives, encode, quote
+from adapter.grammars.call_layout import KeyValueCallLayout
+from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
+from adapter.grammars.rule_builder import (
+    ESCAPE,
+    LONGEST_REPETITION,
+    GrammarBuilder,
+    alternatives,
+    gbnf_json_literal,
+    gbnf_literal,
+)
 from adapter.grammars.schema_ir import (
-    AnyOf,
-    Anything,
-    Array,
+    AnyShape,
+    ArrayShape,
     Boolean,
-    Literals,
+    EnumShape,
+    MapShape,
     Null,
-    Number,
-    Object,
+    NumberShape,
+    ObjectShape,
     Property,
     Shape,
-    String,
-    Table,
-    Tuple,
+    StringShape,
+    TupleShape,
+    UnionShape,
 )
 from adapter.tools.coercion import type_name
 
 
-class Unwritable(Exception):
+class UnrepresentableValue(Exception):
     """Something that these pairs cannot hold."""
 
 
@@ -53,10 +60,10 @@ SHORT = 200
 """Strings that a schema bounds to fewer characters are written without ``<``, so that each counts as one."""
 
 
-class PairRules(Rules):
+class KeyValueGrammarBuilder(GrammarBuilder):
     """The rules where arguments are written one by one: text as it is, and all else as JSON without a marker in it."""
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: KeyValueCallLayout) -> None:
         self._frame, self.tail = pairs, ""
         self._start(pairs.colon, pairs.comma)
         self.bodies["char"] = f"{_unmarked(pairs.markers, _ESCAPED, ESCAPE)} | {ESCAPE}"
@@ -66,46 +73,46 @@ class PairRules(Rules):
         self.bodies["visible"] = f"[^< \\t\\n{_CONTROL}]"
 
     def call(self, name: str, shape: Shape) -> str:
-        if not isinstance(shape, Object) or not _PLAIN_NAME.fullmatch(name):
-            raise Unwritable
+        if not isinstance(shape, ObjectShape) or not _PLAIN_NAME.fullmatch(name):
+            raise UnrepresentableValue
         pairs = self._frame
         written = [self._pair(each, f"{name}-arguments-{each.name}") for each in shape.properties]
         needed = sum(each.required for each in shape.properties)
-        following, last, none = map(quote, (pairs.following, pairs.last, name + pairs.none))
+        following, last, none = map(gbnf_literal, (pairs.following, pairs.last, name + pairs.none))
         in_order = self._in_order(written, needed, following, name)
-        some = [f"{quote(name + pairs.first)} ({in_order}) {last}"] if written else []
+        some = [f"{gbnf_literal(name + pairs.first)} ({in_order}) {last}"] if written else []
         return alternatives(some if needed else [none, *some])
 
     def _pair(self, property: Property, hint: str) -> str:
         if not _PLAIN_NAME.fullmatch(property.name):
-            raise Unwritable
+            raise UnrepresentableValue
         by_opening: dict[str, list[str]] = {}
         for opening, value in self._values(property.shape, hint):
             by_opening.setdefault(opening, []).append(value)
-        values = (f"{quote(opening)} ({alternatives(each)})" for opening, each in by_opening.items())
-        return self.add(hint, f"{quote(property.name)} ({alternatives(values)})")
+        values = (f"{gbnf_literal(opening)} ({alternatives(each)})" for opening, each in by_opening.items())
+        return self.add(hint, f"{gbnf_literal(property.name)} ({alternatives(values)})")
 
     def _values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
         """What a value of this shape may be, each with the text before it."""
         openings = self._frame.openings
         match shape:
-            case AnyOf(shapes):
-                has_text = any(isinstance(each, String) for each in shapes)
+            case UnionShape(shapes):
+                has_text = any(isinstance(each, StringShape) for each in shapes)
                 for number, each in enumerate(shapes, 1):
                     kind = _TYPES.get(type(each), "null")
                     # Where text may stand, all but null is read as text, unless the tag says what it is.
                     if not (has_text and kind != "null" and openings[kind] == openings["string"]):
                         yield from self._values(each, f"{hint}-{number}")
-            case Literals(values):
+            case EnumShape(values):
                 for value in values:
                     if isinstance(value, str):
                         yield openings["string"], self._text(value)
                     else:
                         yield openings[type_name(value)], self._literal(value)
-            case String(shortest, longest, pattern):
-                written = None if pattern is None else string_of(pattern, shortest, longest, is_bare=True)
+            case StringShape(shortest, longest, pattern):
+                written = None if pattern is None else string_rule_for_pattern(pattern, shortest, longest, is_bare=True)
                 yield openings["string"], written or self._bare(shortest, longest)
-            case Anything():
+            case AnyShape():
                 yield openings["string"], "unit{1,400}"
             case _:
                 yield openings[_TYPES[type(shape)]], self.expression(shape, hint)
@@ -123,17 +130,17 @@ class PairRules(Rules):
         return f"{start}{piece}{{0,{longest - shortest}}}"
 
     def _literal(self, value: Json) -> str:
-        return self._text(encode(value))
+        return self._text(gbnf_json_literal(value))
 
     def _text(self, text: str) -> str:
         if not self._frame.holds(text):
-            raise Unwritable
-        return quote(text)
+            raise UnrepresentableValue
+        return gbnf_literal(text)
 
 
 _TYPES: Mapping[type, str] = {
-    Number: "number", Boolean: "boolean", Null: "null",
-    Array: "array", Tuple: "array", Object: "object", Table: "object",
+    NumberShape: "number", Boolean: "boolean", Null: "null",
+    ArrayShape: "array", TupleShape: "array", ObjectShape: "object", MapShape: "object",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'
 """A number from 10 on."""
 
 
-def integers(lowest: int, highest: int) -> str:
+def integer_range_rule(lowest: int, highest: int) -> str:
     """The integers from ``lowest`` to ``highest``, both included and within `MOST`."""
     parts = []
     if lowest < 0:
@@ -26,7 +26,7 @@ def integers(lowest: int, highest: int) -> str:
     return _either(parts)
 
 
-def decimals(lowest: Decimal, highest: Decimal) -> str:
+def decimal_range_rule(lowest: Decimal, highest: Decimal) -> str:
     """The numbers from ``lowest`` to ``highest``, both included and within `MOST`."""
     parts = []
     if lowest <= -1 and highest >= 0:
@@ -40,7 +40,7 @@ def decimals(lowest: Decimal, highest: Decimal) -> str:
     return _either(parts)
 
 
-def beyond(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
+def open_range_rule(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
     """Ways to write numbers of any size with an exponent, where a bound is missing; the bounds never forbid one."""
     ways = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return ways + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])

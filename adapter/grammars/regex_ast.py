@@ -26,12 +26,12 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Chars:
+class CharSet:
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Repeat:
     """``most``: None without a bound."""
 
     item: Node
@@ -40,12 +40,12 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Concat:
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Alternation:
     choices: tuple[Node, ...]
 
 
@@ -54,14 +54,14 @@ class Anchor:
     sign: str
 
 
-Node: TypeAlias = Chars | Times | Series | Either | Anchor
+Node: TypeAlias = CharSet | Repeat | Concat | Alternation | Anchor
 
 
-class NotFollowed(Exception):
+class UnsupportedPattern(Exception):
     """The pattern has something that is not in the subset."""
 
 
-def read_expression(pattern: str) -> Node:
+def parse_regex(pattern: str) -> Node:
     """The tree of a regular expression. Raises NotFollowed, and RecursionError for one that nests too deep."""
     return _Reader(pattern).whole()
 
@@ -76,7 +76,7 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return tuple(joined)
 
 
-def without(ranges: Ranges, left_out: Ranges) -> Ranges:
+def subtract_ranges(ranges: Ranges, left_out: Ranges) -> Ranges:
     """The code points of ``ranges`` that are not in ``left_out``."""
     kept = list(ranges)
     for first, last in left_out:
@@ -99,24 +99,24 @@ ALL_SPACE: Ranges = (
     *((9, 13), (0x1C, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x180E, 0x180E), (0x2000, 0x200A)),
     *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
 )
-NO_LINE_END = without(ANY, ((10, 10), (13, 13), (0x2028, 0x2029)))
+NO_LINE_END = subtract_ranges(ANY, ((10, 10), (13, 13), (0x2028, 0x2029)))
 
 CLASSES: dict[str, Ranges] = {
     "d": DIGITS,
-    "D": without(ASCII, DIGITS),
+    "D": subtract_ranges(ASCII, DIGITS),
     "w": WORD,
-    "W": without(ASCII, WORD),
+    "W": subtract_ranges(ASCII, WORD),
     "s": SPACE,
-    "S": without(ANY, ALL_SPACE),
+    "S": subtract_ranges(ANY, ALL_SPACE),
 }
 # Of what a negated class leaves out, all that either of the two readings means.
 ALL_OF: dict[str, Ranges] = {
     "s": ALL_SPACE,
-    "D": without(((0, 0x10FFFF),), DIGITS),
-    "W": without(((0, 0x10FFFF),), WORD),
+    "D": subtract_ranges(((0, 0x10FFFF),), DIGITS),
+    "W": subtract_ranges(((0, 0x10FFFF),), WORD),
 }
 ALL_OF |= {"d": (*DIGITS, (0x80, 0x10FFFF)), "w": _joined((*WORD, (0x80, 0x10FFFF)))}
-ALL_OF |= {"S": without(((0, 0x10FFFF),), SPACE)}
+ALL_OF |= {"S": subtract_ranges(((0, 0x10FFFF),), SPACE)}
 ESCAPES = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "0": 0}
 _CODE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
 _COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{1,4})?)?\}")
@@ -130,20 +130,20 @@ class _Reader:
     def whole(self) -> Node:
         node = self._pattern()
         if self._at < len(self._text):
-            raise NotFollowed  # a bracket too many
+            raise UnsupportedPattern  # a bracket too many
         return node
 
     def _pattern(self) -> Node:
         choices = [self._sequence()]
         while self._takes("|"):
             choices.append(self._sequence())
-        return choices[0] if len(choices) == 1 else Either(tuple(choices))
+        return choices[0] if len(choices) == 1 else Alternation(tuple(choices))
 
     def _sequence(self) -> Node:
         items: list[Node] = []
         while self._at < len(self._text) and self._text[self._at] not in "|)":
             items.append(self._repeated(self._atom()))
-        return items[0] if len(items) == 1 else Series(tuple(items))
+        return items[0] if len(items) == 1 else Concat(tuple(items))
 
     def _repeated(self, atom: Node) -> Node:
         bounds: tuple[int, int | None] | None = None
@@ -161,11 +161,11 @@ class _Reader:
             return atom
         fewest, most = bounds
         if isinstance(atom, Anchor) or fewest > MOST_TIMES or (most or 0) > MOST_TIMES:
-            raise NotFollowed
+            raise UnsupportedPattern
         self._takes("?")  # how eagerly it is matched makes no difference to what is
         if self._text[self._at : self._at + 1] in ("*", "+"):
-            raise NotFollowed
-        return Times(atom, fewest, most)
+            raise UnsupportedPattern
+        return Repeat(atom, fewest, most)
 
     def _atom(self) -> Node:
         character = self._next()
@@ -174,26 +174,26 @@ class _Reader:
                 if group := _GROUP.match(self._text, self._at):
                     self._at = group.end()
                 elif self._text.startswith("?", self._at):
-                    raise NotFollowed
+                    raise UnsupportedPattern
                 node = self._pattern()
                 if not self._takes(")"):
-                    raise NotFollowed
+                    raise UnsupportedPattern
                 return node
             case "[":
-                return Chars(self._class())
+                return CharSet(self._class())
             case ".":
-                return Chars(NO_LINE_END)
+                return CharSet(NO_LINE_END)
             case "^" | "$":
                 return Anchor(character)
             case "\\":
                 ranges, _ = self._escape()
-                return Chars(_written(ranges))
+                return CharSet(_written(ranges))
             case "*" | "+" | "?":
-                raise NotFollowed
+                raise UnsupportedPattern
             case "{" if self._text.startswith(",", self._at):
-                raise NotFollowed  # a repetition in Python, and itself in ECMAScript
+                raise UnsupportedPattern  # a repetition in Python, and itself in ECMAScript
             case _:
-                return Chars(_written(one(ord(character))))
+                return CharSet(_written(single_character(ord(character))))
 
     def _class(self) -> Ranges:
         is_negated = self._takes("^")
@@ -208,37 +208,37 @@ class _Reader:
                 self._at += 1
                 last, name = self._member()
                 if name or last[0][0] < first[0][0]:
-                    raise NotFollowed
+                    raise UnsupportedPattern
                 ranges.append((first[0][0], last[0][0]))
             else:
                 ranges += first
-        return without(ANY, _joined(ranges)) if is_negated else _written(_joined(ranges))
+        return subtract_ranges(ANY, _joined(ranges)) if is_negated else _written(_joined(ranges))
 
     def _member(self) -> tuple[Ranges, str]:
         character = self._next()
         if character == "\\":
             if self._takes("b"):
-                raise NotFollowed  # a backspace here
+                raise UnsupportedPattern  # a backspace here
             return self._escape()
-        return one(ord(character)), ""
+        return single_character(ord(character)), ""
 
     def _escape(self) -> tuple[Ranges, str]:
         """What is meant, and the letter of a class."""
         if code := _CODE.match(self._text, self._at):
             self._at = code.end()
-            return one(int(code[1] or code[2], 16)), ""
+            return single_character(int(code[1] or code[2], 16)), ""
         letter = self._next()
         if letter in CLASSES:
             return CLASSES[letter], letter
         if letter in ESCAPES:
-            return one(ESCAPES[letter]), ""
+            return single_character(ESCAPES[letter]), ""
         if letter.isalnum():
-            raise NotFollowed
-        return one(ord(letter)), ""
+            raise UnsupportedPattern
+        return single_character(ord(letter)), ""
 
     def _next(self) -> str:
         if self._at >= len(self._text):
-            raise NotFollowed
+            raise UnsupportedPattern
         self._at += 1
         return self._text[self._at - 1]
 
@@ -248,10 +248,10 @@ class _Reader:
         return found
 
 
-def one(code: int) -> Ranges:
+def single_character(code: int) -> Ranges:
     return ((code, code),)
 
 
 def _written(ranges: Ranges) -> Ranges:
     """Those of them that can be written."""
-    return without(ANY, without(((0, 0x10FFFF),), ranges))
+    return subtract_ranges(ANY, subtract_ranges(((0, 0x10FFFF),), ranges))

@@ -11,7 +11,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adapter.core.events import Event, InvalidToolCall, Markup, TextDelta, ToolCall, ToolCallDelta, ToolCallProgress
+from adapter.core.events import (
+    Event,
+    InvalidToolCall,
+    MarkupDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallProgress,
+)
 from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
@@ -28,7 +36,7 @@ _BEGIN = re.compile(r'"text"\s*:\s*"')
 _PIECE = re.compile(r'(?:[^"\\]|\\.)*')
 
 
-def with_reply(tools: ToolSet) -> tuple[ToolSet, Tool]:
+def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
     """The tools and one more, by which the model replies: under a name that is not taken."""
     name = REPLY.name
     while tools.match(name) is not None:
@@ -75,7 +83,7 @@ class ReplyParser:
                 case ToolCallDelta(name=self._reply) if self._has_called:
                     pass
                 case ToolCall(name=self._reply) | InvalidToolCall() if self._has_called:
-                    yield Markup(event.raw)  # it only said that these were all, or was cut off
+                    yield MarkupDelta(event.raw)  # it only said that these were all, or was cut off
                 case ToolCallDelta(name=self._reply):
                     if said := self._more(event):
                         yield TextDelta(said, "")

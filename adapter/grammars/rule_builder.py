@@ -13,24 +13,24 @@ from itertools import combinations
 from typing import assert_never
 
 from adapter.core.events import Json
-from adapter.grammars.call_layout import Frame
-from adapter.grammars.number_ranges import MOST, beyond, decimals, integers
-from adapter.grammars.regex_to_gbnf import string_of
+from adapter.grammars.call_layout import JsonCallLayout
+from adapter.grammars.number_ranges import MOST, decimal_range_rule, integer_range_rule, open_range_rule
+from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
 from adapter.grammars.schema_ir import (
     MAX_ITEMS,
-    AnyOf,
-    Anything,
-    Array,
+    AnyShape,
+    ArrayShape,
     Boolean,
-    Literals,
+    EnumShape,
+    MapShape,
     Null,
-    Number,
-    Object,
+    NumberShape,
+    ObjectShape,
     Property,
     Shape,
-    String,
-    Table,
-    Tuple,
+    StringShape,
+    TupleShape,
+    UnionShape,
 )
 
 LONGEST_REPETITION = 1999
@@ -63,27 +63,29 @@ _NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "numbe
 """By whether they are integers, and the lowest, where there is no highest."""
 
 
-class Rules:
+class GrammarBuilder:
     """The rules of one grammar, each under a name of its own."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: JsonCallLayout) -> None:
         self._start(frame.colon, frame.comma)
-        self._middle, self.tail = frame.middle, quote(frame.tail)
+        self._middle, self.tail = frame.middle, gbnf_literal(frame.tail)
 
     def _start(self, colon: str, comma: str) -> None:
-        self._colon, self._comma = quote(colon), quote(comma)
+        self._colon, self._comma = gbnf_literal(colon), gbnf_literal(comma)
         self.bodies = {
             name: body.replace('": "', self._colon).replace('", "', self._comma) for name, body in _SHARED.items()
         }
 
     def call(self, name: str, shape: Shape) -> str:
         """What follows the frame's head."""
-        return f"{quote(encode(name)[1:-1] + self._middle)} {self.expression(shape, f'{name}-arguments')}"
+        return f"{gbnf_literal(gbnf_json_literal(name)[1:-1] + self._middle)} {self.expression(shape, f'{name}-arguments')}"
 
     def bare(self, name: str, shape: Shape) -> str:
         """Of a call in JSON that somebody has begun in a spacing of their own, the name and what follows."""
         arguments = self.expression(shape, f"{name}-arguments")
-        return rf'{quote(encode(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
+        return (
+            rf'{gbnf_literal(gbnf_json_literal(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
+        )
 
     def add(self, hint: str, body: str) -> str:
         """The name under which ``body`` stands: like ``hint``, in the letters that GBNF allows in a name."""
@@ -98,33 +100,33 @@ class Rules:
     def expression(self, shape: Shape, hint: str) -> str:
         """The name of a rule that admits what has this shape."""
         match shape:
-            case Literals(values):
+            case EnumShape(values):
                 return self.add(hint, alternatives(self._literal(value) for value in values))
-            case String(shortest, longest, pattern):
-                written = None if pattern is None else string_of(pattern, shortest, longest)
+            case StringShape(shortest, longest, pattern):
+                written = None if pattern is None else string_rule_for_pattern(pattern, shortest, longest)
                 if written is not None:
                     return self.add(f"{hint}-pattern", rf'"\"" {written} "\""')
                 return self._string(shortest, longest)
-            case Number():
+            case NumberShape():
                 return self._number(shape, hint)
             case Boolean():
                 return "boolean"
             case Null():
                 return "null"
-            case Anything():
+            case AnyShape():
                 return "anything"
-            case AnyOf(shapes):
+            case UnionShape(shapes):
                 parts = [self.expression(each, f"{hint}-{number}") for number, each in enumerate(shapes, 1)]
                 return self.add(hint, alternatives(parts))
-            case Array(item, fewest, most):
+            case ArrayShape(item, fewest, most):
                 items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
                 return self.add(hint, f'"[" {items} "]"')
-            case Tuple(items):
+            case TupleShape(items):
                 return self.add(hint, f'"[" {self._row(items, hint)} "]"')
-            case Table(value):
+            case MapShape(value):
                 pair = self.add(f"{hint}-pair", f"key {self._colon} {self.expression(value, f'{hint}-value')}")
                 return self.add(hint, f'"{{" {self._sequence(pair, 0, MAX_ITEMS)} "}}"')
-            case Object(properties):
+            case ObjectShape(properties):
                 return self.add(hint, f'"{{" {self._pairs(properties, hint)} "}}"')
             case _:
                 assert_never(shape)
@@ -132,17 +134,19 @@ class Rules:
     def _row(self, items: tuple[Shape, ...], hint: str) -> str:
         return f" {self._comma} ".join(self.expression(each, f"{hint}-{n}") for n, each in enumerate(items, 1))
 
-    def _number(self, number: Number, hint: str) -> str:
+    def _number(self, number: NumberShape, hint: str) -> str:
         if number.highest is None and number.lowest in (None, 0):
             return _NUMBERS[number.integer, None if number.lowest is None else 0]
         lowest = Decimal(-MOST) if number.lowest is None else number.lowest
         highest = Decimal(MOST) if number.highest is None else number.highest
         if number.integer:
-            return self.add(hint, integers(int(lowest), int(highest)))
-        return self.add(hint, alternatives([decimals(lowest, highest), *beyond(number.lowest, number.highest)]))
+            return self.add(hint, integer_range_rule(int(lowest), int(highest)))
+        return self.add(
+            hint, alternatives([decimal_range_rule(lowest, highest), *open_range_rule(number.lowest, number.highest)])
+        )
 
     def _literal(self, value: Json) -> str:
-        return quote(encode(value))
+        return gbnf_literal(gbnf_json_literal(value))
 
     def _string(self, shortest: int, longest: int | None) -> str:
         if longest is None or longest > LONGEST_REPETITION:
@@ -195,13 +199,13 @@ def alternatives(expressions: Iterable[str]) -> str:
     return " | ".join(expressions)
 
 
-def encode(value: Json) -> str:
+def gbnf_json_literal(value: Json) -> str:
     """Canonical JSON, which is also valid UTF-8: half surrogate pairs stay escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def quote(text: str) -> str:
+def gbnf_literal(text: str) -> str:
     """Text as a GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

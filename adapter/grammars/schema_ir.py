@@ -24,14 +24,14 @@ MAX_ITEMS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Literals:
+class EnumShape:
     """One of these JSON values, spelled exactly so."""
 
     values: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class String:
+class StringShape:
     """A string of ``min_length`` to ``max_length`` characters; None: no bound.
 
     ``pattern``: a regular expression that is found in it.
@@ -43,7 +43,7 @@ class String:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberShape:
     """A number from ``lowest`` to ``highest``, both included; None: no bound."""
 
     integer: bool
@@ -62,14 +62,14 @@ class Null:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class ArrayShape:
     item: Shape
     min_items: int = 0
     max_items: int = MAX_ITEMS
 
 
 @dataclass(frozen=True, slots=True)
-class Tuple:
+class TupleShape:
     """A list of exactly these items."""
 
     items: tuple[Shape, ...]
@@ -83,47 +83,59 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
+class ObjectShape:
     """An object with exactly these properties, the required ones first."""
 
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MapShape:
     """An object with any keys."""
 
     value: Shape
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class UnionShape:
     shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Anything:
+class AnyShape:
     pass
 
 
-Shape: TypeAlias = Literals | String | Number | Boolean | Null | Array | Tuple | Object | Table | AnyOf | Anything
+Shape: TypeAlias = (
+    EnumShape
+    | StringShape
+    | NumberShape
+    | Boolean
+    | Null
+    | ArrayShape
+    | TupleShape
+    | ObjectShape
+    | MapShape
+    | UnionShape
+    | AnyShape
+)
 
 
-def is_possible(shape: Shape) -> bool:
+def is_satisfiable(shape: Shape) -> bool:
     """Whether any value has this shape: choices may have left none."""
     match shape:
-        case Literals(values):
+        case EnumShape(values):
             return bool(values)
-        case AnyOf(shapes):
-            return any(map(is_possible, shapes))
-        case Object(properties):
-            return all(is_possible(each.shape) for each in properties if each.required)
-        case Array(item, min_items):
-            return min_items == 0 or is_possible(item)
-        case Tuple(items):
-            return all(map(is_possible, items))
+        case UnionShape(shapes):
+            return any(map(is_satisfiable, shapes))
+        case ObjectShape(properties):
+            return all(is_satisfiable(each.shape) for each in properties if each.required)
+        case ArrayShape(item, min_items):
+            return min_items == 0 or is_satisfiable(item)
+        case TupleShape(items):
+            return all(map(is_satisfiable, items))
         case _:
             return True
 
 
-NOTHING = Literals(())
+NOTHING = EnumShape(())

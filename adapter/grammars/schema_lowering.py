@@ -24,23 +24,23 @@ from adapter.grammars.number_ranges import MOST, PLACES
 from adapter.grammars.schema_ir import (
     MAX_ITEMS,
     NOTHING,
-    AnyOf,
-    Anything,
-    Array,
+    AnyShape,
+    ArrayShape,
     Boolean,
     Choices,
-    Literals,
+    EnumShape,
+    MapShape,
     Null,
-    Number,
-    Object,
+    NumberShape,
+    ObjectShape,
     Property,
     Shape,
-    String,
-    Table,
-    Tuple,
-    is_possible,
+    StringShape,
+    TupleShape,
+    UnionShape,
+    is_satisfiable,
 )
-from adapter.tools.schema_refs import followed, merged, target
+from adapter.tools.schema_refs import follow_ref, merge_all_of, resolve_pointer
 
 MAX_DEPTH = 16
 """Levels of nesting, references and alternatives that are followed; deeper ones may hold anything."""
@@ -60,7 +60,7 @@ TEXTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Shaping:
+class LoweringOptions:
     """How schemas are reduced.
 
     ``max_string`` bounds the strings that a schema leaves longer or unbounded, in
@@ -75,12 +75,12 @@ class Shaping:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class SchemaLowering:
     """Reduces the schema of one tool. Never raises on a dict, however odd or large."""
 
     tool: str
     schema: JsonObject
-    shaping: Shaping
+    shaping: LoweringOptions
     _visited: list[None] = field(default_factory=list)
     _inmost: Shape = NOTHING
     """What a reference that has been followed often enough comes to."""
@@ -88,37 +88,39 @@ class Reduction:
     def shape(self) -> Shape:
         """Of the arguments: an object, whatever the schema says."""
         shape = self._reduce(self.schema, ())
-        if not is_possible(shape):  # perhaps only because something needs itself
-            shape = replace(self, _visited=[], _inmost=Anything())._reduce(self.schema, ())
+        if not is_satisfiable(shape):  # perhaps only because something needs itself
+            shape = replace(self, _visited=[], _inmost=AnyShape())._reduce(self.schema, ())
         match shape:
-            case AnyOf(shapes) if objects := [each for each in shapes if isinstance(each, Object | Table)]:
+            case UnionShape(shapes) if objects := [each for each in shapes if isinstance(each, ObjectShape | MapShape)]:
                 return _any_of(objects)
-            case Object() | Table() | Literals():
+            case ObjectShape() | MapShape() | EnumShape():
                 return shape
             case _:
-                return Table(Anything()) if is_possible(shape) else NOTHING
+                return MapShape(AnyShape()) if is_satisfiable(shape) else NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
         """``path`` holds one entry per level above, references included: it bounds the depth and shows cycles."""
         self._visited.append(None)
         too_much = len(path) >= self.shaping.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or too_much:
-            return Anything()
+            return AnyShape()
         if isinstance(reference := schema.get("$ref"), str):
             if path.count(reference) >= MAX_VISITS:
                 return self._inmost
-            return self._reduce(target(self.schema, reference), (*path, reference))
+            return self._reduce(resolve_pointer(self.schema, reference), (*path, reference))
         if parts := _list(schema, "allOf"):
-            return self._reduce(merged(schema, [followed(self.schema, part) for part in parts]), (*path, "allOf"))
+            return self._reduce(
+                merge_all_of(schema, [follow_ref(self.schema, part) for part in parts]), (*path, "allOf")
+            )
         if "const" in schema:
-            return Literals((schema["const"],))
+            return EnumShape((schema["const"],))
         if values := _list(schema, "enum"):
-            return Literals(tuple(values))
+            return EnumShape(tuple(values))
         for keyword in ("anyOf", "oneOf"):
             if parts := _list(schema, keyword):
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 if rest.keys() & _COUNTING:
-                    parts = [merged({}, [rest, followed(self.schema, part)]) for part in parts]
+                    parts = [merge_all_of({}, [rest, follow_ref(self.schema, part)]) for part in parts]
                 return _any_of([self._reduce(part, (*path, keyword)) for part in parts])
         kinds = schema.get("type", _implied_type(schema))
         kinds = kinds if isinstance(kinds, list) else [kinds]
@@ -142,21 +144,21 @@ class Reduction:
                     first = [
                         self._reduce(each, (*path, "items")) for each in prefix[: MAX_ITEMS if most is None else most]
                     ]
-                    return Tuple((*first, *[item] * (min(fewest, MAX_ITEMS) - len(first))))
+                    return TupleShape((*first, *[item] * (min(fewest, MAX_ITEMS) - len(first))))
                 most = max(fewest, MAX_ITEMS if most is None else min(most, MAX_ITEMS))
-                return Array(item, fewest, most if is_possible(item) else fewest)
+                return ArrayShape(item, fewest, most if is_satisfiable(item) else fewest)
             case "object":
                 return self._object(schema, path)
             case _:
-                return Anything()
+                return AnyShape()
 
-    def _string(self, schema: Mapping[str, Json], is_text: bool) -> String:
+    def _string(self, schema: Mapping[str, Json], is_text: bool) -> StringShape:
         shortest = _count(schema, "minLength") or 0
         limit = self.shaping.max_text if is_text else self.shaping.max_string
         bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
         pattern = schema.get("pattern")
-        return String(
+        return StringShape(
             shortest,
             longest if longest is None else max(longest, shortest),
             pattern if isinstance(pattern, str) else None,
@@ -173,16 +175,16 @@ class Reduction:
             declared = {**declared, **{name: more for name in required if name not in declared}}
         if not declared:
             other = NOTHING if more is False else self._reduce(more, (*path, "additionalProperties"))
-            return Table(other) if is_possible(other) else Object(())
+            return MapShape(other) if is_satisfiable(other) else ObjectShape(())
         properties = [
             self._property(name, inner, name in required, (*path, "properties")) for name, inner in declared.items()
         ]
-        properties = [each for each in properties if each.required or is_possible(each.shape)]
-        return Object(tuple(sorted(properties, key=lambda each: not each.required)))
+        properties = [each for each in properties if each.required or is_satisfiable(each.shape)]
+        return ObjectShape(tuple(sorted(properties, key=lambda each: not each.required)))
 
     def _property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
         shape = self._reduce(schema, (*path[:-1], name))
-        if not required and isinstance(shape, AnyOf):
+        if not required and isinstance(shape, UnionShape):
             # An optional parameter is left out, never written as null: one way to say nothing is enough.
             shape = _any_of([each for each in shape.shapes if each != Null()])
         allowed = self.shaping.choices.get((self.tool, name), self.shaping.choices.get(name))
@@ -199,7 +201,7 @@ _COUNTING = frozenset({"type", "properties", "required", "items", "additionalPro
 """Keywords that hold for each of the alternatives beside them."""
 
 
-def _number(schema: Mapping[str, Json], integer: bool) -> Number:
+def _number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
     """The bounds as included ones; those that leave nothing, or are too far away to matter, are none."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
@@ -213,8 +215,8 @@ def _number(schema: Mapping[str, Json], integer: bool) -> Number:
         highs.append(-(-bound / step).to_integral_value(ROUND_FLOOR) * step - step)
     lowest, highest = max(lows, default=None), min(highs, default=None)
     if lowest is not None and highest is not None and lowest > highest:
-        return Number(integer)
-    return Number(integer, lowest, highest)
+        return NumberShape(integer)
+    return NumberShape(integer, lowest, highest)
 
 
 def _decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
@@ -226,16 +228,16 @@ def _decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
 
 def _narrowed(shape: Shape, allowed: tuple[str, ...]) -> Shape:
     match shape:
-        case String() | Anything():
-            return Literals(allowed)
-        case Literals(values):
-            return Literals(tuple(value for value in values if value in allowed))
-        case Array(item):
+        case StringShape() | AnyShape():
+            return EnumShape(allowed)
+        case EnumShape(values):
+            return EnumShape(tuple(value for value in values if value in allowed))
+        case ArrayShape(item):
             narrowed = _narrowed(item, allowed)
-            return replace(shape, item=narrowed, max_items=shape.max_items if is_possible(narrowed) else 0)
-        case Tuple(items):
-            return Tuple(tuple(_narrowed(each, allowed) for each in items))
-        case AnyOf(shapes):
+            return replace(shape, item=narrowed, max_items=shape.max_items if is_satisfiable(narrowed) else 0)
+        case TupleShape(items):
+            return TupleShape(tuple(_narrowed(each, allowed) for each in items))
+        case UnionShape(shapes):
             return _any_of([_narrowed(each, allowed) for each in shapes])
         case _:
             return shape
@@ -245,11 +247,11 @@ def _any_of(shapes: Sequence[Shape]) -> Shape:
     """The union, flat, without doubles and without what cannot be written."""
     flat: list[Shape] = []
     for shape in shapes:
-        flat.extend(shape.shapes if isinstance(shape, AnyOf) else [shape])
-    if Anything() in flat:
-        return Anything()
-    distinct = tuple(shape for index, shape in enumerate(flat) if is_possible(shape) and shape not in flat[:index])
-    return distinct[0] if len(distinct) == 1 else AnyOf(distinct)
+        flat.extend(shape.shapes if isinstance(shape, UnionShape) else [shape])
+    if AnyShape() in flat:
+        return AnyShape()
+    distinct = tuple(shape for index, shape in enumerate(flat) if is_satisfiable(shape) and shape not in flat[:index])
+    return distinct[0] if len(distinct) == 1 else UnionShape(distinct)
 
 
 def _implied_type(schema: Mapping[str, Json]) -> str | None:

@@ -17,7 +17,7 @@ Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 
 
 @asynccontextmanager
-async def alive(app: ASGIApp) -> AsyncIterator[None]:
+async def run_lifespan(app: ASGIApp) -> AsyncIterator[None]:
     """The time in which ``app`` may be asked. Raises RuntimeError where it says that it cannot begin."""
     told: asyncio.Queue[Message] = asyncio.Queue()
     heard: asyncio.Queue[Message] = asyncio.Queue()
@@ -41,7 +41,7 @@ async def _step(name: str, told: asyncio.Queue[Message], heard: asyncio.Queue[Me
         raise RuntimeError(f"the server's {name} failed: {answer.get('message') or answer['type']}")
 
 
-async def answer(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
+async def call_app(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
     """Status and headers, then the body in pieces. To close it is to leave: the model server is stopped."""
     pieces: asyncio.Queue[Message | None] = asyncio.Queue(MAX_PIECES)
     gone = asyncio.Event()

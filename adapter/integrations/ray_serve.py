@@ -3,10 +3,10 @@
 ::
 
     serve run adapter.integrations.ray_serve:app upstream=http://127.0.0.1:8080
-    serve deploy config.yaml                        # import_path: adapter.integrations.ray_serve:app, args: see `Config`
+    serve deploy config.yaml                        # import_path: adapter.integrations.ray_serve:app, args: see `RayServeConfig`
 
-Two deployments, which Ray scales and restarts: `Door` takes a request, sees which conversation it is of, and asks a
-`Proxy`, which is the ASGI application of `adapter.server`. Which replica that is Ray decides, by its consistent hash of
+Two deployments, which Ray scales and restarts: `Ingress` takes a request, sees which conversation it is of, and asks a
+`ServerReplica`, which is the ASGI application of `adapter.server`. Which replica that is Ray decides, by its consistent hash of
 the conversation (`ConsistentHashRouter`, as of Ray 2.60); which of several model servers, rendezvous hashing in
 the replica, so that a model server's prompt cache holds also when replicas come and go. A conversation is what the
 header ``x-session-id`` or the body's ``prompt_cache_key`` says, or else the model and the user's first words.
@@ -33,18 +33,23 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Scope
 
 from adapter.backends.endpoint_discovery import api_url
-from adapter.backends.template_files import read_template
-from adapter.conversation.guardrails.registry import chosen
+from adapter.backends.template_files import load_chat_template
+from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import UsageError
 from adapter.core.events import Json
 from adapter.core.validation import explain
-from adapter.grammars.constraint_mode import get_constraint
-from adapter.integrations.asgi_host import Head, alive, answer
-from adapter.protocols.guarded_exchange import Asking
+from adapter.grammars.constraint_mode import parse_constraint_mode
+from adapter.integrations.asgi_host import Head, call_app, run_lifespan
+from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import RequestError, error_object, refusal
-from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings, checked
-from adapter.server.app import Settings, application, is_here
-from adapter.server.request_body import MAX_BODY_BYTES, content_of
+from adapter.protocols.translation_options import (
+    ConstraintSettings,
+    PromptSettings,
+    TranslationOptions,
+    validate_options,
+)
+from adapter.server.app import ServerSettings, create_app, is_loopback_host
+from adapter.server.request_body import MAX_BODY_BYTES, read_content
 
 SESSION = "x-session-id"
 """The header that Ray itself goes by, unless ``RAY_SERVE_SESSION_ID_HEADER_KEY`` names another."""
@@ -55,7 +60,7 @@ LOST = "the replica that was answering has ended, and with it this answer; ask a
 _log = logging.getLogger(__name__)
 
 
-class Config(BaseModel):
+class RayServeConfig(BaseModel):
     """The arguments of the application, by the names of `adapter serve`'s options. ``upstream``: one base URL, or
     several servers of the same model, as a list or with commas between. ``host``: as which clients know the cluster:
     with another than this machine's they need a key, ``api_key`` or ``ADAPTER_API_KEY``."""
@@ -87,49 +92,51 @@ class Config(BaseModel):
     def _as_list(cls, given: Json) -> Json:
         return [each.strip() for each in given.split(",")] if isinstance(given, str) else given
 
-    def settings(self, upstream: str) -> Settings:
+    def settings(self, upstream: str) -> ServerSettings:
         """Of the server in front of one of the model servers. Raises UsageError for what does not exist."""
-        options = Options(
+        options = TranslationOptions(
             prompt=PromptSettings(
                 format=None if self.format == "auto" else self.format,
                 style=self.style,
                 mode=self.prompt,
                 max_tools=self.max_tools,
             ),
-            constraints=ConstraintSettings(mode=get_constraint(None if self.constraint == "auto" else self.constraint)),
+            constraints=ConstraintSettings(
+                mode=parse_constraint_mode(None if self.constraint == "auto" else self.constraint)
+            ),
             policy=self.policy,
             stream_arguments=self.stream_arguments,
             guide=self.guide,
-            retry_policy=Asking(chosen(self.guardrails), self.retries, clock=monotonic),
+            retry_policy=RetryPolicy(parse_guardrails(self.guardrails), self.retries, clock=monotonic),
         )
-        return Settings(
+        return ServerSettings(
             api_url(upstream),
             self.host,
             keep_alive_s=self.keep_alive,
             patience_s=self.patience,
             api_key=self.api_key or os.environ.get("ADAPTER_API_KEY"),
-            options=checked(options),
+            options=validate_options(options),
             profile=self.profile,
             max_streams=self.max_streams,
             max_waiting=self.max_waiting,
-            template=read_template(self.template) if self.template else None,
+            template=load_chat_template(self.template) if self.template else None,
         )
 
 
 def app(args: Mapping[str, Json]) -> serve.Application:
-    """The application; ``args`` are those of `Config`. Raises UsageError for others."""
+    """The application; ``args`` are those of `RayServeConfig`. Raises UsageError for others."""
     try:
-        config = Config.model_validate(dict(args))
+        config = RayServeConfig.model_validate(dict(args))
     except ValidationError as error:
-        raise UsageError(f"{explain(error)}; adapter.integrations.ray_serve.Config has {_NAMES}") from error
+        raise UsageError(f"{explain(error)}; adapter.integrations.ray_serve.RayServeConfig has {_NAMES}") from error
     made = config.settings(config.upstream[0])
-    if not is_here(config.host) and made.api_key is None:
+    if not is_loopback_host(config.host) and made.api_key is None:
         raise UsageError(f"host {config.host!r} is reached by others: set api_key, or ADAPTER_API_KEY")
-    proxy = Proxy.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
-    return Door.bind(proxy)  # type: ignore[attr-defined]
+    proxy = ServerReplica.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
+    return Ingress.bind(proxy)  # type: ignore[attr-defined]
 
 
-_NAMES = ", ".join(Config.model_fields)
+_NAMES = ", ".join(RayServeConfig.model_fields)
 
 _SCALED: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing_requests": 64}
 """What a configuration file may say otherwise, for each of the two."""
@@ -143,22 +150,22 @@ _SCALED: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing
         request_router_class="ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
     ),
 )
-class Proxy:
+class ServerReplica:
     """Our server, one for each model server. Ray sends it all requests of a conversation, and other work beside."""
 
     async def __init__(self, config: Mapping[str, Json]) -> None:  # type: ignore[misc]  # Ray awaits it
-        given = Config.model_validate(dict(config))
+        given = RayServeConfig.model_validate(dict(config))
         self._alive = AsyncExitStack()
         self._apps: dict[str, ASGIApp] = {}
         for upstream in given.upstream:
-            made = application(given.settings(upstream))
-            await self._alive.enter_async_context(alive(made))
+            made = create_app(given.settings(upstream))
+            await self._alive.enter_async_context(run_lifespan(made))
             self._apps[upstream] = made
         self._name = serve.get_replica_context().replica_id.unique_id.encode()
 
     async def answer(self, scope: Scope, body: bytes, conversation: str) -> AsyncIterator[Head | bytes]:
         """Status and headers, then the body in pieces."""
-        async with aclosing(answer(self._apps[_nearest(conversation, self._apps)], scope, body)) as pieces:
+        async with aclosing(call_app(self._apps[_nearest(conversation, self._apps)], scope, body)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, bytes):
                     yield piece
@@ -168,7 +175,7 @@ class Proxy:
 
 
 @serve.deployment(max_ongoing_requests=512, autoscaling_config=_SCALED, graceful_shutdown_timeout_s=600)
-class Door:
+class Ingress:
     """Takes requests, and asks the replica of each one's conversation."""
 
     def __init__(self, proxy: Any) -> None:
@@ -176,12 +183,12 @@ class Door:
 
     async def __call__(self, http: Request) -> Response:
         try:
-            body = await content_of(http)
+            body = await read_content(http)
         except RequestError as error:
             return JSONResponse(refusal(error), error.status)
         except ClientDisconnect:
             return Response(status_code=499)
-        conversation = conversation_of(http.headers, body)
+        conversation = conversation_key(http.headers, body)
         scope = {key: http.scope[key] for key in _SCOPE}
         for is_last in (False, True):
             pieces = aiter(self._proxy.options(session_id=conversation).remote(scope, body, conversation))
@@ -218,7 +225,7 @@ def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
     return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
-def conversation_of(headers: Mapping[str, str], body: bytes) -> str:
+def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
     """What tells a conversation from others; "" for a request that is of none, a list of models say."""
     if told := headers.get(SESSION):
         return told

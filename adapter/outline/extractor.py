@@ -28,7 +28,7 @@ from adapter.outline.syntax_nodes import (
     text_of,
     value_of,
 )
-from adapter.tools.operations import FileOutline, Item, Name
+from adapter.tools.operations import FileOutline, OutlineItem, OutlineName
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -77,7 +77,9 @@ def outline(text: str, path: str, language: Language) -> FileOutline:
     )
 
 
-def _with_recovered(items: list[Item], source: bytes, language: Language, mistake: int, deadline: float) -> list[Item]:
+def _with_recovered(
+    items: list[OutlineItem], source: bytes, language: Language, mistake: int, deadline: float
+) -> list[OutlineItem]:
     """``items`` and what a mistake hid: the code is read again from the next lines that begin at the margin.
 
     An unclosed bracket can swallow all that follows it.
@@ -105,7 +107,7 @@ def _with_recovered(items: list[Item], source: bytes, language: Language, mistak
     return sorted(found, key=lambda item: item.start_line)
 
 
-def _flat(items: Iterable[Item]) -> Iterator[Item]:
+def _flat(items: Iterable[OutlineItem]) -> Iterator[OutlineItem]:
     for item in items:
         yield item
         yield from _flat(item.members)
@@ -133,7 +135,7 @@ class _Extraction:
     def is_full(self) -> bool:
         return self.count >= MAX_ITEMS
 
-    def items(self, root: Node) -> list[Item]:
+    def items(self, root: Node) -> list[OutlineItem]:
         self.module_doc = self._module_doc(root)
         return list(self._declared(root, 0))
 
@@ -160,7 +162,7 @@ class _Extraction:
         found = self._fitting(node)
         return found is not None and found.section not in ("imports", "mods")
 
-    def _declared(self, parent: Node, depth: int) -> Iterator[Item]:
+    def _declared(self, parent: Node, depth: int) -> Iterator[OutlineItem]:
         """The declarations among the children of ``parent``, each with the comments directly above it."""
         above: int | None = None
         last = -1
@@ -178,7 +180,7 @@ class _Extraction:
                 above = None
             last = end_row(child)
 
-    def _found(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[Item]:
+    def _found(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
         """The declarations that ``node`` is or holds; ``whole`` is the wrapper around it, or itself."""
         found = self._fitting(node)
         if found is not None:
@@ -214,7 +216,7 @@ class _Extraction:
             return candidate
         return None
 
-    def _item(self, node: Node, whole: Node, found: Rule, first_row: int, depth: int) -> Item:
+    def _item(self, node: Node, whole: Node, found: Rule, first_row: int, depth: int) -> OutlineItem:
         self.count += 1
         if found.section in ("imports", "mods"):
             first_row = whole.start_point[0]  # a comment above them is about the file
@@ -223,7 +225,7 @@ class _Extraction:
             self.imports += expand(path, self.language.separator)
         body = self._body(node, found)
         names = tuple(self._name(each) for each in name_nodes(node, self.language.names))
-        members: tuple[Item, ...] = ()
+        members: tuple[OutlineItem, ...] = ()
         if found.members and body is not None and depth < MAX_DEPTH:
             if self.language.rules_for(body.type):  # Scala: a body may be the one member itself
                 inner = self._found(body, body, body.start_point[0], depth + 1)
@@ -231,9 +233,9 @@ class _Extraction:
                 inner = self._declared(body, depth + 1)
             members = tuple(_as_member(item) for item in inner)
         text = names[0].text if found.variant and names else self._signature(node, whole, body, found, names)
-        return Item(found.section, text, first_row + 1, end_row(whole) + 1, names, members)
+        return OutlineItem(found.section, text, first_row + 1, end_row(whole) + 1, names, members)
 
-    def _signature(self, node: Node, whole: Node, body: Node | None, found: Rule, names: Sequence[Name]) -> str:
+    def _signature(self, node: Node, whole: Node, body: Node | None, found: Rule, names: Sequence[OutlineName]) -> str:
         end = body.start_byte if body is not None else node.end_byte
         text = self._without_dropped(node, whole.start_byte, end)
         if body is not None:
@@ -291,14 +293,14 @@ class _Extraction:
         found = [child for child in (*named, typed) if child is not None]
         return min(found, key=lambda child: child.start_byte, default=None)
 
-    def _name(self, node: Node) -> Name:
+    def _name(self, node: Node) -> OutlineName:
         row, column = node.start_point
         if column < MAX_LOOKED_AT:  # else in a line that no one counts columns in
             column = len(self.source[node.start_byte - column : node.start_byte].decode("utf-8", "replace"))
-        return Name(_SPACE.sub(" ", text_of(node)), row + 1, column + 1)
+        return OutlineName(_SPACE.sub(" ", text_of(node)), row + 1, column + 1)
 
 
-def _as_member(item: Item) -> Item:
+def _as_member(item: OutlineItem) -> OutlineItem:
     """A constant in a class is a field; a field's value is not shown beside its type."""
     if item.section not in ("consts", "fields"):
         return item

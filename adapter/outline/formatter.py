@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from adapter.core.text.plurals import counted
+from adapter.core.text.plurals import pluralize
 from adapter.outline.imports import merge
-from adapter.tools.operations import FileOutline, Item, Section
+from adapter.tools.operations import FileOutline, OutlineItem, Section
 
 HEADERS: dict[Section, str] = {
     "imports": "imports",
@@ -49,7 +49,7 @@ NEAR_LINES = 5
 """Fields, constants and mere names share a line, and its range, when no more than so many lines lie between them."""
 
 
-def outline_text(outline: FileOutline) -> str:
+def format_outline(outline: FileOutline) -> str:
     """The outline as a model reads it; a file without declarations says so."""
     parts = [f"module doc: {_range(*outline.module_doc)}"] if outline.module_doc else []
     parts += [
@@ -59,12 +59,12 @@ def outline_text(outline: FileOutline) -> str:
     ]
     if not parts:
         parts = [
-            f"({outline.path} declares nothing; it has {counted(outline.total_lines, 'line')} of {outline.language})"
+            f"({outline.path} declares nothing; it has {pluralize(outline.total_lines, 'line')} of {outline.language})"
         ]
     return "\n\n".join([*parts, *(f"(note: {note})" for note in outline.notes)])
 
 
-def _section(section: Section, items: Sequence[Item], outline: FileOutline) -> Iterator[str]:
+def _section(section: Section, items: Sequence[OutlineItem], outline: FileOutline) -> Iterator[str]:
     header = f"{HEADERS[section]}:"
     if section in RANGES_ONLY:
         header += f" {_range(items[0].start_line, max(item.end_line for item in items))}"
@@ -75,10 +75,10 @@ def _section(section: Section, items: Sequence[Item], outline: FileOutline) -> I
         yield from _listed(items, "  ")
 
 
-def _listed(items: Iterable[Item], indent: str) -> Iterator[str]:
+def _listed(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
     """The items, one a line, with their members; values and mere names that stand close together share lines."""
     values = 0
-    run: list[tuple[str, Item]] = []
+    run: list[tuple[str, OutlineItem]] = []
     for item in items:
         is_value = item.section in ("fields", "consts") and not item.members
         values += is_value
@@ -99,14 +99,14 @@ def _listed(items: Iterable[Item], indent: str) -> Iterator[str]:
     yield from _shared(run, indent)
 
 
-def _only_name(item: Item) -> str | None:
+def _only_name(item: OutlineItem) -> str | None:
     return item.names[0].text if len(item.names) == 1 else None
 
 
-def _shared(run: Sequence[tuple[str, Item]], indent: str) -> Iterator[str]:
+def _shared(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
     """As many on a line as there is room for, with the range of the lines they stand in."""
     separator = ", " if all(text == _only_name(item) for text, item in run) else "; "
-    line: list[tuple[str, Item]] = []
+    line: list[tuple[str, OutlineItem]] = []
     for text, item in run:
         if line and len(indent) + sum(len(each) + 2 for each, _ in line) + len(text) > WIDTH:
             yield _shared_line(line, indent, separator)
@@ -116,7 +116,7 @@ def _shared(run: Sequence[tuple[str, Item]], indent: str) -> Iterator[str]:
         yield _shared_line(line, indent, separator)
 
 
-def _shared_line(line: Sequence[tuple[str, Item]], indent: str, separator: str) -> str:
+def _shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, separator: str) -> str:
     lines = _range(line[0][1].start_line, line[-1][1].end_line)
     return f"{indent}{separator.join(text for text, _ in line)} {lines}"
 

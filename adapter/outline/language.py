@@ -31,7 +31,7 @@ class Rule:
     variant: bool = False
 
 
-def rule(
+def make_rule(
     section: Section,
     *,
     when: str = "",
@@ -92,7 +92,7 @@ class Language:
         return (found,) if isinstance(found, Rule) else found
 
 
-def without(pattern: str) -> Callable[[str], str]:
+def strip_pattern(pattern: str) -> Callable[[str], str]:
     """An ``import_path`` that removes what ``pattern`` matches: keywords, quotes, the final ``;``."""
     compiled = re.compile(pattern)
     return lambda text: compiled.sub("", text).strip()

@@ -13,9 +13,9 @@ import re
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict, is_encodable
-from adapter.parsing.format import Context
+from adapter.parsing.format import ReadContext
 from adapter.tools.call_shapes import ABOUT_KEYS, NAME_KEYS, Normalise
-from adapter.tools.coercion import fits
+from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
@@ -48,7 +48,7 @@ class ArgumentStream:
     ``start``: the offset in the model's text of the first character that it will be fed.
     """
 
-    def __init__(self, context: Context, normalise: Normalise, start: int) -> None:
+    def __init__(self, context: ReadContext, normalise: Normalise, start: int) -> None:
         self._context, self._normalise, self._start = context, normalise, start
         self.name: str | None = None
         self._tool: Tool | None = None
@@ -155,7 +155,7 @@ class ArgumentStream:
         if self._tool is None:
             return True
         schema = self._tool.properties.get(key)
-        if schema is None or not fits(_PROBE, schema):
+        if schema is None or not has_schema_type(_PROBE, schema):
             return False
         return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 

@@ -7,13 +7,20 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
-from adapter.core.json.strict import Decoded as Value
+from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Reading
-from adapter.parsing.json_scanner import BRACKETS, MAX_ATTEMPTS, QUOTES, read_arguments, read_values, take_value
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.json_scanner import (
+    BRACKETS,
+    MAX_ATTEMPTS,
+    QUOTES,
+    call_from_arguments,
+    calls_from_json,
+    scan_json_value,
+)
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import SPACE, Reader, Source, skip_space, take_until
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, skip_space, take_until
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 
 MAX_OPENING = 3
@@ -43,7 +50,7 @@ class UntaggedJson:
         self._tokens = markers_for(*QUOTES, *BRACKETS, *ends)
         self._ends = markers_for(*ends) if ends else None
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if char not in ("{", "[") or not (self.after_marker or (yield from self._begins_call(source, context))):
             return TEXT
@@ -52,17 +59,19 @@ class UntaggedJson:
         offset = sum(map(len, span))
         values, error = yield from self._take_values(source, span, context)
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
-            return Reading(error=CUT_OFF)
+            return BodyResult(error=CUT_OFF)
         if not values or (not self.after_marker and not all(self._is_call(value, context) for value in values)):
-            return Reading(error=error or CUT_OFF) if self.after_marker else TEXT
+            return BodyResult(error=error or CUT_OFF) if self.after_marker else TEXT
         try:
             if self.name is not None:
-                return read_arguments(self.name, values, offset)
-            return read_values(values, self.arguments_key, context, offset)
+                return call_from_arguments(self.name, values, offset)
+            return calls_from_json(values, self.arguments_key, context, offset)
         except FormatError as fault:
-            return Reading(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
+            return BodyResult(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
 
-    def _take_values(self, source: Source, span: list[str], context: Context) -> Reader[tuple[list[Value], str | None]]:
+    def _take_values(
+        self, source: StreamBuffer, span: list[str], context: ReadContext
+    ) -> Reader[tuple[list[Value], str | None]]:
         """One value, and more after semicolons or commas; those before the first that cannot be read.
 
         Also why that one cannot, None when it is only cut off.
@@ -73,7 +82,7 @@ class UntaggedJson:
         while attempts < MAX_ATTEMPTS:
             value = None if piece else _take_at_once(source, piece)
             if value is None:
-                bracket = yield from take_value(source, piece, self._tokens)
+                bracket = yield from scan_json_value(source, piece, self._tokens)
                 if bracket not in BRACKETS:
                     self._unread_end(source, bracket, piece)
                 ended = bracket not in BRACKETS and not source.is_empty
@@ -111,7 +120,7 @@ class UntaggedJson:
         span.extend(piece)
         return values, None
 
-    def _unread_end(self, source: Source, marker: str, piece: list[str]) -> None:
+    def _unread_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Give back the marker that ended a value, also one that a stray quote hid from the count of brackets."""
         source.unread(marker)
         text = "".join(piece)
@@ -125,7 +134,7 @@ class UntaggedJson:
         piece[:] = [text[: found[0]]]
         source.unread(text[found[0] :])
 
-    def _begins_call(self, source: Source, context: Context) -> Reader[bool]:
+    def _begins_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
         """Whether the first key is one that a call may begin with: else it is an answer, and may be shown at once."""
         ahead: list[str] = []
         brackets = 0
@@ -141,14 +150,14 @@ class UntaggedJson:
         source.unread("".join(ahead))
         return key is not None and (key in CALL_KEYS or key in context.tools)
 
-    def _is_call(self, value: Value, context: Context) -> bool:
+    def _is_call(self, value: Value, context: ReadContext) -> bool:
         items = value.value if isinstance(value.value, list) else [value.value]
         return bool(items) and all(
             looks_like_call(item) or _is_known_call(item, context) or _is_flat_call(item, context) for item in items
         )
 
 
-def _take_at_once(source: Source, span: list[str]) -> Value | None:
+def _take_at_once(source: StreamBuffer, span: list[str]) -> Value | None:
     """The usual case: a valid list or object, all of which is there. None, with nothing taken, otherwise."""
     value = decode_strict(source.text, source.position)
     if value is None:
@@ -158,7 +167,7 @@ def _take_at_once(source: Source, span: list[str]) -> Value | None:
     return Value(value.value, value.end - start, value.fixes)
 
 
-def _give_back_next(source: Source, piece: list[str], end: int) -> int:
+def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
     """Give back what a stray quote had taken behind the value, which ends at ``end``, and its brackets: how much."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
@@ -187,17 +196,17 @@ def _lacks_only_brackets(text: str) -> bool:
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
-def _names_tool(text: str, context: Context) -> bool:
+def _names_tool(text: str, context: ReadContext) -> bool:
     """Whether ``text``, which ends too early, had begun to call a tool of this session."""
     named = _NAME.match(text)
     return named is not None and context.tools.match(named.group(1)) is not None
 
 
-def _is_known_call(item: Json, context: Context) -> bool:
+def _is_known_call(item: Json, context: ReadContext) -> bool:
     return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in context.tools
 
 
-def _is_flat_call(item: Json, context: Context) -> bool:
+def _is_flat_call(item: Json, context: ReadContext) -> bool:
     """Whether ``item`` names a tool of the session and has arguments of it beside the name, all that are required."""
     if not isinstance(item, dict):
         return False

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.core.events import Event, InvalidToolCall, Markup, ToolCall
+from adapter.core.events import Event, InvalidToolCall, MarkupDelta, ToolCall
 from adapter.core.json.strict import is_encodable, replace_surrogates
-from adapter.core.repair_codes import FIXES
-from adapter.parsing.format import Format, Reading
-from adapter.parsing.parse_policy import Policy
-from adapter.tools.call_shapes import Decoded, Normalise
+from adapter.core.repair_codes import REPAIRS
+from adapter.parsing.format import BodyResult, Format
+from adapter.parsing.parse_policy import ParsePolicy
+from adapter.tools.call_shapes import DecodedCall, Normalise
 from adapter.tools.tool import ToolSet
 
 try:  # as `random` does: hashlib loads OpenSSL, which takes as long as to read ten texts
@@ -22,20 +22,22 @@ _TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of
 _placeholder = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
-class Verdicts:
+class CallEventFactory:
     """Those of one turn. ``id_seed`` makes the ids of its calls differ from other turns'."""
 
-    def __init__(self, format: Format, tools: ToolSet, normalise: Normalise, policy: Policy, *, id_seed: str) -> None:
+    def __init__(
+        self, format: Format, tools: ToolSet, normalise: Normalise, policy: ParsePolicy, *, id_seed: str
+    ) -> None:
         self._format, self._tools, self.normalise, self._policy = format, tools, normalise, policy
         self._id_seed = id_seed
         self._count = 0
 
-    def events_of(self, reading: Reading, raw: str) -> list[Event]:
+    def events_of(self, reading: BodyResult, raw: str) -> list[Event]:
         """What ``raw``, which stands in its format's markers, amounts to."""
         if reading.error is not None:
             return [InvalidToolCall(raw, reading.error)]
         if not reading.calls:
-            return [Markup(raw)]
+            return [MarkupDelta(raw)]
         has_surrogates = not is_encodable(raw)
         ends = [call.end for call in reading.calls[:-1]] + [len(raw)]
         events: list[Event] = []
@@ -46,8 +48,8 @@ class Verdicts:
             start = stop
         return events
 
-    def why_text(self, reading: Reading, *, is_marked: bool, is_first: bool) -> str:
-        """Why what looks like calls is text all the same: a key of `REJECTIONS`, "" when it may be calls.
+    def why_text(self, reading: BodyResult, *, is_marked: bool, is_first: bool) -> str:
+        """Why what looks like calls is text all the same: a key of `REJECTION_REASONS`, "" when it may be calls.
 
         ``is_first``: nothing stands before it. Then a call of no tool of the session whose name could be a
         tool's is no text, so that the model hears that there is no such tool.
@@ -59,7 +61,7 @@ class Verdicts:
         unknown = self._unknown(reading)
         return "unknown-tool" if unknown and not (is_first and _TOOL_NAME.fullmatch(unknown)) else ""
 
-    def held_events(self, reading: Reading, raw: str, *, is_marked: bool) -> list[Event]:
+    def held_events(self, reading: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
         """What ``raw``, where `why_text` has no objection, amounts to if nothing but calls follows."""
         unknown = self._unknown(reading)
         if unknown:
@@ -71,9 +73,9 @@ class Verdicts:
 
     def next_id(self, raw: str) -> str:
         """The id of the next call, if ``raw`` is its text."""
-        return call_id(self._id_seed, self._count + 1, raw)
+        return make_call_id(self._id_seed, self._count + 1, raw)
 
-    def _unknown(self, reading: Reading) -> str:
+    def _unknown(self, reading: BodyResult) -> str:
         """The first name that is no tool of this session; "" when all are, or when it is not known what there is."""
         names = (call.name for call in reading.calls if self._tools and self._tools.match(call.name) is None)
         return next(names, "")
@@ -90,7 +92,7 @@ class Verdicts:
         return InvalidToolCall(event.raw, f"{error}\n{right}", event.name)
 
     def _tool_call(
-        self, call: Decoded, fixes: tuple[str, ...], raw: str, has_surrogates: bool
+        self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
         """``raw`` is empty where calls share a value: ``has_surrogates`` is said of all of it."""
         name, arguments, more = self.normalise(call.name, call.arguments)
@@ -100,12 +102,12 @@ class Verdicts:
             name, arguments = replace_surrogates([name, arguments])
             unique["lone-surrogate"] = None
         if unique and not self._policy.repairs:
-            faults = "; ".join(FIXES[fix] for fix in unique)
+            faults = "; ".join(REPAIRS[fix] for fix in unique)
             return InvalidToolCall(raw, f"the call must be written without faults, and {faults}. Write it again.", name)
-        return ToolCall(call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(unique))
+        return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(unique))
 
 
-def call_id(seed: str, number: int, raw: str) -> str:
+def make_call_id(seed: str, number: int, raw: str) -> str:
     """``call_`` and 24 letters or digits, the form of OpenAI's ids: the same for the same turn, number and text.
 
     Of a long text its ends and length stand for all of it.
@@ -125,7 +127,7 @@ _TWO_DIGITS = [low + high for high in _DIGITS for low in _DIGITS]
 _PAIRS = len(_TWO_DIGITS)
 
 
-def _is_example(reading: Reading) -> bool:
+def _is_example(reading: BodyResult) -> bool:
     """Whether a call without markers only shows how one looks: with placeholders where values go."""
     if not {"no-markers", "code-fence"} & {*reading.fixes}:
         return False  # the told format's own way to call

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
 from adapter.parsing.argument_stream import ArgumentStream
-from adapter.parsing.call_events import Verdicts
-from adapter.parsing.format import Context
-from adapter.parsing.stream_buffer import Source
+from adapter.parsing.call_events import CallEventFactory
+from adapter.parsing.format import ReadContext
+from adapter.parsing.stream_buffer import StreamBuffer
 from adapter.tools.call_shapes import NAME_KEYS
 
 HEAD_LIMIT = 1000
@@ -20,7 +20,7 @@ HEAD_LIMIT = 1000
 MENDED = "its arguments had to be mended after the first of them were handed on. Write it again, in valid JSON."
 
 
-class Progress:
+class CallProgress:
     """That of one call, whose body begins at offset ``start`` of the model's text, after ``marker``.
 
     ``is_own``: the call stands in markers, or in a form that a format which is read has: others' may turn out to be
@@ -36,12 +36,19 @@ class Progress:
     _size = 0
 
     def __init__(
-        self, context: Context, verdicts: Verdicts, marker: str, start: int, *, is_own: bool, streams_arguments: bool
+        self,
+        context: ReadContext,
+        verdicts: CallEventFactory,
+        marker: str,
+        start: int,
+        *,
+        is_own: bool,
+        streams_arguments: bool,
     ) -> None:
         self._context, self._verdicts, self._marker, self._start = context, verdicts, marker, start
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
-    def report_from(self, source: Source, piece: str) -> list[Event]:
+    def report_from(self, source: StreamBuffer, piece: str) -> list[Event]:
         """The events for ``piece``, which came last, and for all before it of which nothing was told."""
         if self.has_begun:
             return self.report(piece)
@@ -87,7 +94,7 @@ class Progress:
         return self._stream.finish(call.arguments)
 
 
-def with_arguments(events: list[Event]) -> list[Event]:
+def keep_argument_deltas(events: list[Event]) -> list[Event]:
     """``events`` with the arguments of each call, as one piece, before those whose arguments were not handed on."""
     result: list[Event] = []
     for event in events:

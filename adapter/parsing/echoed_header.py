@@ -5,8 +5,8 @@ It is nobody else's turn then: what follows is the answer.
 
 from __future__ import annotations
 
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
 
 HEADERS = (
     "<|im_start|>assistant",
@@ -20,10 +20,10 @@ HEADERS = (
     "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
     "<|CHATBOT_TOKEN|>",
 )
-_headers = Markers(*HEADERS)
+_headers = MarkerSet(*HEADERS)
 
 
-def read_own_header(source: Source) -> Reader[str]:
+def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
     """The header at the very beginning, with the white space around it; empty, and nothing taken, of other text."""
     ahead: list[str] = []
     if (yield from skip_space(source, ahead)) != "<":  # as each of them begins

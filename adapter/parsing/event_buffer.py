@@ -7,15 +7,15 @@ if nothing but calls follows until the end.
 from __future__ import annotations
 
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     RejectedCall,
     TextDelta,
 )
-from adapter.parsing.markdown_context import Line
+from adapter.parsing.markdown_context import MarkdownContext
 from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
 from adapter.parsing.stream_buffer import SPACE
 
@@ -75,13 +75,13 @@ class EventBuffer:
 
     def add_markup(self, raw: str) -> None:
         self.flush_whitespace(as_text=False)
-        self.events.append(Markup(raw))
+        self.events.append(MarkupDelta(raw))
 
     def flush_whitespace(self, *, as_text: bool) -> None:
         space = "".join(self.state.space)
         self.state.space.clear()
         if space:
-            self.events.append(TextDelta(space, space) if as_text else Markup(space))
+            self.events.append(TextDelta(space, space) if as_text else MarkupDelta(space))
 
     # --------------------------------------------------------------- reasoning
 
@@ -105,7 +105,7 @@ class EventBuffer:
             self.state.space.clear()
             self.events.append(ReasoningDelta(space, space))
         if is_assumed and self.state.last is NOTHING:
-            self.events.append(ReasoningWasContent())
+            self.events.append(ReasoningReclassified())
 
     def end_section(self, *, as_text: bool = False) -> None:
         """End reasoning or a section. ``as_text``: the white space before its end is content."""
@@ -118,8 +118,8 @@ class EventBuffer:
         self.rollback_held()
         self.flush_whitespace(as_text=False)
         is_first = state.last is CONTENT and not (state.has_reasoning or state.has_calls)
-        self.events.append(ContentWasReasoning(marker) if is_first else Markup(marker))
-        state.has_reasoning, state.last, state.line = True, REASONING, Line()
+        self.events.append(ContentReclassified(marker) if is_first else MarkupDelta(marker))
+        state.has_reasoning, state.last, state.line = True, REASONING, MarkdownContext()
 
     # ------------------------------------------------------------------- calls
 
@@ -133,7 +133,7 @@ class EventBuffer:
         """Add a header of no consequence, or a pair of markers with nothing in it."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
-        self.state.line = Line()
+        self.state.line = MarkdownContext()
 
     def reject(self, reason: str, start: int, end: int) -> None:
         """Say why the text at these offsets is not a call."""
@@ -143,8 +143,8 @@ class EventBuffer:
         """Hold calls that count only if nothing but calls follows. ``start``: the offset at which ``raw`` begins."""
         space = "".join(self.state.space)
         self.state.space.clear()
-        self.state.held.append(HeldCalls([Markup(space), *events] if space else events, space, raw, start))
-        self.state.line = Line()
+        self.state.held.append(HeldCalls([MarkupDelta(space), *events] if space else events, space, raw, start))
+        self.state.line = MarkdownContext()
 
     def commit_held(self) -> None:
         """Nothing but calls followed: the held calls count."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from adapter.parsing.format import BodyReader, Context, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source, give_back, take_again
+from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
 """Characters that foreign readers may take and give back in one answer: without a bound cost grew with the square."""
 
 
-class Others(Protocol):
+class FallbackReaders(Protocol):
     """The formats whose calls, but nothing else of them, are read beside those of the told one."""
 
     @property
@@ -21,7 +21,7 @@ class Others(Protocol):
     def stripped(self) -> Sequence[BodyReader]: ...
     @property
     def bare(self) -> Sequence[BodyReader]: ...
-    def openers(self, names: Sequence[str]) -> Mapping[str, Opener]:
+    def openers(self, names: Sequence[str]) -> Mapping[str, CallOpener]:
         """By their markers in lower case. ``names``: those of the session's tools."""
         ...
 
@@ -37,7 +37,7 @@ class FallbackReader:
     def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
         self._own, self._other = own, other
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if self._own is None:
             return _marked((yield from self._other(source, span, context)))
         start, plain = len(span), context.plain
@@ -57,7 +57,7 @@ class FallbackReader:
         return result
 
 
-def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]) -> dict[str, Opener]:
+def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
     """``own`` openers by their markers, and those of ``others``; at a marker of both the own reader comes first."""
     openers = dict(own)
     for marker, other in others.items():
@@ -69,5 +69,5 @@ def openers_with_foreign(own: Mapping[str, Opener], others: Mapping[str, Opener]
     return openers
 
 
-def _marked(result: Reading) -> Reading:
+def _marked(result: BodyResult) -> BodyResult:
     return result.adding("foreign-body") if result.calls and "foreign-body" not in result.fixes else result

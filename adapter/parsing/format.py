@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.stream_buffer import SPACE, Reader, Source
-from adapter.tools.call_shapes import Decoded
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
 CUT_OFF = (
@@ -35,7 +35,7 @@ class JsonCall(NamedTuple):
 
 
 @dataclass(slots=True)
-class Context:
+class ReadContext:
     """What a reader may know besides the text, and ``json_call``, what it tells of it before its end."""
 
     tools: ToolSet
@@ -65,7 +65,7 @@ class Context:
             self.json_call = JsonCall(start, name, arguments_key)
 
 
-class Section(NamedTuple):
+class OpaqueSection(NamedTuple):
     """Text after a header that says what it is, and that is so whatever it quotes.
 
     One of ``ends`` ends it where the text ends or one of ``before`` follows;
@@ -81,39 +81,39 @@ class Section(NamedTuple):
     closes: tuple[str, ...] = ()
 
 
-class Reading(NamedTuple):
+class BodyResult(NamedTuple):
     """What a reader made of a body: calls, or an error for the model, or (``is_text``) no call at all."""
 
-    calls: tuple[Decoded, ...] = ()
+    calls: tuple[DecodedCall, ...] = ()
     fixes: tuple[str, ...] = ()
     error: str | None = None
     is_text: bool = False
     unfinished: bool = False
     """The error is that the body ends inside a value: more text might mend it."""
-    section: Section | None = None
+    section: OpaqueSection | None = None
     """What was read is the header of this section."""
 
-    def adding(self, *fixes: str) -> Reading:
+    def adding(self, *fixes: str) -> BodyResult:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
-    def repaired(self, *fixes: str) -> Reading:
+    def repaired(self, *fixes: str) -> BodyResult:
         """The same with more fixes, if it has calls."""
         return self.adding(*fixes) if self.calls else self
 
-    def without_fix(self, fix: str) -> Reading:
+    def without_fix(self, fix: str) -> BodyResult:
         return self._replace(fixes=tuple(other for other in self.fixes if other != fix))
 
 
-TEXT = Reading(is_text=True)
+TEXT = BodyResult(is_text=True)
 
-BodyReader: TypeAlias = Callable[[Source, list[str], Context], Reader[Reading]]
+BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
 """Reads what follows an opener and appends all it takes to the span (the list of str)."""
 
 
-def first_of(*readers: BodyReader) -> BodyReader:
+def try_readers(*readers: BodyReader) -> BodyReader:
     """Reads as the first of ``readers`` that takes more than white space."""
 
-    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         reading = TEXT
         for reader in readers:
             start = len(span)
@@ -125,7 +125,7 @@ def first_of(*readers: BodyReader) -> BodyReader:
     return read
 
 
-class Opener(NamedTuple):
+class CallOpener(NamedTuple):
     """A marker that begins a call. ``keeps_space``: the white space before it is content, not the template's."""
 
     marker: str
@@ -140,7 +140,7 @@ class Format:
     ``encode_calls`` and ``encode_result`` write history as the model was trained
     to see it. ``strays`` are closing markers that are never content on their own.
     ``stops`` end a turn; ``special_tokens`` must reach the parser unstripped; ``control_tokens``, beside those of the
-    tables, are one model's, as its server or its files tell (`adapter.prompting.escaping.knowing`).
+    tables, are one model's, as its server or its files tell (`adapter.prompting.escaping.with_control_tokens`).
     ``reasoning`` maps the markers that open reasoning to those that close it, and
     ``starts_in_reasoning`` says that the template always opens it in the prompt. ``answers`` maps
     the markers around an answer that follows reasoning, which are plain words and so content elsewhere.
@@ -153,12 +153,12 @@ class Format:
     """
 
     name: str
-    openers: tuple[Opener, ...]
+    openers: tuple[CallOpener, ...]
     encode_calls: Callable[[list[tuple[str, JsonObject]]], str]
     encode_result: Callable[[str, str, str], str] = content_alone
     """(tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
-    openers_for: Callable[[Sequence[str]], tuple[Opener, ...]] | None = None
+    openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
     """Makes the openers that depend on the names of the session's tools."""
     bare: BodyReader | None = None
     """Reads calls that stand without markers where a message or paragraph begins."""

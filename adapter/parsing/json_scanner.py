@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 
 from adapter.core.errors import FormatError
-from adapter.core.json.strict import Decoded as Value
-from adapter.parsing.format import Context, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Sink, Source, collect
-from adapter.tools.call_shapes import Decoded, as_object, calls_in
+from adapter.core.json.strict import DecodedJson as Value
+from adapter.parsing.format import BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink, read_until
+from adapter.tools.call_shapes import DecodedCall, extract_calls, parse_arguments
 
 MAX_ATTEMPTS = 8
 """Readings tried on one malformed body: each costs its length, so their number is bounded."""
@@ -27,10 +27,10 @@ _STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for qu
 _MATTERS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
 
 
-def skip_string(source: Source, span: list[str], quote: str) -> Reader[None]:
+def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
     """Take the rest of a JSON string, with its closing quote, into ``span``; all that is left if it never closes."""
     pattern = _STRING_END[quote]
-    sink = Sink(span, _MATTERS[quote])
+    sink = ValueSink(span, _MATTERS[quote])
     while True:
         if sink.matters.match(source.text, source.position) is None and not source.final:
             sink.take(source.rest())
@@ -49,14 +49,14 @@ def skip_string(source: Source, span: list[str], quote: str) -> Reader[None]:
         yield from sink.wait(source)
 
 
-def take_value(source: Source, span: list[str], tokens: Markers) -> Reader[str]:
+def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) -> Reader[str]:
     """Take text into ``span`` until brackets balance. Returns the bracket that did it.
 
     Another marker that stands outside strings ends it too: it is returned, taken but not in ``span``. "" at the end.
     """
     depth = 0
     while True:
-        marker = yield from collect(source, tokens, span)
+        marker = yield from read_until(source, tokens, span)
         if marker in QUOTES:
             span.append(marker)
             yield from skip_string(source, span, marker)
@@ -70,23 +70,23 @@ def take_value(source: Source, span: list[str], tokens: Markers) -> Reader[str]:
             return marker
 
 
-def read_values(values: Sequence[Value], arguments_key: str, context: Context, offset: int) -> Reading:
+def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
     """The calls in ``values``; ``offset`` is where the values' text begins in the span. Raises FormatError."""
-    calls: list[Decoded] = []
+    calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
-        found = calls_in(value.value, arguments_key, context.tools)
+        found = extract_calls(value.value, arguments_key, context.tools)
         if found:
             name, arguments, more, _ = found[-1]
-            found[-1] = Decoded(name, arguments, more, offset + value.end)
+            found[-1] = DecodedCall(name, arguments, more, offset + value.end)
         calls += found
         fixes += value.fixes
-    return Reading(calls=tuple(calls), fixes=tuple(fixes))
+    return BodyResult(calls=tuple(calls), fixes=tuple(fixes))
 
 
-def read_arguments(name: str, values: Sequence[Value], offset: int) -> Reading:
+def call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
     """The call of ``name`` with the one value as its arguments. Raises FormatError."""
     if len(values) != 1:
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)}")
-    arguments, fixes = as_object(values[0].value)
-    return Reading((Decoded(name, arguments, end=offset + values[0].end),), (*values[0].fixes, *fixes))
+    arguments, fixes = parse_arguments(values[0].value)
+    return BodyResult((DecodedCall(name, arguments, end=offset + values[0].end),), (*values[0].fixes, *fixes))

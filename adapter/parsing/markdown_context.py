@@ -35,7 +35,7 @@ def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(pattern), re.compile("\n" + pattern)
 
 
-class Line:
+class MarkdownContext:
     """The line so far, and the code fence around it, given in pieces of any size. It forgets the lines before.
 
     ``has_fences``: whether code fences quote what is in them; in reasoning they are nothing but backticks.
@@ -73,7 +73,7 @@ class Line:
 
     @property
     def quoted_by(self) -> str:
-        """What would quote a call that follows, as `REJECTIONS` has it: "" when nothing would."""
+        """What would quote a call that follows, as `REJECTION_REASONS` has it: "" when nothing would."""
         self._look()
         if self._fence:
             return "code-fence"

@@ -28,7 +28,7 @@ Found: TypeAlias = tuple[int, int]
 """Where a marker begins and ends in a text."""
 
 
-class Markers:
+class MarkerSet:
     """A set of literal markers to look for, in any letter case.
 
     Each marker has an *anchor*: a character at a fixed place in it that is rare in prose, where it has one.
@@ -41,12 +41,12 @@ class Markers:
         lowered = {sys.intern(literal.lower()) for literal in literals}  # which the sets of all sessions share
         self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
-        self._whole: Markers | None = None
+        self._whole: MarkerSet | None = None
         self._searched = 0
 
-    def part(self, *literals: str) -> Markers:
+    def part(self, *literals: str) -> MarkerSet:
         """Some of these markers, which are looked for as all of them are, without a pattern of their own."""
-        some = Markers(*literals)
+        some = MarkerSet(*literals)
         some._whole, some.overlap, some.nests = self, self.overlap, self.nests
         return some
 
@@ -84,13 +84,13 @@ class Markers:
 
     @cached_property
     def overlap(self) -> bool:
-        """Whether one may begin another; with this False `Source.may_go_on` need not look."""
+        """Whether one may begin another; with this False `StreamBuffer.may_go_on` need not look."""
         return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
     def nests(self) -> bool:
         """Whether one may hold another, before its own end: with this False none waits for what began before it."""
-        return any(Markers.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
+        return any(MarkerSet.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
 
     @cached_property
     def matters(self) -> re.Pattern[str]:
@@ -194,8 +194,8 @@ class Markers:
         return len(text)
 
 
-class Candidates(Markers):
-    """`Markers` of which those in ``weak`` are passed over where what that says of them follows: they mean nothing."""
+class WeakMarkerSet(MarkerSet):
+    """`MarkerSet` of which those in ``weak`` are passed over where what that says of them follows: they mean nothing."""
 
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
@@ -320,6 +320,6 @@ def _any_case(text: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def markers_for(*literals: str) -> Markers:
-    """`Markers` that are made once: making them costs more than reading a short text."""
-    return Markers(*literals)
+def markers_for(*literals: str) -> MarkerSet:
+    """`MarkerSet` that are made once: making them costs more than reading a short text."""
+    return MarkerSet(*literals)

@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
-from adapter.parsing.fallback_readers import FallbackReader, Others, openers_with_foreign
-from adapter.parsing.format import BodyReader, Context, Format, Opener, Reading, first_of
+from adapter.parsing.fallback_readers import FallbackReader, FallbackReaders, merge_openers
+from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext, try_readers
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import Candidates, Markers, first_two, markers_for
-from adapter.parsing.stream_buffer import SPACE, Reader, Source
+from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models write whatever their family."""
@@ -31,12 +31,12 @@ CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", 
 """What code fences that may hold a call say of their language."""
 
 
-class Tables(NamedTuple):
+class MarkerTables(NamedTuple):
     """The markers of some formats by what they do, in lower case, and what finds them in a text."""
 
     told: str | None
     """The name of the one format that is read, None when any may come."""
-    openers: Mapping[str, Opener]
+    openers: Mapping[str, CallOpener]
     heads: tuple[BodyReader, ...]
     stripped: tuple[BodyReader, ...]
     """Read calls whose openers are missing, where an answer begins."""
@@ -52,23 +52,25 @@ class Tables(NamedTuple):
     ends: frozenset[str]
     next_turns: frozenset[str]
     results: frozenset[str]
-    text_markers: Candidates
+    text_markers: WeakMarkerSet
     """All that matters in an answer."""
-    reasoning_ends: Markers
-    reasoning_markers: Markers
+    reasoning_ends: MarkerSet
+    reasoning_markers: MarkerSet
     """All that matters in reasoning."""
-    opening_markers: Markers
+    opening_markers: MarkerSet
 
 
 @lru_cache(maxsize=128)
-def reasoning_of(formats: tuple[Format, ...]) -> Mapping[str, str]:
+def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
     """The closing marker of reasoning by its opening one, for these formats."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own
 
 
 @lru_cache(maxsize=128)
-def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: Others | None = None) -> Tables:
+def build_marker_tables(
+    formats: tuple[Format, ...], names: tuple[str, ...], others: FallbackReaders | None = None
+) -> MarkerTables:
     """``names``: those of the session's tools, which some formats use as markers.
 
     ``others``: those whose calls, but nothing else of them, are read where none of ``formats`` has its own.
@@ -76,7 +78,7 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: Othe
     if not names:
         return _tables(formats, others)
     plain, openers = _tables(formats, others), _all_openers(formats, others, names)
-    text_markers = Candidates(_weak(openers, names), *plain.text_markers.literals, *openers)
+    text_markers = WeakMarkerSet(_weak(openers, names), *plain.text_markers.literals, *openers)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
@@ -85,11 +87,13 @@ def tables_for(formats: tuple[Format, ...], names: tuple[str, ...], others: Othe
     )
 
 
-def _all_openers(formats: tuple[Format, ...], others: Others | None, names: tuple[str, ...]) -> dict[str, Opener]:
-    return openers_with_foreign(_openers(formats, names), others.openers(names) if others else {})
+def _all_openers(
+    formats: tuple[Format, ...], others: FallbackReaders | None, names: tuple[str, ...]
+) -> dict[str, CallOpener]:
+    return merge_openers(_openers(formats, names), others.openers(names) if others else {})
 
 
-def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, Opener]:
+def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
     return {
         opener.marker.lower(): opener
         for entry in reversed(formats)
@@ -98,7 +102,7 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, O
 
 
 @lru_cache(maxsize=128)
-def _tables(formats: tuple[Format, ...], others: Others | None) -> Tables:
+def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> MarkerTables:
     openers = _all_openers(formats, others, ())
     strays = _lowered(marker for entry in formats for marker in entry.strays)
     foreign_strays = (others.strays if others else frozenset()) - strays
@@ -106,22 +110,22 @@ def _tables(formats: tuple[Format, ...], others: Others | None) -> Tables:
     ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.ends)))
     next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.next_turns)))
     results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.results)))
-    reasoning = reasoning_of(formats)
+    reasoning = reasoning_markers(formats)
     answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
-    text_markers = Candidates(
+    text_markers = WeakMarkerSet(
         _weak(openers, ()),
         *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
         *next_turns, *results,
     )  # fmt: skip
     own_bare = [*_own_bare(formats), *_foreign_bare(formats, others)]
-    return Tables(
+    return MarkerTables(
         told=formats[0].name if len(formats) == 1 else None,
         openers=openers,
         # Heads are of the told format alone: one may be any word, which would be held back from every answer.
         heads=tuple(dict.fromkeys(entry.head for entry in formats if entry.head is not None)),
         stripped=tuple(_stripped(formats, others)),
-        bare=first_of(*own_bare, _read_loose_json),
-        fenced=first_of(*own_bare, _bare_json),
+        bare=try_readers(*own_bare, _read_loose_json),
+        fenced=try_readers(*own_bare, _bare_json),
         strays=strays,
         foreign_strays=foreign_strays,
         reasoning=reasoning,
@@ -159,7 +163,7 @@ def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
     return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
 
 
-def _stripped(formats: Sequence[Format], others: Others | None) -> list[BodyReader]:
+def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
     own = list(dict.fromkeys(entry.stripped for entry in formats if entry.stripped is not None))
     return own + [_undecided(read) for read in _not_among(own, others.stripped if others else ())]
 
@@ -168,14 +172,14 @@ def _undecided(read: BodyReader) -> BodyReader:
     """Reads a call of another family that is known to be one only when it is whole."""
     read_foreign = FallbackReader(None, read)
 
-    def read_undecided(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read_undecided(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         context.may_be_text = True
         return (yield from read_foreign(source, span, context))
 
     return read_undecided
 
 
-def _foreign_bare(formats: Sequence[Format], others: Others | None) -> list[BodyReader]:
+def _foreign_bare(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
     """How the ``others`` call without markers; bare JSON is read in any case."""
     own = [entry.bare for entry in formats if entry.bare is not None]
     return [FallbackReader(None, read) for read in _not_among(own, others.bare if others else ())]
@@ -188,7 +192,7 @@ def _not_among(own: Sequence[BodyReader], others: Sequence[BodyReader]) -> list[
 _bare_json = UntaggedJson("arguments", after_marker=False)
 
 
-def _read_loose_json(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_loose_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """JSON calls that lack their format's markers."""
     reading = yield from _bare_json(source, span, context)
     return reading.adding("no-markers")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.format import Context, Reading
+from adapter.parsing.format import BodyResult, ReadContext
 from adapter.parsing.parse_state import ParseState
-from adapter.parsing.stream_buffer import Reader, Source, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 
 LIMIT = 400
 """Characters that a failed reader may have taken of what is prose: they are read again."""
@@ -20,7 +20,7 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 
 
-def is_mention(raw: str, marker: str, reading: Reading, context: Context, *, is_glued: bool) -> bool:
+def is_mere_mention(raw: str, marker: str, reading: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
     """Whether ``raw`` is a ``marker`` named within a line and the rest of a sentence.
 
     ``is_glued``: no white space stands before it.
@@ -42,7 +42,7 @@ def is_mention(raw: str, marker: str, reading: Reading, context: Context, *, is_
     return not any(tools.match(word) for word in _WORD.findall(body))
 
 
-def is_stray(source: Source, state: ParseState) -> Reader[bool]:
+def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
     """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
     line = state.line
     if line.is_blank or line.is_quote or any(state.space):
@@ -53,7 +53,7 @@ def is_stray(source: Source, state: ParseState) -> Reader[bool]:
     return not following
 
 
-def begins_block(source: Source) -> Reader[bool]:
+def begins_block(source: StreamBuffer) -> Reader[bool]:
     """Whether a marker, just taken, begins something and is not a word in a sentence."""
     while source.is_empty and not source.final:
         yield

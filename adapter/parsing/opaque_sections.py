@@ -5,15 +5,15 @@ What follows a header that says what it is, the echo of an earlier result, and w
 
 from __future__ import annotations
 
-from adapter.core.events import Markup
+from adapter.core.events import MarkupDelta
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.format import Section
-from adapter.parsing.marker_set import Markers, markers_for
+from adapter.parsing.format import OpaqueSection
+from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.parse_state import CONTENT
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
 
 
-def read_section(section: Section, source: Source, output: EventBuffer) -> Reader[None]:
+def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
     """Take text as what its header says it is, up to the section's end."""
     state = output.state
     markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
@@ -45,7 +45,7 @@ def read_section(section: Section, source: Source, output: EventBuffer) -> Reade
     output.end_section(as_text=not section.is_reasoning)
 
 
-def _ends(section: Section, source: Source) -> Reader[bool]:
+def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
     """Whether nothing stands here but what may follow the section's end. Takes nothing."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
@@ -54,7 +54,7 @@ def _ends(section: Section, source: Source) -> Reader[bool]:
     return bool(following) or not char
 
 
-def read_echo(closing: str, openers: Markers, source: Source, output: EventBuffer) -> Reader[None]:
+def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
     """Take what is echoed, up to ``closing`` at the beginning of a line, as text."""
     markers = markers_for(closing, *openers.literals)
     while True:
@@ -75,12 +75,12 @@ def read_echo(closing: str, openers: Markers, source: Source, output: EventBuffe
             yield
 
 
-def drop_rest(openers: Markers, source: Source, output: EventBuffer) -> Reader[None]:
+def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
     """The model goes on as somebody else: what it invents, to the end, is nobody's turn."""
     while True:
         plain, marker = source.scan(openers)
         if plain or marker:
-            output.events.append(Markup(plain + marker))
+            output.events.append(MarkupDelta(plain + marker))
         if marker:
             output.reject("later-turn", source.offset - len(marker), source.offset)
         elif source.final:

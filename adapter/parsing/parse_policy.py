@@ -13,7 +13,7 @@ from adapter.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ParsePolicy:
     """``repairs``: whether a call that needed fixes is taken, or answered with what was wrong.
 
     ``unmarked``: whether bare or fenced JSON without its format's markers may be a call: of no
@@ -28,18 +28,18 @@ class Policy:
     foreign: bool = True
 
 
-STRICT = Policy("strict", repairs=False, unmarked="none", foreign=False)
-SAFE = Policy("safe")
-APPROVED = Policy("approved", unmarked="all")
+STRICT = ParsePolicy("strict", repairs=False, unmarked="none", foreign=False)
+SAFE = ParsePolicy("safe")
+APPROVED = ParsePolicy("approved", unmarked="all")
 """As `SAFE`, for callers where somebody approves what a tool changes."""
-LENIENT = Policy("lenient", unmarked="all", midway=True)
+LENIENT = ParsePolicy("lenient", unmarked="all", midway=True)
 
 POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}
 
 
-def get_policy(policy: str | Policy) -> Policy:
+def get_policy(policy: str | ParsePolicy) -> ParsePolicy:
     """The policy called ``policy``, or ``policy`` itself. Raises UsageError for an unknown name."""
-    if isinstance(policy, Policy):
+    if isinstance(policy, ParsePolicy):
         return policy
     if not isinstance(policy, str) or policy not in POLICIES:
         raise UsageError(f"unknown policy {policy!r}; expected {', '.join(POLICIES)}")

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from adapter.core.events import Event
-from adapter.parsing.call_progress import Progress
-from adapter.parsing.markdown_context import Line
+from adapter.parsing.call_progress import CallProgress
+from adapter.parsing.markdown_context import MarkdownContext
 
 
 class Mode(Enum):
@@ -50,7 +50,7 @@ class ParseState:
 
     mode: Mode = UNDECIDED
     last: Last = NOTHING
-    line: Line = field(default_factory=Line)
+    line: MarkdownContext = field(default_factory=MarkdownContext)
     """The line that the text has come to."""
     space: list[str] = field(default_factory=list)
     """White space that is content only if more content follows."""
@@ -60,21 +60,21 @@ class ParseState:
     has_reasoning: bool = False
     answer_close: str = ""
     """The marker that closes the answer tags that are open, in lower case."""
-    progress: Progress | None = None
+    progress: CallProgress | None = None
     """That of the call whose body is being read."""
 
-    def enter_call(self, progress: Progress) -> None:
+    def enter_call(self, progress: CallProgress) -> None:
         self.mode, self.progress = IN_CALL, progress
 
     def leave_call(self) -> None:
         self.mode, self.progress = UNDECIDED, None
 
     def enter_reasoning(self) -> None:
-        self.has_reasoning, self.line = True, Line(has_fences=False)
+        self.has_reasoning, self.line = True, MarkdownContext(has_fences=False)
 
     def leave_reasoning(self) -> None:
         """After reasoning or a section: a call that came before it is still the last."""
-        self.last, self.line = (CALL if self.last is CALL else REASONING), Line()
+        self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def after_call(self) -> None:
-        self.has_calls, self.last, self.line = True, CALL, Line()
+        self.has_calls, self.last, self.line = True, CALL, MarkdownContext()

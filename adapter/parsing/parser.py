@@ -11,10 +11,10 @@ from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.formats.cross_format import OTHERS
-from adapter.parsing.marker_tables import reasoning_of
-from adapter.parsing.parse_policy import SAFE, Policy, get_policy
+from adapter.parsing.marker_tables import reasoning_markers
+from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
-from adapter.tools.call_resolution import normalise
+from adapter.tools.call_resolution import normalize_call
 from adapter.tools.tool import ToolDefinitions, ToolSet
 
 
@@ -29,7 +29,7 @@ class Parser:
     always has it opened is then taken to have done so, until an answer that ends without closing it
     says that it was one. ``turn``: any text that tells this turn from others of the conversation, so
     that call ids differ. ``policy``: which text may become a call, ``strict``, ``safe`` or ``lenient``,
-    or a `Policy`. ``stream_arguments``: also give each call's
+    or a `ParsePolicy`. ``stream_arguments``: also give each call's
     arguments as `ToolCallDelta` events, as they are written where that is possible, at the latest before
     the call itself; a call whose arguments had to be mended after that is invalid.
 
@@ -45,7 +45,7 @@ class Parser:
         *,
         generation_prompt: str | None = None,
         turn: str = "",
-        policy: str | Policy = SAFE,
+        policy: str | ParsePolicy = SAFE,
         stream_arguments: bool = False,
     ) -> None:
         check_types("Parser", generation_prompt=(generation_prompt, str, NONE), turn=(turn, str))
@@ -55,7 +55,7 @@ class Parser:
         self._segmenter = Segmenter(
             formats,
             known,
-            partial(normalise, tools=known),
+            partial(normalize_call, tools=known),
             policy,
             id_seed=turn,
             in_reasoning=_opens_reasoning(generation_prompt, formats),
@@ -89,7 +89,7 @@ def parse(
     *,
     generation_prompt: str | None = None,
     turn: str = "",
-    policy: str | Policy = SAFE,
+    policy: str | ParsePolicy = SAFE,
 ) -> Turn:
     """One whole answer, read. The arguments are those of `Parser`; so are the promises."""
     parser = Parser(format, tools, generation_prompt=generation_prompt, turn=turn, policy=policy)
@@ -116,4 +116,4 @@ def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...])
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()
-    return any(prompt.rfind(opening) > prompt.rfind(closing) for opening, closing in reasoning_of(formats).items())
+    return any(prompt.rfind(opening) > prompt.rfind(closing) for opening, closing in reasoning_markers(formats).items())

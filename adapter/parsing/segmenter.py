@@ -1,6 +1,6 @@
 """Cuts a model's text into answer, reasoning and calls: one machine for every format.
 
-The machine is a generator that reads a `Source`, keeps a `ParseState` and fills an `EventBuffer`; formats
+The machine is a generator that reads a `StreamBuffer`, keeps a `ParseState` and fills an `EventBuffer`; formats
 contribute markers and body readers through their tables. Where a call may be is decided here:
 
 - at a format's marker, unless it is quoted in inline code or a code fence;
@@ -16,19 +16,19 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from adapter.core.events import Event, Markup, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
-from adapter.parsing.call_events import Verdicts
-from adapter.parsing.call_progress import Progress, with_arguments
-from adapter.parsing.echoed_header import read_own_header
+from adapter.core.events import Event, MarkupDelta, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
+from adapter.parsing.call_events import CallEventFactory
+from adapter.parsing.call_progress import CallProgress, keep_argument_deltas
+from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.fallback_readers import Others
-from adapter.parsing.format import TEXT, BodyReader, Context, Format, Opener, Reading
+from adapter.parsing.fallback_readers import FallbackReaders
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.marker_tables import BARE_STARTS, CALL_FENCES, INVENTED_RESULT, tables_for
-from adapter.parsing.mention_detection import begins_block, is_mention, is_stray
-from adapter.parsing.opaque_sections import drop_rest, read_echo, read_section
-from adapter.parsing.parse_policy import Policy
+from adapter.parsing.marker_tables import BARE_STARTS, CALL_FENCES, INVENTED_RESULT, build_marker_tables
+from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer
+from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
+from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
     CALL,
     CONTENT,
@@ -40,7 +40,7 @@ from adapter.parsing.parse_state import (
     Mode,
     ParseState,
 )
-from adapter.parsing.stream_buffer import SPACE, Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, read_until, skip_space, take_marker, take_until
 from adapter.tools.call_shapes import Normalise
 from adapter.tools.tool import ToolSet
 
@@ -70,14 +70,14 @@ class Segmenter:
         formats: Sequence[Format],
         tools: ToolSet,
         normalise: Normalise,
-        policy: Policy,
+        policy: ParsePolicy,
         *,
         id_seed: str,
         in_reasoning: bool,
         assumes_reasoning: bool = False,
         drafts_count: bool = True,
         stream_arguments: bool = False,
-        others: Others | None = None,
+        others: FallbackReaders | None = None,
     ) -> None:
         self._policy, self._drafts_count = policy, drafts_count
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
@@ -85,13 +85,13 @@ class Segmenter:
             Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", others=others
         )
         self._calls_bare = len(formats) > 1 or formats[0].bare is not None
-        self._verdicts = Verdicts(formats[0], tools, normalise, policy, id_seed=id_seed)
-        self._tables = tables_for(tuple(formats), tuple(tools), others)
+        self._verdicts = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
+        self._tables = build_marker_tables(tuple(formats), tuple(tools), others)
         self._plain_end = self._tables.text_markers.plain_end
         own_body = formats[0].tool_call_body if len(formats) == 1 else None
-        self._context = Context(tools, told=self._tables.told, tool_call_body=own_body)
+        self._context = ReadContext(tools, told=self._tables.told, tool_call_body=own_body)
 
-        self._source = Source()
+        self._source = StreamBuffer()
         self._state = ParseState()
         self._output = EventBuffer(self._state)
         self._machine = self._run(in_reasoning)
@@ -139,7 +139,7 @@ class Segmenter:
 
     def _events(self) -> list[Event]:
         events = self._output.drain()
-        return with_arguments(events) if self._streams_arguments else events
+        return keep_argument_deltas(events) if self._streams_arguments else events
 
     # -------------------------------------------------------------------- text
 
@@ -163,11 +163,11 @@ class Segmenter:
 
     def _read_head(self) -> Reader[None]:
         """What can only stand where an answer begins."""
-        header = yield from read_own_header(self._source)
+        header = yield from skip_echoed_header(self._source)
         if header:
             self._output.add_markup(header)
         for read in self._tables.heads:
-            yield from self._read_call(Opener("", read), "")
+            yield from self._read_call(CallOpener("", read), "")
         yield from self._read_first()
 
     def _at_marker(self, marker: str) -> Reader[None]:
@@ -191,7 +191,7 @@ class Segmenter:
             yield from self._at_part(kind, marker)
 
     def _why_quoted(self, kind: str) -> str:
-        """Why a marker means nothing here: a key of `REJECTIONS`, "" when it means what it says."""
+        """Why a marker means nothing here: a key of `REJECTION_REASONS`, "" when it means what it says."""
         line = self._state.line
         reason = line.quoted_after("\n") if kind[0] == "\n" else line.quoted_by
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
@@ -211,7 +211,7 @@ class Segmenter:
             yield from self._read_first()
         elif (
             kind in tables.ends
-            or (kind in tables.strays and (yield from is_stray(self._source, state)))
+            or (kind in tables.strays and (yield from is_stray_closer(self._source, state)))
             or (kind in tables.foreign_strays and state.last is CALL)
         ):
             output.commit_held()
@@ -227,10 +227,10 @@ class Segmenter:
         elif kind in tables.next_turns or (kind in tables.results and (state.has_calls or state.held)):
             output.commit_held()
             output.add_markup(marker)
-            yield from drop_rest(tables.opening_markers, self._source, output)
+            yield from discard_rest(tables.opening_markers, self._source, output)
         elif kind in INVENTED_RESULT and state.line.is_blank:
             output.add_markup(marker)  # an echo of an earlier result: whatever it holds was not written as a call
-            yield from read_echo(marker.replace("<", "</"), tables.opening_markers, self._source, output)
+            yield from read_echoed_result(marker.replace("<", "</"), tables.opening_markers, self._source, output)
         else:
             output.add_text(marker)
 
@@ -282,7 +282,7 @@ class Segmenter:
         Returns the closing marker, "" at the end.
         """
         held = [opener]
-        closing = yield from collect(self._source, self._tables.reasoning_ends, held)
+        closing = yield from read_until(self._source, self._tables.reasoning_ends, held)
         text = "".join(held)
         is_draft = closing or self._source.was_cut or not self._drafts_count
         calls = [] if is_draft else self._calls_alone(text)
@@ -298,19 +298,19 @@ class Segmenter:
         """The events of ``text`` if it is calls of tools that only read, and nothing else; else none."""
         inner = self._again(in_reasoning=False, drafts_count=False)
         events = [*inner.feed(text), *inner.close(None)]
-        alone = all(isinstance(event, ToolCall | Markup | ToolCallProgress) for event in events)
+        alone = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
         tools = [self._context.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
         only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # that it was meant is a guess
         return events if alone and tools and only_reads else []
 
     # ------------------------------------------------------------------- calls
 
-    def _read_call(self, opener: Opener, marker: str) -> Reader[None]:
+    def _read_call(self, opener: CallOpener, marker: str) -> Reader[None]:
         span = [marker]
         result, progress = yield from self._read_body(opener.read, span, is_marked=True)
         raw = "".join(span)
         is_glued = not any(self._state.space)
-        if not self._source.was_cut and is_mention(raw, marker, result, self._context, is_glued=is_glued):
+        if not self._source.was_cut and is_mere_mention(raw, marker, result, self._context, is_glued=is_glued):
             self._source.unread(raw[len(marker) :])
             raw, result = marker, TEXT
         if result.is_text and raw.lower() in self._tables.strays:
@@ -324,7 +324,7 @@ class Segmenter:
         self._output.commit_held()
         if result.section is not None:
             self._output.add_markup(raw)
-            yield from read_section(result.section, self._source, self._output)
+            yield from read_opaque_section(result.section, self._source, self._output)
             if not marker:
                 yield from self._read_stripped()
             return
@@ -347,7 +347,7 @@ class Segmenter:
         """What the server left of a call, or of a header, without its markers."""
         if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
             for read in self._tables.stripped:
-                yield from self._read_call(Opener("", read), "")
+                yield from self._read_call(CallOpener("", read), "")
 
     def _read_bare(self) -> Reader[None]:
         """JSON where a line begins: a call if nothing but calls follows."""
@@ -398,18 +398,18 @@ class Segmenter:
 
     def _read_body(
         self, read: BodyReader, span: list[str], *, is_marked: bool = False
-    ) -> Reader[tuple[Reading, Progress]]:
+    ) -> Reader[tuple[BodyResult, CallProgress]]:
         context, state = self._context, self._state
         context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # what is held comes first
-        progress = Progress(context, self._verdicts, marker, start, is_own=is_own, streams_arguments=streams)
+        progress = CallProgress(context, self._verdicts, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(self._source, span, context)
         state.leave_call()
         return result, progress
 
-    def _hold(self, result: Reading, raw: str, *, is_marked: bool) -> None:
+    def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
         """Keep calls that count only if nothing but calls follows; text stays text."""
         is_first = self._state.last is NOTHING
         reason = self._verdicts.why_text(result, is_marked=is_marked, is_first=is_first) if result.calls else ""

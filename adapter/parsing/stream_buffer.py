@@ -1,6 +1,6 @@
 """Text that arrives in pieces, and the few ways in which readers take it.
 
-A reader is a generator: it takes text from a `Source` and yields when it needs
+A reader is a generator: it takes text from a `StreamBuffer` and yields when it needs
 more. It is resumed when more has come, or when none will (``source.final``).
 Every decision depends on the text alone, never on where it was split, because
 a piece that may still become a marker is waited for; and every character is
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
-from adapter.parsing.marker_set import Found, Markers
+from adapter.parsing.marker_set import Found, MarkerSet
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
@@ -25,7 +25,7 @@ SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
 _spaces = re.compile(f"[{SPACE}]+")
 
 
-class Sink:
+class ValueSink:
     """Takes a long value into ``span``. While its reader waits, pieces at whose beginning ``matters`` does not match,
     which could not change what the reader does, may be put into it without asking the reader."""
 
@@ -41,7 +41,7 @@ class Sink:
             self.span[self._start :] = ["".join(self.span[self._start :])]
             self._start += 1
 
-    def wait(self, source: Source) -> Reader[None]:
+    def wait(self, source: StreamBuffer) -> Reader[None]:
         """Yield for more text than what went into the sink."""
         if source.is_empty:
             source.sink = self
@@ -49,7 +49,7 @@ class Sink:
         source.sink = None
 
 
-class Source:
+class StreamBuffer:
     """The text not yet taken. ``finish_reason`` is known once the text is ``final``."""
 
     __slots__ = ("_before", "_clear", "final", "finish_reason", "position", "sink", "text")
@@ -60,8 +60,8 @@ class Source:
         self.final = final
         self.finish_reason = finish_reason
         self._before = 0  # characters that came before ``text``
-        self._clear: dict[Markers, tuple[int, int]] = {}  # offsets between which `search` found that none begins
-        self.sink: Sink | None = None
+        self._clear: dict[MarkerSet, tuple[int, int]] = {}  # offsets between which `search` found that none begins
+        self.sink: ValueSink | None = None
 
     @property
     def offset(self) -> int:
@@ -102,7 +102,7 @@ class Source:
         self.position = len(self.text)
         return rest
 
-    def scan(self, markers: Markers) -> tuple[str, str]:
+    def scan(self, markers: MarkerSet) -> tuple[str, str]:
         """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
@@ -116,7 +116,7 @@ class Source:
         self.position = len(self.text) if self.final else markers.held(self.text, start)
         return self.text[start : self.position], ""
 
-    def search(self, markers: Markers, end: int) -> Found | None:
+    def search(self, markers: MarkerSet, end: int) -> Found | None:
         """The first marker that begins here or later and ends by ``end``, nothing taken.
 
         Where none was, none is looked for again, so that openers in a row do not each look through all that follows.
@@ -131,13 +131,13 @@ class Source:
             self._clear[markers] = begin, max(clear, looked_to - markers.longest + 1)
         return found
 
-    def may_go_on(self, found: Found, markers: Markers) -> bool:
+    def may_go_on(self, found: Found, markers: MarkerSet) -> bool:
         """Whether a longer marker may still be arriving in this one's place."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_begin(self.text[found[0] :])
 
-    def is_within(self, found: Found, markers: Markers) -> bool:
+    def is_within(self, found: Found, markers: MarkerSet) -> bool:
         """Whether a marker that began before this one, and holds it, may still be arriving."""
         return markers.nests and markers.held(self.text, self.position) < found[0]
 
@@ -152,9 +152,9 @@ class Source:
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
 
-def collect(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
+def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
     """Take text into ``span`` up to the next marker. Returns the marker, taken but not in ``span``; "" at the end."""
-    sink = Sink(span, markers.matters)
+    sink = ValueSink(span, markers.matters)
     while True:
         plain, marker = source.scan(markers)
         if plain:
@@ -164,14 +164,14 @@ def collect(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
         yield from sink.wait(source)
 
 
-def skip_to(source: Source, markers: Markers, span: list[str]) -> Reader[str]:
+def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
     """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
-    marker = yield from collect(source, markers, span)
+    marker = yield from read_until(source, markers, span)
     source.unread(marker)
     return marker
 
 
-def skip_space(source: Source, span: list[str]) -> Reader[str]:
+def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
     """Take white space into ``span``. Returns the character after it, not taken; "" at the end."""
     while True:
         found = _spaces.match(source.text, source.position)
@@ -185,7 +185,7 @@ def skip_space(source: Source, span: list[str]) -> Reader[str]:
         yield
 
 
-def take_marker(source: Source, markers: Markers) -> Reader[str]:
+def take_marker(source: StreamBuffer, markers: MarkerSet) -> Reader[str]:
     """Take the marker that stands right here. Returns "" when there is none."""
     while True:
         found = markers.match(source.text, source.position)
@@ -198,14 +198,14 @@ def take_marker(source: Source, markers: Markers) -> Reader[str]:
         yield
 
 
-def is_next(source: Source, markers: Markers) -> Reader[bool]:
+def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
     """Whether one of ``markers`` comes next. Takes nothing."""
     marker = yield from take_marker(source, markers)
     source.unread(marker)
     return bool(marker)
 
 
-def give_back(source: Source, span: list[str], start: int) -> list[str]:
+def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
     """Put back all that was taken into ``span`` from ``start`` on. Returns it, for `take_again`."""
     taken = span[start:]
     del span[start:]
@@ -213,14 +213,14 @@ def give_back(source: Source, span: list[str], start: int) -> list[str]:
     return taken
 
 
-def take_again(source: Source, span: list[str], taken: list[str]) -> None:
+def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
     """Undo `give_back`: take the same text again."""
     span.extend(taken)
     source.position += sum(map(len, taken))
 
 
-def match_ahead(
-    source: Source, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
+def peek_match(
+    source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
 ) -> Reader[re.Match[str] | None]:
     """The match of ``pattern`` with the next ``limit`` characters, which are not taken.
 
@@ -234,20 +234,20 @@ def match_ahead(
         yield
 
 
-def take_match(source: Source, found: re.Match[str], span: list[str]) -> None:
+def take_match(source: StreamBuffer, found: re.Match[str], span: list[str]) -> None:
     """Take the text of a match that `match_ahead` found."""
     span.append(found.group())
     source.position += len(found.group())
 
 
-def take_cut_marker(source: Source, literal: str, span: list[str]) -> None:
+def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> None:
     """Take the beginning of ``literal`` into ``span`` where the text ends within it."""
     rest = source.text[source.position :]
     if source.final and rest and literal.startswith(rest.lower()):
         span.append(source.rest())
 
 
-def take_until(source: Source, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
+def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
     """Take text up to and with the character ``stop`` into ``span``; returns it without ``stop``.
 
     Returns None, nothing taken, when ``stop`` does not come within ``limit`` characters or the text ends first.
@@ -264,7 +264,7 @@ def take_until(source: Source, stop: str, limit: int, span: list[str]) -> Reader
         yield
 
 
-def find_ahead(source: Source, markers: Markers, limit: int) -> Reader[str]:
+def peek_marker(source: StreamBuffer, markers: MarkerSet, limit: int) -> Reader[str]:
     """The marker that comes within ``limit`` characters, nothing taken; "" when none does."""
     while True:
         found = source.search(markers, source.position + limit + markers.longest)

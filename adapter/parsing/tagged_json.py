@@ -12,20 +12,28 @@ from collections.abc import Callable, Sequence
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.decode import decode_values
-from adapter.core.json.strict import Decoded as Value
+from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import UnterminatedError, decode_strict
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, Context, Reading
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
     QUOTES,
-    read_arguments,
-    read_values,
+    call_from_arguments,
+    calls_from_json,
+    scan_json_value,
     skip_string,
-    take_value,
 )
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, collect, skip_space, take_cut_marker, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    read_until,
+    skip_space,
+    take_cut_marker,
+    take_marker,
+    take_until,
+)
 
 _SPACE = re.compile(r"\s*")
 _BESIDE = ",;}]`"  # what models put after a value, still inside the tag
@@ -57,7 +65,7 @@ class TaggedJson:
         self._ends = markers_for(opening, closing)
         self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         at_once = self._read_at_once(source, span, context)
         if at_once is not None:
             return at_once
@@ -65,7 +73,7 @@ class TaggedJson:
             context.begin_json(source.offset, self.name, self.arguments_key)
         return (yield from self._read_in_pieces(source, span, context))
 
-    def _read_at_once(self, source: Source, span: list[str], context: Context) -> Reading | None:
+    def _read_at_once(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
         """The usual case, when all of it is there: one valid value and then the closing marker."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
@@ -77,7 +85,7 @@ class TaggedJson:
         source.position = end + len(self.closing)
         return self._reading([value], context)
 
-    def _read_in_pieces(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def _read_in_pieces(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         start = len(span)
         if not context.plain:
             complete, marker = yield from self._take_values(source, span)
@@ -90,7 +98,7 @@ class TaggedJson:
                     return self._ended_by(marker, reading, source, span)
                 span.append(marker)
         for _ in range(MAX_ATTEMPTS):
-            marker = yield from collect(source, self._ends, span)
+            marker = yield from read_until(source, self._ends, span)
             if not marker:
                 break
             reading = self._decode(span, start, self._is_close(marker), context)
@@ -102,7 +110,7 @@ class TaggedJson:
             span.append(marker)
         return self._fall_back(source, span, start, context)
 
-    def _take_values(self, source: Source, span: list[str]) -> Reader[tuple[bool, str]]:
+    def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
         """Take values, following quotes: whether they are complete and valid, and the marker that ended them.
 
         (False, "") means that stray quotes or brackets deceived the count, or that the text ended.
@@ -113,7 +121,7 @@ class TaggedJson:
                 span.append('"')  # arguments that were encoded twice
                 source.position += 1
                 yield from skip_string(source, span, '"')
-            elif (marker := (yield from take_value(source, span, self._tokens))) not in BRACKETS:
+            elif (marker := (yield from scan_json_value(source, span, self._tokens))) not in BRACKETS:
                 return False, marker
             if decode_strict("".join(span[start:])) is None:
                 return False, ""
@@ -121,7 +129,7 @@ class TaggedJson:
             if after is not None:
                 return True, after
 
-    def _after_value(self, source: Source, span: list[str]) -> Reader[str | None]:
+    def _after_value(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
         """After a valid value: the marker that ends the call, "" if it ends without, None if a value follows."""
         while True:
             char = yield from skip_space(source, span)
@@ -149,7 +157,7 @@ class TaggedJson:
         source.unread("".join(misspelt))
         return ""
 
-    def _swallows_a_call(self, span: Sequence[str], start: int, reading: Reading) -> bool:
+    def _swallows_a_call(self, span: Sequence[str], start: int, reading: BodyResult) -> bool:
         """Whether a string that a stray quote left open goes on over this call's end and the beginning of another."""
         if not reading.calls or "unescaped-quote" not in reading.fixes:
             return False
@@ -159,7 +167,7 @@ class TaggedJson:
     def _is_close(self, marker: str) -> bool:
         return marker.lower() == self.closing.lower()
 
-    def _ended_by(self, marker: str, reading: Reading, source: Source, span: list[str]) -> Reading:
+    def _ended_by(self, marker: str, reading: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
         """``reading`` with what the end of the body says: closed, closed oddly, or not at all."""
         if self._is_close(marker):
             span.append(marker)
@@ -171,10 +179,10 @@ class TaggedJson:
             source.unread(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
             span.append(source.rest())
-            return Reading(error=CUT_OFF)
+            return BodyResult(error=CUT_OFF)
         return reading.adding("missing-close-tag")
 
-    def _fall_back(self, source: Source, span: list[str], start: int, context: Context) -> Reading:
+    def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
         """No end was found while following quotes: take the first marker at which the body can be read."""
         body = "".join(span[start:])
         end = 0
@@ -192,10 +200,10 @@ class TaggedJson:
                 source.unread(body[end:])
                 return reading
         if source.final and source.is_empty:
-            return Reading(error=CUT_OFF)
+            return BodyResult(error=CUT_OFF)
         return self._decode(span, start, True, context)
 
-    def _decode(self, span: list[str], start: int, closed: bool, context: Context) -> Reading:
+    def _decode(self, span: list[str], start: int, closed: bool, context: ReadContext) -> BodyResult:
         text = "".join(span[start:])
         encoded = self._encoded(text)
         if encoded is not None:
@@ -203,7 +211,7 @@ class TaggedJson:
         try:
             values, fixes = decode_values(text, closed=closed)
         except FormatError as error:
-            return Reading(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
+            return BodyResult(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
         return self._reading(values, context, sum(map(len, span[:start]))).adding(*fixes)
 
     def _encoded(self, text: str) -> Value | None:
@@ -214,15 +222,15 @@ class TaggedJson:
         value = decode_strict(text, start)
         return value if value is not None and not text[value.end :].strip() else None
 
-    def _reading(self, values: Sequence[Value], context: Context, offset: int = 0) -> Reading:
+    def _reading(self, values: Sequence[Value], context: ReadContext, offset: int = 0) -> BodyResult:
         try:
             if self.name is not None:
-                return read_arguments(self.name, values, offset)
+                return call_from_arguments(self.name, values, offset)
             if self._reshape is not None:
                 values = [value._replace(value=self._reshape(value.value)) for value in values]
-            reading = read_values(values, self.arguments_key, context, offset)
+            reading = calls_from_json(values, self.arguments_key, context, offset)
         except FormatError as error:
-            return Reading(error=self._explain(error))
+            return BodyResult(error=self._explain(error))
         return reading.adding("several-in-one-tag") if len(reading.calls) > 1 and not self.may_list else reading
 
     def _explain(self, error: FormatError) -> str:
@@ -230,13 +238,13 @@ class TaggedJson:
         return f"the text in {self.opening} is not a call: {error}. Write exactly one JSON object there: {shape}"
 
 
-def only_json(read: BodyReader) -> BodyReader:
+def require_json(read: BodyReader) -> BodyReader:
     """Reads where JSON follows; else the marker before it is a word in prose."""
 
-    def read_json(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return Reading(error=CUT_OFF) if context.at_line_start else TEXT
+            return BodyResult(error=CUT_OFF) if context.at_line_start else TEXT
         return (yield from read(source, span, context)) if char in "{[" else TEXT
 
     return read_json

@@ -9,9 +9,9 @@ from adapter.prompting.system_prompt import Style
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class CallingSetup:
     """``native``: the server's own tool calling, which leaves the other words without meaning; else those
-    of `adapter.protocols.translation_options.Options`. ``own``: the prompt that the model's template makes, whatever the ``style``."""
+    of `adapter.protocols.translation_options.TranslationOptions`. ``own``: the prompt that the model's template makes, whatever the ``style``."""
 
     format: str = "hermes"
     style: Style = "trained"

@@ -40,12 +40,12 @@ MAX_CHARACTERS = 32_000_000
 """Of a prompt: more fits no model."""
 
 
-class TemplateFault(Exception):
+class ChatTemplateError(Exception):
     """``str(fault)``: the template's own words, or what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class ChatTemplate:
     """``tokens``: what the template may call ``bos_token``, ``eos_token`` and the like. ``control_tokens``: what the
     tokenizer beside it takes for such."""
 
@@ -54,8 +54,8 @@ class Template:
     control_tokens: tuple[str, ...] = ()
 
 
-def render(
-    template: Template,
+def render_chat_template(
+    template: ChatTemplate,
     messages: Sequence[Mapping[str, Json]],
     tools: Sequence[Json] | None = None,
     *,
@@ -77,16 +77,16 @@ def render(
             pieces.append(piece)
             size += len(piece)
             if size > MAX_CHARACTERS:
-                raise TemplateFault(f"the template makes more than {MAX_CHARACTERS:,} characters")
+                raise ChatTemplateError(f"the template makes more than {MAX_CHARACTERS:,} characters")
     except TemplateSyntaxError as error:
-        raise TemplateFault(f"line {error.lineno} of the template: {error.message}") from error
+        raise ChatTemplateError(f"line {error.lineno} of the template: {error.message}") from error
     except TemplateError as error:
-        raise TemplateFault(str(error)) from error
+        raise ChatTemplateError(str(error)) from error
     except RecursionError as error:
-        raise TemplateFault("the template calls itself without end") from error
+        raise ChatTemplateError("the template calls itself without end") from error
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         # What Python says of a template that adds a text to an object, or the like.
-        raise TemplateFault(f"{type(error).__name__}: {error}") from error
+        raise ChatTemplateError(f"{type(error).__name__}: {error}") from error
     return "".join(pieces)
 
 
@@ -185,14 +185,14 @@ def answer(line: str) -> str:
 
 def _answered(asked: Mapping[str, Json]) -> dict[str, Json]:
     try:
-        prompt = render(
-            Template(asked["source"], asked["tokens"]),
+        prompt = render_chat_template(
+            ChatTemplate(asked["source"], asked["tokens"]),
             asked["messages"],
             asked["tools"],
             add_generation_prompt=asked["add_generation_prompt"],
             variables=asked["variables"],
         )
-    except TemplateFault as fault:
+    except ChatTemplateError as fault:
         return {"fault": str(fault)}
     except MemoryError:
         return {"fault": "the template takes too much memory"}

@@ -74,7 +74,7 @@ _HTML = (
 """Elements that Gemma and others have as one token each, a blank around each."""
 
 
-def is_telling(token: str) -> bool:
+def is_distinctive_token(token: str) -> bool:
     """Whether a control token that a server tells, or a file, can be taken for nothing else: it begins and ends with a
     sign, holds two letters and no white space, and is no tag of HTML."""
     return (

@@ -28,13 +28,13 @@ from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bare_json import CALL_KEYS, MAX_OPENING
 from adapter.parsing.bodies.python_scanner import read_list
-from adapter.parsing.format import Context, Format
+from adapter.parsing.format import Format, ReadContext
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.json_scanner import MAX_ATTEMPTS, take_value
+from adapter.parsing.json_scanner import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import alternatives, markers_for
-from adapter.parsing.marker_tables import tables_for
-from adapter.parsing.stream_buffer import SPACE, Reader, Source, T
-from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD, is_telling
+from adapter.parsing.marker_tables import build_marker_tables
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, T
+from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD, is_distinctive_token
 from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import ToolSet
 
@@ -98,7 +98,7 @@ _HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
 _TOKENS = markers_for('"', "'", "{", "[", "}", "]")
 
 
-def neutralise(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
+def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
     """``text`` for a prompt. Linear in its length; `restore` gives it back.
 
     ``format``: in which the result is handed to the model, so that it cannot close its envelope.
@@ -120,38 +120,42 @@ def neutralise(text: str, format: Format | None = None, tools: ToolSet = NO_TOOL
     return marked.getvalue() + text[last:] if last else text
 
 
-def own_tokens(told: Iterable[str]) -> tuple[str, ...]:
+def added_control_tokens(told: Iterable[str]) -> tuple[str, ...]:
     """Of control tokens that a server or a file tells, those for `knowing`: neither what may be ordinary text
     (`is_telling`) nor what `neutralise` breaks anyway."""
-    own = (token for token in dict.fromkeys(told) if is_telling(token) and _BRACKET.search(token, 0, len(token) - 1))
-    return tuple(islice((token for token in own if neutralise(token) == token), MAX_TOLD))
+    own = (
+        token
+        for token in dict.fromkeys(told)
+        if is_distinctive_token(token) and _BRACKET.search(token, 0, len(token) - 1)
+    )
+    return tuple(islice((token for token in own if escape_control_tokens(token) == token), MAX_TOLD))
 
 
 @lru_cache(maxsize=64)
-def knowing(format: Format, tokens: tuple[str, ...]) -> Format:
+def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
     """The format of one model, whose own control tokens, as `own_tokens` gives them, `neutralise` breaks, too."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 
-def restore(text: str) -> str:
+def unescape_control_tokens(text: str) -> str:
     """The text that `neutralise` was given, from what it gave; a part of it from the same part."""
     return _MARKED.sub("", text) if MARK in text else text
 
 
-def in_strings(change: Callable[[str], str], value: Json) -> Json:
+def map_strings(change: Callable[[str], str], value: Json) -> Json:
     """``value`` with ``change`` made in every string in it, keys too."""
     match value:
         case str():
             return change(value)
         case list():
-            return [in_strings(change, item) for item in value]
+            return [map_strings(change, item) for item in value]
         case dict():
-            return {change(key): in_strings(change, item) for key, item in value.items()}
+            return {change(key): map_strings(change, item) for key, item in value.items()}
         case _:
             return value
 
 
-class Restoring:
+class StreamingUnescaper:
     """`restore` for text that comes in pieces."""
 
     def __init__(self) -> None:
@@ -159,7 +163,7 @@ class Restoring:
 
     def feed(self, piece: str) -> str:
         whole = self._before + piece
-        restored = restore(whole)[len(restore(self._before)) :]
+        restored = unescape_control_tokens(whole)[len(unescape_control_tokens(self._before)) :]
         self._before = whole[-_LONGEST_JOINT:]
         return restored
 
@@ -239,7 +243,7 @@ def _joints(text: str, tools: ToolSet) -> Iterator[int]:
 @cache
 def _literals() -> tuple[frozenset[str], frozenset[str]]:
     """What parsers act on, in lower case, and what tokenizers take for control tokens."""
-    tables = tables_for(FORMATS.all, ())
+    tables = build_marker_tables(FORMATS.all, ())
     spoken = {*tables.openers, *tables.strays, *tables.ends, *tables.next_turns, *tables.results}
     spoken |= {*tables.reasoning, *tables.reasoning.values()}
     tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stops)}
@@ -277,14 +281,14 @@ def _lines(text: str) -> Iterator[re.Match[str]]:
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
     """Whether a call begins at ``start``, and how many characters it took to see that."""
-    source, span = Source(text, final=True), list[str]()
+    source, span = StreamBuffer(text, final=True), list[str]()
     source.position = start
-    if _finished(read_list(source, span, Context(tools))).calls:
+    if _finished(read_list(source, span, ReadContext(tools))).calls:
         return True, sum(map(len, span))
-    source, piece = Source(text, final=True), list[str]()
+    source, piece = StreamBuffer(text, final=True), list[str]()
     source.position = start
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        bracket = _finished(take_value(source, piece, _TOKENS))
+        bracket = _finished(scan_json_value(source, piece, _TOKENS))
         size = attempt * (source.position - start)
         try:
             value = decode_json("".join(piece), closed=False).value

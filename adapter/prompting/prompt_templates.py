@@ -20,7 +20,7 @@ from adapter.core import package_data
 from adapter.core.errors import UsageError
 
 
-def filled(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
+def render_prompt_template(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
     """The template ``name`` with ``values`` in it. Raises UsageError for one that is missing or cannot be filled."""
     try:
         return _environment(own_folder).get_template(name).render(values)
@@ -42,6 +42,6 @@ def check_folder(own_folder: str | None) -> None:
 def _environment(own_folder: str | None) -> Environment:
     """Keeps the templates compiled, and looks whether a file has changed."""
     check_folder(own_folder)
-    folders = (*([own_folder] if own_folder else []), package_data.folder("prompts"))
+    folders = (*([own_folder] if own_folder else []), package_data.data_folder("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
     return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

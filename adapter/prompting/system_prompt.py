@@ -20,8 +20,8 @@ from adapter.core.program_lookup import find_program
 from adapter.dialects import Dialect, get_dialect
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
-from adapter.prompting.escaping import in_strings, neutralise
-from adapter.tools.coercion import branch_of, type_name, types_of
+from adapter.prompting.escaping import escape_control_tokens, map_strings
+from adapter.tools.coercion import schema_types, select_branch, type_name
 from adapter.tools.operations.capabilities import usual_capabilities
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
@@ -51,11 +51,11 @@ def system_prompt(
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
         raise UsageError(f"unknown prompt style {style!r}; the styles are: {', '.join(get_args(Style))}")
-    offered = ToolSet(usual_tools(dialect) if tools is None else tools)
+    offered = ToolSet(default_tools(dialect) if tools is None else tools)
     if not offered:
         raise UsageError("a system prompt needs at least one tool")
     chosen = get_format(format)
-    described = [Described(_neutral(tool, chosen, offered)) for tool in offered.values()]
+    described = [ToolDescription(_neutral(tool, chosen, offered)) for tool in offered.values()]
     example = next((tool for tool in described if tool.has_example), described[0])
     values = {
         "dialect": get_dialect(dialect).name,
@@ -67,12 +67,12 @@ def system_prompt(
             "result": chosen.encode_result(example.name, "...", "call_1"),
         },
     }
-    from adapter.prompting.prompt_templates import filled
+    from adapter.prompting.prompt_templates import render_prompt_template
 
-    return filled(f"{style}.md", values, prompts).strip() + "\n"
+    return render_prompt_template(f"{style}.md", values, prompts).strip() + "\n"
 
 
-def usual_tools(dialect: str | Dialect) -> ToolSet:
+def default_tools(dialect: str | Dialect) -> ToolSet:
     """What a workspace offers of a dialect whose host is left as it is."""
     present = usual_capabilities()
     return ToolSet(
@@ -82,7 +82,7 @@ def usual_tools(dialect: str | Dialect) -> ToolSet:
     )
 
 
-def new_session() -> str:
+def new_prompt_session() -> str:
     """Letters as `system_prompt` takes them."""
     import secrets
 
@@ -103,7 +103,7 @@ def _unreal(session: str, value: Json) -> Json:
     return (f"{stem}_{session}.{suffix}" if is_file else f"{first}_{session}") + newline + rest
 
 
-class Described:
+class ToolDescription:
     """What templates may say about a tool; what none asks for is not made."""
 
     def __init__(self, tool: Tool) -> None:
@@ -127,7 +127,7 @@ class Described:
         return json.dumps(_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
 
     @cached_property
-    def parameters(self) -> tuple[DescribedParameter, ...]:
+    def parameters(self) -> tuple[ParameterDescription, ...]:
         return tuple(_describe_parameter(name, self._tool) for name in self._tool.properties)
 
     @cached_property
@@ -142,7 +142,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedParameter:
+class ParameterDescription:
     name: str
     type: str
     required: bool
@@ -155,9 +155,9 @@ def _neutral(tool: Tool, format: Format, tools: ToolSet) -> Tool:
     """The tool as a model may be told of it: what a server says of its tools is foreign text, as what they give."""
 
     def neutral(text: str) -> str:
-        return neutralise(text, format, tools)
+        return escape_control_tokens(text, format, tools)
 
-    parameters: JsonObject = in_strings(neutral, tool.parameters)
+    parameters: JsonObject = map_strings(neutral, tool.parameters)
     return replace(tool, description=neutral(tool.description), parameters=parameters)
 
 
@@ -175,11 +175,11 @@ def _sample_value(name: str, schema: Json) -> Json:
     for key in ("examples", "enum"):
         if isinstance(schema.get(key), list) and schema[key]:
             return schema[key][0]
-    types = types_of(schema)
+    types = schema_types(schema)
     if "string" in types or not types:
         return f"<{name}>"
     if "array" in types:
-        return [_sample_value(name, branch_of(schema, "array").get("items"))]
+        return [_sample_value(name, select_branch(schema, "array").get("items"))]
     if "object" in types:
         return {}
     return True if "boolean" in types else 1
@@ -190,9 +190,9 @@ def _signature(tool: Tool) -> str:
     return f"{tool.name}({', '.join(parameters)})"
 
 
-def _describe_parameter(name: str, tool: Tool) -> DescribedParameter:
+def _describe_parameter(name: str, tool: Tool) -> ParameterDescription:
     schema = tool.properties[name]
-    return DescribedParameter(
+    return ParameterDescription(
         name=name,
         type=_type(schema),
         required=name in tool.required,
@@ -218,7 +218,7 @@ def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObj
 
 
 def _typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
-    types = types_of(schema) - {"null"}
+    types = schema_types(schema) - {"null"}
     items = schema.get("items") or {}
     if types == {"array"} and items:
         return [_typed_value(items, True)]
@@ -234,10 +234,10 @@ def _typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
 def _type(schema: Mapping[str, Json]) -> str:
     if "enum" in schema:
         return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
-    names = sorted(types_of(schema) - {"null"}) or ["any"]
+    names = sorted(schema_types(schema) - {"null"}) or ["any"]
     if names == ["array"]:
-        return f"[{_type(branch_of(schema, 'array').get('items') or {})}]"
-    if names == ["object"] and (members := branch_of(schema, "object").get("properties")):
-        required = tuple(branch_of(schema, "object").get("required") or ())
+        return f"[{_type(select_branch(schema, 'array').get('items') or {})}]"
+    if names == ["object"] and (members := select_branch(schema, "object").get("properties")):
+        required = tuple(select_branch(schema, "object").get("required") or ())
         return "{" + ", ".join(_parameter(name, members, required) for name in members) + "}"
     return "|".join(names)

@@ -45,7 +45,7 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class TemplateCapabilities:
     """``arguments``: of past calls, as an object or as its JSON. ``silence``: the content of an answer that only
     calls. ``ids``: any, of nine letters or digits, or ``functions.NAME:NUMBER``. ``several``: calls in one answer.
     ``system``: where messages of the system may stand. ``users``: two messages of the user may follow one another.
@@ -68,46 +68,46 @@ class Traits:
     closers: tuple[str, ...] = ()
 
 
-CAREFUL = Traits(silence="", several=True, system="first", users=False)
+CAREFUL = TemplateCapabilities(silence="", several=True, system="first", users=False)
 """For a template that nobody can look into: what all take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ProbeConversation:
     """A conversation to be filled into the template. The answer is the prompt, or None where it is refused."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()
 
 
-Trials: TypeAlias = Generator[Trial, str | None, Traits | None]
+Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilities | None]
 
 
-def examine() -> Trials:
+def probe_template() -> Trials:
     """The template's traits; None where it has no place for tools and their results."""
-    shown = yield Trial([_user(_ASKED)], TOOLS)
+    shown = yield ProbeConversation([_user(_ASKED)], TOOLS)
     if shown is None or not _holds(shown, _OTHER, _KEY, "zqdescription"):
         return None
     generation_prompt = shown.rpartition(_ASKED)[2] if _ASKED in shown else None
     basis = yield from _basis()
     only_text = basis is None
     arguments, silence, ids = basis or ("object", "", "any")
-    made = Traits(arguments, silence, ids, generation_prompt=generation_prompt)
+    made = TemplateCapabilities(arguments, silence, ids, generation_prompt=generation_prompt)
     said: JsonObject = {"role": "assistant", "content": _TEXT}
     answers = (said, said) if only_text else (_answer(made, _NAME), _answer(made, _NAME, _NAME))
     one = [_user(_ASKED), answers[0], _result(made, 0)]
     two = [_user(_ASKED), answers[1], _result(made, 0), _result(made, 1)]
-    ended = (yield Trial(one, TOOLS)) or ""
+    ended = (yield ProbeConversation(one, TOOLS)) or ""
     if only_text and not _holds(ended, _TEXT, _RESULTS[0]):
         return None
     closers = tuple(dict.fromkeys(_CLOSERS.findall(ended.rpartition(_RESULTS[0])[2])))
     values = () if only_text else (f"{_VALUE}0", f"{_VALUE}1")
-    several = _holds((yield Trial(two, TOOLS)), *values, *_RESULTS)
+    several = _holds((yield ProbeConversation(two, TOOLS)), *values, *_RESULTS)
     as_text = only_text or (yield from _takes_text(one))
     system = yield from _system()
-    users = _holds((yield Trial([_user(_ASKED), _user(_MORE)], TOOLS)), _ASKED, _MORE)
+    users = _holds((yield ProbeConversation([_user(_ASKED), _user(_MORE)], TOOLS)), _ASKED, _MORE)
     between = yield from _between(one)
-    return Traits(
+    return TemplateCapabilities(
         arguments=arguments,
         silence=silence,
         ids=ids,
@@ -125,19 +125,19 @@ def examine() -> Trials:
 _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
-def _basis() -> Generator[Trial, str | None, tuple[Arguments, Literal[""] | None, Ids] | None]:
+def _basis() -> Generator[ProbeConversation, str | None, tuple[Arguments, Literal[""] | None, Ids] | None]:
     """The first way of putting a call and its result in which both are shown."""
     for ids, silence, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
-        made = Traits(arguments, silence, ids)  # type: ignore[arg-type]
+        made = TemplateCapabilities(arguments, silence, ids)  # type: ignore[arg-type]
         result = _result(made, 0)
-        shown = _talk((yield Trial([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
+        shown = _talk((yield ProbeConversation([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
         if not _holds(shown, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(shown or ""):
             continue
         if _holds(shown, f"functions.{_NAME}:0"):
             return made.arguments, made.silence, "named"  # its results refer to the calls by such ids
         if _holds(shown, _id(made, 0)):  # Kimi K2 has the name in the id, and nowhere else
             del result["name"]
-            nameless = _talk((yield Trial([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
+            nameless = _talk((yield ProbeConversation([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
             if nameless is not None and _NAME not in nameless:
                 return made.arguments, made.silence, "named"
         if _holds(shown, _NAME):
@@ -155,28 +155,28 @@ def _is_mangled(shown: str) -> bool:
     return f"'{_KEY}'" in shown or f'\\"{_KEY}' in shown
 
 
-def _takes_text(one: Sequence[JsonObject]) -> Generator[Trial, str | None, bool]:
-    with_call = yield Trial(one, TOOLS)
-    with_text = yield Trial([one[0], {"role": "assistant", "content": _TEXT}, one[2]], TOOLS)
+def _takes_text(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, bool]:
+    with_call = yield ProbeConversation(one, TOOLS)
+    with_text = yield ProbeConversation([one[0], {"role": "assistant", "content": _TEXT}, one[2]], TOOLS)
     if with_call is None or with_text is None or with_text.count(_TEXT) != 1:
         return False
     before, _, after = with_text.partition(_TEXT)
     return with_call.startswith(before) and with_call.endswith(after)
 
 
-def _system() -> Generator[Trial, str | None, System]:
+def _system() -> Generator[ProbeConversation, str | None, System]:
     first: JsonObject = {"role": "system", "content": _SYSTEM}
-    if not _holds((yield Trial([first, _user(_ASKED)], TOOLS)), _SYSTEM, _ASKED):
+    if not _holds((yield ProbeConversation([first, _user(_ASKED)], TOOLS)), _SYSTEM, _ASKED):
         return "none"
     later: JsonObject = {"role": "system", "content": _LATER}
     talk = [first, _user(_ASKED), {"role": "assistant", "content": _SAID}, later, _user(_MORE)]
-    return "anywhere" if _holds((yield Trial(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
+    return "anywhere" if _holds((yield ProbeConversation(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
 
 
-def _between(one: Sequence[JsonObject]) -> Generator[Trial, str | None, str | None]:
-    if _holds((yield Trial([*one, _user(_MORE)], TOOLS)), _MORE):
+def _between(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, str | None]:
+    if _holds((yield ProbeConversation([*one, _user(_MORE)], TOOLS)), _MORE):
         return None
-    silent = yield Trial([*one, {"role": "assistant", "content": ""}, _user(_MORE)], TOOLS)
+    silent = yield ProbeConversation([*one, {"role": "assistant", "content": ""}, _user(_MORE)], TOOLS)
     return "" if _holds(silent, _MORE) else "..."
 
 
@@ -188,11 +188,11 @@ def _user(text: str) -> JsonObject:
     return {"role": "user", "content": text}
 
 
-def _id(traits: Traits, number: int) -> str:
+def _id(traits: TemplateCapabilities, number: int) -> str:
     return f"zqcalled{number}" if traits.ids == "nine" else f"zq_called_{number}"
 
 
-def _answer(traits: Traits, *names: str) -> JsonObject:
+def _answer(traits: TemplateCapabilities, *names: str) -> JsonObject:
     calls = []
     for number, name in enumerate(names):
         arguments: Json = {_KEY: f"{_VALUE}{number}"}
@@ -202,7 +202,7 @@ def _answer(traits: Traits, *names: str) -> JsonObject:
     return {"role": "assistant", "content": traits.silence, "tool_calls": calls}
 
 
-def _result(traits: Traits, number: int) -> JsonObject:
+def _result(traits: TemplateCapabilities, number: int) -> JsonObject:
     return {"role": "tool", "tool_call_id": _id(traits, number), "name": _NAME, "content": _RESULTS[number]}
 
 
@@ -212,5 +212,5 @@ def _result(traits: Traits, number: int) -> JsonObject:
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
-def fits_nine(call_id: str) -> bool:
+def is_mistral_call_id(call_id: str) -> bool:
     return _NINE.fullmatch(call_id) is not None

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.anthropic_client_tools import client_tool
-from adapter.protocols.anthropic_tool_search import offered, told
-from adapter.protocols.document_parts import decoded, document, not_here
-from adapter.protocols.dropped_fields import Fate, left_fields
+from adapter.protocols.anthropic_tool_search import offered_tools, referenced_tools
+from adapter.protocols.document_parts import decoded, document, unsupported_document
+from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
 from adapter.protocols.guarded_exchange import EXTENSION
-from adapter.protocols.openai_errors import RequestError, checked_as
+from adapter.protocols.openai_errors import RequestError, require_type
 
-FIELDS: Mapping[str, Fate] = {
+FIELDS: Mapping[str, FieldHandling] = {
     "model": "passed",
     "messages": "mapped",
     "system": "mapped",
@@ -60,8 +60,8 @@ _EFFORTS = {"xhigh": "high", "max": "high"}
 def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
     """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
     left_out = [] if left_out is None else left_out
-    left_out += left_fields(body, [name for name in body if FIELDS.get(name, "left out") == "left out"])
-    messages = checked_as(list, body.get("messages"), "messages")
+    left_out += dropped_fields(body, [name for name in body if FIELDS.get(name, "left out") == "left out"])
+    messages = require_type(list, body.get("messages"), "messages")
     request: JsonObject = {name: body[name] for name in (*_PASSED, "stream", EXTENSION) if name in body}
     reader = _Reader(left_out)
     request["messages"] = [made for index, each in enumerate(messages) for made in reader.messages(each, index)]
@@ -71,11 +71,11 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
         request["stop"] = body["stop_sequences"]
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    if tools := _tools(offered(body.get("tools"), messages), left_out):
+    if tools := _tools(offered_tools(body.get("tools"), messages), left_out):
         request["tools"] = tools
-        request |= _choice(checked_as(dict, body.get("tool_choice"), "tool_choice"))
-    request |= _thinking(checked_as(dict, body.get("thinking"), "thinking"), left_out)
-    output = checked_as(dict, body.get("output_config"), "output_config")
+        request |= _choice(require_type(dict, body.get("tool_choice"), "tool_choice"))
+    request |= _thinking(require_type(dict, body.get("thinking"), "thinking"), left_out)
+    output = require_type(dict, body.get("output_config"), "output_config")
     effort = output.get("effort")
     request |= {"reasoning_effort": _EFFORTS.get(effort, effort)} if isinstance(effort, str) else {}
     return request | _format(output.get("format") or body.get("output_format"))
@@ -96,7 +96,7 @@ def _tools(given: list[JsonObject], left_out: list[str]) -> list[JsonObject]:
 
 def _thinking(thinking: JsonObject, left_out: list[str]) -> JsonObject:
     """How servers are told to think, or not."""
-    left_out += [f"thinking.{name}" for name in left_fields(thinking, ("budget_tokens", "display"))]
+    left_out += [f"thinking.{name}" for name in dropped_fields(thinking, ("budget_tokens", "display"))]
     match thinking.get("type"):
         case "disabled" | "enabled" as said:
             return {"chat_template_kwargs": {"enable_thinking": said == "enabled"}}
@@ -158,7 +158,7 @@ class _Reader:
         """Of the system."""
         if isinstance(content, str):
             return content
-        parts = [part for block in checked_as(list, content, "system") for part in self._parts(block, "system")]
+        parts = [part for block in require_type(list, content, "system") for part in self._parts(block, "system")]
         return "\n".join(part["text"] for part in parts if "text" in part)
 
     def _result(self, block: JsonObject, place: str) -> Json:
@@ -166,7 +166,7 @@ class _Reader:
         result = block.get("content") or ""
         if isinstance(result, str):
             return failed + result
-        parts = [part for each in checked_as(list, result, f"{place}.content") for part in self._parts(each, place)]
+        parts = [part for each in require_type(list, result, f"{place}.content") for part in self._parts(each, place)]
         return [{"type": "text", "text": failed}, *parts] if failed else parts
 
     def _parts(self, block: Json, place: str) -> list[JsonObject]:
@@ -179,7 +179,7 @@ class _Reader:
             case {"type": "image", "source": {"type": "url", "url": url}}:
                 return [{"type": "image_url", "image_url": {"url": url}}]
             case {"type": "image", "source": {"type": "file"}}:
-                raise not_here("an image among the files of an account", place)
+                raise unsupported_document("an image among the files of an account", place)
             case {"type": "document", "source": dict(source)}:
                 return self._document(block, source, place)
             case {"type": "search_result", "source": source, "title": title, "content": list(content)}:
@@ -188,7 +188,7 @@ class _Reader:
             case {"type": "tool_use" | "tool_result" | "thinking" | "redacted_thinking"} | {"type": "text"}:
                 return []
             case {"type": str(kind)}:
-                if said := told(block):
+                if said := referenced_tools(block):
                     return [{"type": "text", "text": said}]
                 self._left_out.append(f"block {kind}")
         return []
@@ -205,4 +205,4 @@ class _Reader:
             case {"type": "content", "content": list(content)}:
                 parts = [part for each in content for part in self._parts(each, place)]
                 return [document("", title, context), *parts] if title or context else parts
-        raise not_here("a document at an address, or among the files of an account", place)
+        raise unsupported_document("a document at an address, or among the files of an account", place)

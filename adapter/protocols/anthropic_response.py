@@ -11,7 +11,7 @@ from typing import Any
 
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import is_error
-from adapter.protocols.sse import as_event
+from adapter.protocols.sse import encode_event
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -128,7 +128,7 @@ def as_error(error: JsonObject, status: int) -> JsonObject:
     return {"type": "error", "error": {"type": ERROR_TYPES.get(status, "api_error"), "message": message}}
 
 
-def unthreaded() -> JsonObject:
+def with_thread_removed() -> JsonObject:
     """Why a request with a thread is refused. It makes the SDK send the whole conversation, without one."""
     error = as_error({"error": {"message": "threads are not kept here: send the whole conversation"}}, 400)
     error["error"]["details"] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
@@ -159,4 +159,4 @@ def _usage(usage: JsonObject) -> JsonObject:
 
 
 def _event(event: JsonObject) -> bytes:
-    return f"event: {event['type']}\n".encode() + as_event(event)
+    return f"event: {event['type']}\n".encode() + encode_event(event)

@@ -14,7 +14,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import objects_in
 
 
-def offered(given: Json, messages: list[Json]) -> list[JsonObject]:
+def offered_tools(given: Json, messages: list[Json]) -> list[JsonObject]:
     """All but those that nobody has named yet; those too where Anthropic's servers were to search for them."""
     tools = list(objects_in(given, "tools"))
     defined: dict[str, JsonObject] = {}
@@ -35,7 +35,7 @@ def offered(given: Json, messages: list[Json]) -> list[JsonObject]:
     return [tool for tool in (*tools, *defined.values()) if str(tool.get("name")) not in waiting]
 
 
-def told(block: JsonObject) -> str | None:
+def referenced_tools(block: JsonObject) -> str | None:
     """What such a block says to a model where it stands; None for other blocks."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.core.events import Json
-from adapter.protocols.sse import as_event, read_json
+from adapter.protocols.sse import encode_event, read_json
 
 _CONTENT = b'"content":'
 _LITERAL = re.compile(rb'\s*("(?:[^"\\]|\\.)*")')
@@ -16,7 +16,7 @@ _MARKED = b'"\\u0000"'
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class ChunkTemplate:
     """``before`` and ``after`` the text of a server's event, which is about the choice ``index``."""
 
     before: bytes
@@ -35,7 +35,7 @@ class Likeness:
         return text if isinstance(text, str) else None
 
 
-def likeness_of(event: bytes, chunk: Json) -> Likeness | None:
+def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
     """How events look that are like ``event``, which holds ``chunk``; None unless that is text of one choice alone."""
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:
@@ -49,10 +49,10 @@ def likeness_of(event: bytes, chunk: Json) -> Likeness | None:
     literal = _LITERAL.match(event, event.find(_CONTENT) + len(_CONTENT)) if event.count(_CONTENT) == 1 else None
     if literal is None or read_json(literal[1]) != text:
         return None
-    return Likeness(event[: literal.start(1)], event[literal.end(1) :], index)
+    return ChunkTemplate(event[: literal.start(1)], event[literal.end(1) :], index)
 
 
-def around_text(chunk: Json) -> tuple[bytes, bytes]:
+def split_at_text(chunk: Json) -> tuple[bytes, bytes]:
     """What stands before and after the text in an event of ours, given one whose text is `MARK`."""
-    opening, _, closing = as_event(chunk).rpartition(_MARKED)
+    opening, _, closing = encode_event(chunk).rpartition(_MARKED)
     return opening, closing

@@ -31,6 +31,6 @@ def decoded(kind: str, data: str, title: str, place: str) -> str:
         raise RequestError(f"{place} is no text in base64 and UTF-8: {error}", place) from error
 
 
-def not_here(what: str, place: str) -> RequestError:
+def unsupported_document(what: str, place: str) -> RequestError:
     """For documents that stand somewhere else: at an address, or among the files of an account."""
     return RequestError(f"{place} is {what}, which is not fetched from here; send its text", place)

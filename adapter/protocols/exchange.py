@@ -7,12 +7,21 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.chunk_fast_path import MARK, Likeness, around_text, likeness_of
+from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, chunk_template, split_at_text
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import error_object, is_error
-from adapter.protocols.sse import DONE, MAX_EVENT_BYTES, PING, EventReader, LineReader, as_event, as_json, read_json
+from adapter.protocols.sse import (
+    DONE,
+    MAX_EVENT_BYTES,
+    PING,
+    EventReader,
+    LineReader,
+    encode_event,
+    encode_json,
+    read_json,
+)
 from adapter.protocols.template_prompt import as_chat, streams_lines
-from adapter.protocols.translated_request import Request
+from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_UNLIKE = 20
 """Events, each unlike the one before, after which none is expected to be like another."""
@@ -24,7 +33,7 @@ REFUSED = "it was refused, and asked in words"
 """What whoever looks on hears of a request with tools, or a prompt, that the server did not take."""
 
 
-class Writer(Protocol):
+class StreamWriter(Protocol):
     """How a client reads a stream. ``ping`` is what it skips."""
 
     content_type: str
@@ -42,7 +51,7 @@ class OpenAIWriter:
     ping = PING
 
     def write(self, chunks: list[JsonObject]) -> bytes:
-        return b"".join(map(as_event, chunks))
+        return b"".join(map(encode_event, chunks))
 
     def end(self) -> bytes:
         return DONE
@@ -56,7 +65,7 @@ class _Exchange(Generic[Answer]):
 
     _answer: Answer
 
-    def __init__(self, request: Request, as_body: Callable[[JsonObject], JsonObject] | None) -> None:
+    def __init__(self, request: TranslatedRequest, as_body: Callable[[JsonObject], JsonObject] | None) -> None:
         self._request = request
         self._as_body = as_body or _as_it_is
         self._begin()
@@ -79,7 +88,7 @@ class _Exchange(Generic[Answer]):
         self._answer.cancel(why)
 
 
-class Streamed(_Exchange[StreamedCompletion]):
+class StreamedExchange(_Exchange[StreamedCompletion]):
     """A streamed exchange: `feed` takes the server's bytes in any pieces, `close` ends it.
 
     ``writer``: the client's side. ``reader`` and ``as_chunk``: the server's, where that is not OpenAI's.
@@ -89,9 +98,9 @@ class Streamed(_Exchange[StreamedCompletion]):
 
     def __init__(
         self,
-        request: Request,
+        request: TranslatedRequest,
         created: int,
-        writer: Writer | None = None,
+        writer: StreamWriter | None = None,
         reader: EventReader | LineReader | None = None,
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
@@ -100,7 +109,7 @@ class Streamed(_Exchange[StreamedCompletion]):
         super().__init__(request, as_body)
         self.writer = writer or OpenAIWriter()
         self._as_chunk = as_chunk or as_chat
-        self._like: Likeness | None = None
+        self._like: ChunkTemplate | None = None
         self._around = (b"", b"")  # the text in an event for the client
         self._unlike = 0  # events in a row that were not like the one before
         self._has_failed = False
@@ -169,9 +178,9 @@ class Streamed(_Exchange[StreamedCompletion]):
         written = self._written(self._answer.feed(self._as_chunk(chunk)))
         if self._unlike < MAX_UNLIKE and not self._answer.is_done:
             self._unlike += 1
-            self._like = likeness_of(event, chunk)
+            self._like = chunk_template(event, chunk)
             if self._like is not None:
-                self._around = around_text(self._answer.text_chunk(self._like.index, MARK))
+                self._around = split_at_text(self._answer.text_chunk(self._like.index, MARK))
         return written
 
     def _text_translated(self, said: str | list[JsonObject], index: int) -> bytes:
@@ -179,7 +188,7 @@ class Streamed(_Exchange[StreamedCompletion]):
             return self._written(said)
         if not isinstance(self.writer, OpenAIWriter):
             return self.writer.write([self._answer.text_chunk(index, said)]) if said else b""
-        return b"".join((self._around[0], as_json(said), self._around[1])) if said else b""
+        return b"".join((self._around[0], encode_json(said), self._around[1])) if said else b""
 
     def _written(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:
@@ -188,7 +197,7 @@ class Streamed(_Exchange[StreamedCompletion]):
         return self.writer.write(chunks)
 
 
-class Completed(_Exchange[BufferedCompletion]):
+class BufferedExchange(_Exchange[BufferedCompletion]):
     """An exchange in one piece: `feed` takes the body of a server's 200.
 
     ``as_completion`` and ``as_body``: the server's side, where that is not OpenAI's.
@@ -196,7 +205,7 @@ class Completed(_Exchange[BufferedCompletion]):
 
     def __init__(
         self,
-        request: Request,
+        request: TranslatedRequest,
         as_completion: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
@@ -207,7 +216,7 @@ class Completed(_Exchange[BufferedCompletion]):
         self._answer = BufferedCompletion(self._request)
 
     def give_up(self) -> JsonObject | None:
-        """As `Streamed.give_up`: the completion for the client."""
+        """As `StreamedExchange.give_up`: the completion for the client."""
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
@@ -219,12 +228,12 @@ class Completed(_Exchange[BufferedCompletion]):
             shown = body[:80].decode("utf-8", "replace")
             return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
         answer = self._answer.feed(completion)
-        if isinstance(answer, Request):
+        if isinstance(answer, TranslatedRequest):
             return self._as_body(answer.body)
         return (502 if is_error(answer) else 200), answer
 
 
-def _reader_of(request: Request) -> EventReader | LineReader:
+def _reader_of(request: TranslatedRequest) -> EventReader | LineReader:
     return LineReader() if streams_lines(request.body) else EventReader()
 
 

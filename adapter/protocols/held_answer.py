@@ -5,44 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from adapter.conversation.guardrails.response_checks import IN_TEXT, Said, opens_result
+from adapter.conversation.guardrails.response_checks import IN_TEXT, CandidateAnswer, starts_with_tool_result
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
     JsonObject,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     RejectedCall,
     TextDelta,
     ToolCall,
 )
-from adapter.core.text.string_builder import Pieces
+from adapter.core.text.string_builder import StringBuilder
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
-from adapter.protocols.recorded_exchange import Exchange, RecordedCall
-from adapter.protocols.translated_request import Request
+from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
+from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage
 from adapter.protocols.verbatim_calls import Call
 
 
-class Attempt:
+class HeldAnswer:
     """``retry``: the number of attempts before this one. ``holds_text``: no text goes to the client before the answer
     is accepted. What only recordings need is kept only while something observes the request."""
 
-    def __init__(self, request: Request, retry: int = 0) -> None:
+    def __init__(self, request: TranslatedRequest, retry: int = 0) -> None:
         self.request, self.retry = request, retry
         self.parser: Parser | ReplyParser | None = None
         self.holds_text = False
-        self.reasoned = Pieces()  # by the parser
+        self.reasoned = StringBuilder()  # by the parser
         self.call_keys: set[str] = set()
         self.has_repeated_call = False
         self.guardrail = ""
         """The guardrail that rejected this answer."""
         self.has_outcome = False
         self._held: list[str] = []
-        self._raw, self._content, self._reasoning = Pieces(), Pieces(), Pieces()
+        self._raw, self._content, self._reasoning = StringBuilder(), StringBuilder(), StringBuilder()
         self._server_reasoning: list[str] = []
         self._rejected: list[RejectedCall] = []
         self._has_reasoned = self._has_invented = self._is_closed = False
@@ -79,16 +79,19 @@ class Attempt:
                     self._content.add(text)
                 case RejectedCall(reason=reason) if reason in IN_TEXT:
                     self._rejected.append(event)
-                case Markup():
-                    self._has_invented = self._has_invented or opens_result(event)
-                case ContentWasReasoning():
-                    self._content = Pieces()
+                case MarkupDelta():
+                    self._has_invented = self._has_invented or starts_with_tool_result(event)
+                case ContentReclassified():
+                    self._content = StringBuilder()
                     self._has_reasoned = True
                 case ReasoningDelta(text=text):
                     self._reasoning.add(text)
                     self._has_reasoned = True
-                case ReasoningWasContent():
-                    self._content, self._reasoning = Pieces(str(self._reasoning), str(self._content)), Pieces()
+                case ReasoningReclassified():
+                    self._content, self._reasoning = (
+                        StringBuilder(str(self._reasoning), str(self._content)),
+                        StringBuilder(),
+                    )
                 case _:
                     pass
         if self._listener is not None:
@@ -106,12 +109,12 @@ class Attempt:
         self.holds_text = False
         return held
 
-    def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> Said:
+    def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
         """The answer up to ``event``. ``rest``: events that were taken, but come after its content."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
-        return Said(
+        return CandidateAnswer(
             content[:end],
             (event,) if isinstance(event, ToolCall) else (),
             (event,) if isinstance(event, InvalidToolCall) else (),
@@ -152,10 +155,10 @@ class Attempt:
             self._listener.end(exchange, why)
 
     @cached_property
-    def _asked(self) -> Exchange:
+    def _asked(self) -> RecordedExchange:
         """The exchange before its answer."""
         request, how, messages = self.request, self.request.parsing, self.request.client.messages
-        return Exchange(
+        return RecordedExchange(
             model=str(request.body.get("model") or ""),
             format=how.format,
             policy=how.policy,

@@ -27,12 +27,12 @@ _FOR_TEMPLATE = (
 )  # fmt: skip
 
 
-def is_lazy(body: JsonObject) -> bool:
+def has_lazy_grammar(body: JsonObject) -> bool:
     """Whether a chat request has a grammar that waits."""
     return body.get("grammar_lazy") is True
 
 
-def lazy_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
+def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
     """What makes a grammar wait for ``word``, with which its texts begin.
 
     ``tokens``: texts that may be one token of the model's vocabulary: llama.cpp refuses a word that is one unless it is

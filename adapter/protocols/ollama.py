@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.conversation.message_content import image, image_url
+from adapter.conversation.message_content import image_part, image_url
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.dropped_fields import Fate, left_fields
+from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
 from adapter.protocols.guarded_exchange import EXTENSION
-from adapter.protocols.openai_errors import RequestError, checked_as, error_object, is_error, objects_in
-from adapter.protocols.sse import as_json
+from adapter.protocols.openai_errors import RequestError, error_object, is_error, objects_in, require_type
+from adapter.protocols.sse import encode_json
 
 OPTIONS = {
     "temperature": "temperature",
@@ -39,7 +39,7 @@ OPTIONS = {
 }
 """Ollama's names, and those of OpenAI's interface."""
 
-FIELDS: Mapping[str, Fate] = {
+FIELDS: Mapping[str, FieldHandling] = {
     "model": "passed",
     "messages": "mapped",
     "tools": "mapped",
@@ -56,7 +56,7 @@ FIELDS: Mapping[str, Fate] = {
 }
 """Of ``/api/chat``, for servers that are no Ollama; what is not named here is left out as well."""
 
-GENERATE_FIELDS: Mapping[str, Fate] = {
+GENERATE_FIELDS: Mapping[str, FieldHandling] = {
     **{name: fate for name, fate in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
     "prompt": "mapped",
     "system": "mapped",
@@ -71,7 +71,7 @@ GENERATE_FIELDS: Mapping[str, Fate] = {
 }
 """Of ``/api/generate``."""
 
-EMBED_FIELDS: Mapping[str, Fate] = {
+EMBED_FIELDS: Mapping[str, FieldHandling] = {
     "model": "passed",
     "input": "passed",
     "prompt": "mapped",
@@ -89,10 +89,10 @@ NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs"
 def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
     """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
     messages = objects_in(body.get("messages"), "messages")
-    options = checked_as(dict, body.get("options"), "options")
+    options = require_type(dict, body.get("options"), "options")
     if left_out is not None:
-        left_out += unnamed(body, FIELDS)
-        left_out += [f"options.{name}" for name in left_fields(options, options.keys() - OPTIONS.keys())]
+        left_out += unknown_fields(body, FIELDS)
+        left_out += [f"options.{name}" for name in dropped_fields(options, options.keys() - OPTIONS.keys())]
     request: JsonObject = {
         "model": body.get("model"),
         "messages": [_message(message, index) for index, message in enumerate(messages)],
@@ -115,9 +115,9 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
     return request | extension | _thinking(body.get("think"))
 
 
-def unnamed(body: JsonObject, fields: Mapping[str, Fate]) -> list[str]:
+def unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> list[str]:
     """What a request has that is left out."""
-    return left_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
+    return dropped_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
 
 
 def _thinking(think: Json) -> JsonObject:
@@ -132,8 +132,8 @@ def generation_as_chat(body: JsonObject) -> JsonObject:
     for field, fate in GENERATE_FIELDS.items():
         if fate == "refused" and body.get(field):
             raise RequestError(f"{field!r} needs an Ollama as model server: leave it out, or use /api/chat", field)
-    prompt = {"role": "user", "content": checked_as(str, body.get("prompt"), "prompt"), "images": body.get("images")}
-    rules = checked_as(str, body.get("system"), "system")
+    prompt = {"role": "user", "content": require_type(str, body.get("prompt"), "prompt"), "images": body.get("images")}
+    rules = require_type(str, body.get("system"), "system")
     chat = {key: value for key, value in body.items() if key not in ("prompt", "system", "images")}
     return {**chat, "messages": [*([{"role": "system", "content": rules}] if rules else []), prompt]}
 
@@ -157,10 +157,10 @@ def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, ela
 def _message(message: JsonObject, index: int) -> JsonObject:
     made: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
     if message.get("images"):
-        images = checked_as(list, message["images"], f"messages[{index}].images")
-        texts = [checked_as(str, each, f"messages[{index}].images[{number}]") for number, each in enumerate(images)]
+        images = require_type(list, message["images"], f"messages[{index}].images")
+        texts = [require_type(str, each, f"messages[{index}].images[{number}]") for number, each in enumerate(images)]
         text = {"type": "text", "text": made.get("content") or ""}
-        made["content"] = [text, *(image(f"data:{_mime(each)};base64,{each}") for each in texts)]
+        made["content"] = [text, *(image_part(f"data:{_mime(each)};base64,{each}") for each in texts)]
     if message.get("tool_calls"):
         made["tool_calls"] = [
             {"id": call.get("id") or f"call_{index}_{number}", "type": "function", **call}
@@ -179,7 +179,7 @@ def _mime(base64: str) -> str:
 _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "Qk": "image/bmp"}
 
 
-def for_ollama(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
+def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
     """A translated request for another Ollama: the fields of ``body`` with the plain messages and their constraint."""
     if "own_prompt" in plain:
         return {**plain, EXTRA: {key: body[key] for key in NATIVE if key in body}}
@@ -278,7 +278,7 @@ def as_completion(answer: Json) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class OllamaResponseInfo:
     """``created_at``: RFC 3339. ``elapsed_ns``: since the request came. ``is_generating``: for ``/api/generate``, whose
     answers are a text."""
 
@@ -300,7 +300,7 @@ class OllamaWriter:
 
     content_type = "application/x-ndjson"
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: OllamaResponseInfo) -> None:
         self._answering = answering
         self._first_ns: int | None = None
         self._last: JsonObject = {}
@@ -329,7 +329,7 @@ class OllamaWriter:
         return _as_line({**self._answering.said(message), "done": False})
 
 
-def as_answer(completion: JsonObject, answering: Answering) -> JsonObject:
+def as_answer(completion: JsonObject, answering: OllamaResponseInfo) -> JsonObject:
     """A whole answer in Ollama's shape, from OpenAI's."""
     choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
     last = {**completion, "finish_reason": choice["finish_reason"]}
@@ -388,4 +388,4 @@ def _told_ns(last: Mapping[str, Any], name: str, otherwise: int) -> int:
 
 
 def _as_line(value: Json) -> bytes:
-    return as_json(value) + b"\n"
+    return encode_json(value) + b"\n"

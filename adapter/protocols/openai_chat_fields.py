@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adapter.core.events import JsonObject
-from adapter.protocols.dropped_fields import Fate
+from adapter.protocols.dropped_fields import FieldHandling
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.template_prompt import MARKS
 
-FIELDS: Mapping[str, Fate] = {
+FIELDS: Mapping[str, FieldHandling] = {
     "model": "passed",
     "messages": "mapped",
     "tools": "mapped",
@@ -58,5 +58,5 @@ _OURS = {name for name, fate in FIELDS.items() if fate == "taken"} | {"tools", M
 """What a client says to us, or is not to say at all."""
 
 
-def not_ours(body: JsonObject) -> JsonObject:
+def passthrough_fields(body: JsonObject) -> JsonObject:
     return {key: value for key, value in body.items() if key not in _OURS}

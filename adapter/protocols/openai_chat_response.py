@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.held_answer import Attempt
+from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.openai_choice import ChoiceStream
-from adapter.protocols.openai_errors import error_object, words
-from adapter.protocols.translated_request import Request
-from adapter.protocols.usage import usage_of
+from adapter.protocols.openai_errors import error_object, error_text
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.usage import parse_usage
 
 DIED = (
     "the model server closed the connection in the middle of its answer; "
@@ -27,12 +27,12 @@ class _Completion:
 
     _is_whole = False
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: TranslatedRequest) -> None:
         self._request = request
         self._choices: dict[int, ChoiceStream] = {}
-        self._first = Attempt(request)
+        self._first = HeldAnswer(request)
 
-    def next_request(self) -> Request | None:
+    def next_request(self) -> TranslatedRequest | None:
         """The request that follows an answer that was not the last word; at most once for each answer."""
         for choice in self._choices.values():
             if request := choice.take_next():
@@ -51,7 +51,7 @@ class _Completion:
             choice.attempt.close()
 
     def _count(self, chunk: JsonObject) -> None:
-        if (usage := usage_of(chunk)) is not None:
+        if (usage := parse_usage(chunk)) is not None:
             self._request.account.count(usage)
             next((choice.attempt for choice in self._choices.values()), self._first).count(usage)
 
@@ -59,7 +59,7 @@ class _Completion:
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
         if choice is None:
-            attempt = Attempt(self._request) if self._choices else self._first
+            attempt = HeldAnswer(self._request) if self._choices else self._first
             choice = self._choices[number] = ChoiceStream(number, attempt, is_whole=self._is_whole)
         return choice
 
@@ -78,7 +78,7 @@ class StreamedCompletion(_Completion):
     Nothing is raised, whatever the server sends. ``is_done``: the client has all that it asked for.
     """
 
-    def __init__(self, request: Request, created: int = 0) -> None:
+    def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
         super().__init__(request)
         self._head: JsonObject = {
             "id": f"chatcmpl-{request.turn[:24]}",
@@ -179,7 +179,7 @@ class StreamedCompletion(_Completion):
         self._request.account.fail(error)
         self.is_done = True
         if not self._choices:
-            self._first.close(words(error))
+            self._first.close(error_text(error))
         return [error]
 
     def _take_head(self, chunk: JsonObject) -> None:
@@ -211,12 +211,12 @@ class BufferedCompletion(_Completion):
 
     _is_whole = True
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: TranslatedRequest) -> None:
         super().__init__(request)
         self._deltas: dict[int, list[JsonObject | str]] = {}
         self._last: JsonObject = {}
 
-    def feed(self, completion: JsonObject) -> JsonObject | Request:
+    def feed(self, completion: JsonObject) -> JsonObject | TranslatedRequest:
         """The completion for the client, or the next request for the server."""
         self._last = completion
         self._request.account.answered(completion)

@@ -7,34 +7,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from adapter.conversation.guardrails.call_history import key_of
-from adapter.conversation.verbatim_history import Written, is_tame
+from adapter.conversation.guardrails.call_history import call_key
+from adapter.conversation.verbatim_history import VerbatimText, is_safe_to_replay
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
     Json,
     JsonObject,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     RejectedCall,
     TextDelta,
     ToolCall,
     ToolCallDelta,
 )
-from adapter.core.text.string_builder import Pieces
+from adapter.core.text.string_builder import StringBuilder
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import Parser
-from adapter.prompting.escaping import in_strings, knowing, restore
+from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
 from adapter.prompting.intent.tool_shortlist import LOOKUPS
 from adapter.protocols.guarded_exchange import EXTENSION
-from adapter.protocols.held_answer import Attempt
+from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import error_object
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
-from adapter.protocols.translated_request import Request
+from adapter.protocols.translated_request import TranslatedRequest
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """Our own finish reasons: the server broke off, the client did not wait."""
@@ -62,7 +62,7 @@ class ChoiceStream:
     what the client has so far stays. ``is_whole``: the client sees nothing before the end.
     """
 
-    def __init__(self, index: int, attempt: Attempt, *, is_whole: bool = False) -> None:
+    def __init__(self, index: int, attempt: HeldAnswer, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
@@ -70,11 +70,11 @@ class ChoiceStream:
         """The characters at the beginning of the content that turned out to be reasoning."""
         self.was_content = False
         """All reasoning turned out to be content."""
-        self.follow_up: Request | None = None
+        self.follow_up: TranslatedRequest | None = None
         self._is_whole = is_whole
         self._has_role = False
         self._size = 0
-        self._content, self._written = Pieces(), Written()  # for the client, and as the model wrote it
+        self._content, self._written = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
         self._may_remember = True  # all was written in one answer, and no call holds control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
@@ -83,7 +83,7 @@ class ChoiceStream:
         self._logprobs: LogprobAligner | None = None
         self._begin(attempt)
 
-    def _begin(self, attempt: Attempt) -> None:
+    def _begin(self, attempt: HeldAnswer) -> None:
         self.attempt, self._request = attempt, attempt.request
         self._calls_before = len(self._calls.whole)
         self._has_text = self._content.size > 0  # of an earlier attempt
@@ -193,9 +193,9 @@ class ChoiceStream:
             case ReasoningDelta(text=text):
                 self.attempt.reasoned.add(text)
                 return [{"reasoning_content": text}]
-            case ContentWasReasoning():
+            case ContentReclassified():
                 self.was_reasoning = self._content.size
-            case ReasoningWasContent():
+            case ReasoningReclassified():
                 self.was_content = True
                 return self._text(str(self.attempt.reasoned))  # in a stream it comes twice, or there is no answer
             case ToolCallDelta():
@@ -218,7 +218,7 @@ class ChoiceStream:
                 return self._invalid_call(event, finish_reason)
             case RejectedCall(reason=reason):
                 self._request.account.refused[reason] += 1
-            case Markup(raw=raw) if not self._request.tools and raw.isspace():
+            case MarkupDelta(raw=raw) if not self._request.tools and raw.isspace():
                 return self._white_space(raw)
             case _:
                 pass  # markup and progress are not for the client
@@ -278,7 +278,7 @@ class ChoiceStream:
         """Whether a constrained model repeats a call of this answer, or one whose result it has."""
         if self._request.parsing.reply is None:
             return False
-        key, keys = key_of(call.name, in_strings(restore, call.arguments)), self.attempt.call_keys
+        key, keys = call_key(call.name, map_strings(unescape_control_tokens, call.arguments)), self.attempt.call_keys
         is_repeated = key in keys or key in self._request.follow_up.previous_calls
         keys.add(key)
         return is_repeated
@@ -293,9 +293,9 @@ class ChoiceStream:
     def _call(self, call: ToolCall) -> list[JsonObject | str]:
         before, request = self._released(), self._request
         request.account.called(call)
-        format = knowing(get_format(request.parsing.format), request.parsing.control_tokens)
-        self._may_remember = self._may_remember and is_tame(call.arguments, format, request.tools)
-        return [*before, *self._calls.call(call.id, call.name, in_strings(restore, call.arguments))]
+        format = with_control_tokens(get_format(request.parsing.format), request.parsing.control_tokens)
+        self._may_remember = self._may_remember and is_safe_to_replay(call.arguments, format, request.tools)
+        return [*before, *self._calls.call(call.id, call.name, map_strings(unescape_control_tokens, call.arguments))]
 
     def _invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
         """An invalid call is text; if the client has part of its arguments, the answer fails."""
@@ -313,14 +313,14 @@ class ChoiceStream:
         watch = self._request.follow_up.watch
         return {EXTENSION: {"asked_again": list(watch.asked_again)}} if watch and watch.asked_again else {}
 
-    def take_next(self) -> Request | None:
+    def take_next(self) -> TranslatedRequest | None:
         """The request whose answer continues this one."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
             self._record(None)
             self._request.account.ask_again(self.attempt.guardrail)
             self.attempt.close()
-            self._begin(Attempt(request, self.attempt.retry + 1))
+            self._begin(HeldAnswer(request, self.attempt.retry + 1))
             self._may_remember = False
         return request
 
@@ -336,7 +336,7 @@ class ChoiceStream:
 
     def _retry(
         self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
-    ) -> Request | None:
+    ) -> TranslatedRequest | None:
         """The request for a better answer if ``event``, or the whole answer at its end, is unusable.
 
         None once the client has a call of it. ``rest``: the events from ``event`` on.
@@ -354,7 +354,7 @@ class ChoiceStream:
         self._withheld = (attempt.release(), list(_left(rest)), finish_reason)
         return self._request.with_retry(ask, attempt.wrote(event))
 
-    def _lookup(self, call: ToolCall) -> Request | None:
+    def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
         """The next request after a search among the tools; None, and the call is dropped, once the client has calls to
         answer or after too many searches."""
         if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.upstream_failures import failure_of
+from adapter.protocols.upstream_failures import classify_failure
 
 
 class RequestError(UsageError):
@@ -26,7 +26,7 @@ _Kind = TypeVar("_Kind", str, dict[str, Json], list[Json])
 _WORDS: Mapping[type, str] = {str: "text", dict: "an object", list: "a list"}
 
 
-def checked_as(kind: type[_Kind], value: Json, param: str) -> _Kind:
+def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
     """``value``, which must be of this kind; empty where it is missing or null. Raises RequestError."""
     if value is None:
         return kind()
@@ -38,8 +38,8 @@ def checked_as(kind: type[_Kind], value: Json, param: str) -> _Kind:
 
 def objects_in(value: Json, param: str) -> list[JsonObject]:
     """A list that must hold objects only."""
-    listed = checked_as(list, value, param)
-    return [checked_as(dict, each, f"{param}[{index}]") for index, each in enumerate(listed)]
+    listed = require_type(list, value, param)
+    return [require_type(dict, each, f"{param}[{index}]") for index, each in enumerate(listed)]
 
 
 def error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
@@ -56,13 +56,13 @@ def is_error(value: Json) -> bool:
     return isinstance(value, dict) and bool(value.get("error"))
 
 
-def words(error: JsonObject) -> str:
+def error_text(error: JsonObject) -> str:
     """What an error says."""
     told = error.get("error")
     return str(told.get("message") if isinstance(told, dict) else told)
 
 
-def relayed(status: int, body: bytes) -> JsonObject:
+def relay_error(status: int, body: bytes) -> JsonObject:
     """A model server's error in OpenAI's shape: untouched where it has that shape already.
 
     Ollama's own interface says ``{"error": "text"}``, proxies answer in HTML or not at all.
@@ -75,5 +75,7 @@ def relayed(status: int, body: bytes) -> JsonObject:
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         return value
     said = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]
-    message = f"the model server answered {status}: {said or 'nothing'}. {failure_of(status, said).advice}".strip()
+    message = (
+        f"the model server answered {status}: {said or 'nothing'}. {classify_failure(status, said).advice}".strip()
+    )
     return error_object(message, "upstream_error" if status >= 500 else "invalid_request_error")

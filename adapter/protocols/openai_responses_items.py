@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.document_parts import decoded, document, not_here
-from adapter.protocols.openai_errors import RequestError, checked_as, objects_in
-from adapter.protocols.openai_responses_tools import past_call, past_result
+from adapter.protocols.document_parts import decoded, document, unsupported_document
+from adapter.protocols.openai_errors import RequestError, objects_in, require_type
+from adapter.protocols.openai_responses_tools import call_from_item, result_from_item
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call")
 RESULTS = (*(f"{call}_output" for call in CALLS if call != "tool_search_call"), "tool_search_output")
@@ -64,14 +64,14 @@ def _messages(items: list[JsonObject], left_out: list[str]) -> Iterator[JsonObje
             case "tool_search_call" | "tool_search_output" if not item.get("call_id"):
                 left_out.append(f"item {kind}")  # OpenAI's server searched; what it found is among the tools
             case _ if kind in CALLS:
-                yield _calling(item.get("call_id"), past_call(item))
+                yield _calling(item.get("call_id"), call_from_item(item))
             case _ if kind in RESULTS:
                 call_id = item.get("call_id") or calls.get(item.get("id")) or item.get("id")
                 name = {"name": item["name"]} if item.get("name") else {}
-                content = _content(past_result(item), f"{place}.output")
+                content = _content(result_from_item(item), f"{place}.output")
                 yield {"role": "tool", "tool_call_id": call_id, **name, "content": content}
             case "mcp_call":
-                yield _calling(item.get("id"), past_call(item))
+                yield _calling(item.get("id"), call_from_item(item))
                 result = item.get("output") or item.get("error") or ""
                 yield {"role": "tool", "tool_call_id": item.get("id"), "content": _text(result)}
             case "reasoning":
@@ -105,16 +105,16 @@ def _part(part: JsonObject, place: str) -> JsonObject:
         case {"type": "input_image", "image_url": str(url)}:
             return {"type": "image_url", "image_url": {"url": url, "detail": part.get("detail") or "auto"}}
         case {"type": "input_image"}:
-            raise not_here("an image among the files of an account", place)
+            raise unsupported_document("an image among the files of an account", place)
         case {"type": "input_file"}:
             return _file(part, place)
     return part
 
 
 def _file(part: JsonObject, place: str) -> JsonObject:
-    title, given = checked_as(str, part.get("filename"), f"{place}.filename"), part.get("file_data")
+    title, given = require_type(str, part.get("filename"), f"{place}.filename"), part.get("file_data")
     if not isinstance(given, str):
-        raise not_here("a file at an address" if part.get("file_url") else "a file of an account", place)
+        raise unsupported_document("a file at an address" if part.get("file_url") else "a file of an account", place)
     head, _, data = given.rpartition(",")
     kind = head.removeprefix("data:").partition(";")[0] or ("text/plain" if title.endswith((".txt", ".md")) else "")
     return document(decoded(kind, data, title, place), title)

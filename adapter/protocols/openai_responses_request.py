@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.dropped_fields import Fate, left_fields
-from adapter.protocols.openai_errors import RequestError, checked_as
+from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
+from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.openai_responses_items import messages_of, tools_in
-from adapter.protocols.openai_responses_tools import Forms, forms_of
+from adapter.protocols.openai_responses_tools import ResponsesTools, parse_responses_tools
 
-FIELDS: Mapping[str, Fate] = {
+FIELDS: Mapping[str, FieldHandling] = {
     "model": "passed",
     "input": "mapped",
     "instructions": "mapped",
@@ -57,7 +57,7 @@ FIELDS: Mapping[str, Fate] = {
 _LEFT_OUT = [name for name, fate in FIELDS.items() if fate == "left out"]
 
 
-def as_openai(body: JsonObject, forms: Forms | None = None, left_out: list[str] | None = None) -> JsonObject:
+def as_openai(body: JsonObject, forms: ResponsesTools | None = None, left_out: list[str] | None = None) -> JsonObject:
     """The request as one for chat completions, and in ``left_out`` what is lost. ``forms``: of its tools.
 
     Raises RequestError for what is none.
@@ -66,36 +66,36 @@ def as_openai(body: JsonObject, forms: Forms | None = None, left_out: list[str] 
     forms = forms_in(body, left_out) if forms is None else forms
     if body.get("prompt"):
         raise RequestError("'prompt' names a template that OpenAI keeps: send its text as instructions", "prompt")
-    left_out += left_fields(body, _LEFT_OUT)
+    left_out += dropped_fields(body, _LEFT_OUT)
     request: JsonObject = {key: body[key] for key in body if FIELDS.get(key, "passed") == "passed"}
     request |= {key: body[key] for key in ("stream", "parallel_tool_calls") if key in body}
     if body.get("max_output_tokens") is not None:
         request["max_tokens"] = body["max_output_tokens"]
     request["messages"] = list(messages_of(body.get("input"), left_out))
     if body.get("instructions"):
-        instructions = checked_as(str, body["instructions"], "instructions")
+        instructions = require_type(str, body["instructions"], "instructions")
         request["messages"].insert(0, {"role": "system", "content": instructions})
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    request |= _thinking(checked_as(dict, body.get("reasoning"), "reasoning"), left_out)
+    request |= _thinking(require_type(dict, body.get("reasoning"), "reasoning"), left_out)
     if forms.functions:
         request["tools"] = forms.functions
         request["tool_choice"] = _choice(body.get("tool_choice"), forms)
-    return request | _text(checked_as(dict, body.get("text"), "text"), left_out)
+    return request | _text(require_type(dict, body.get("text"), "text"), left_out)
 
 
-def forms_in(body: JsonObject, left_out: list[str]) -> Forms:
+def forms_in(body: JsonObject, left_out: list[str]) -> ResponsesTools:
     """The tools of a request, and those that came up in its conversation."""
     later = tools_in(body.get("input"))
-    return forms_of(body.get("tools"), left_out, later)
+    return parse_responses_tools(body.get("tools"), left_out, later)
 
 
 def _thinking(reasoning: JsonObject, left_out: list[str]) -> JsonObject:
-    left_out += [f"reasoning.{name}" for name in left_fields(reasoning, ("summary", "generate_summary"))]
+    left_out += [f"reasoning.{name}" for name in dropped_fields(reasoning, ("summary", "generate_summary"))]
     return {"reasoning_effort": reasoning["effort"]} if reasoning.get("effort") else {}
 
 
-def _choice(choice: Json, forms: Forms) -> Json:
+def _choice(choice: Json, forms: ResponsesTools) -> Json:
     match choice:
         case {"type": "allowed_tools", "tools": list(listed), **rest}:
             named = [_choice(each, forms) for each in listed]
@@ -108,7 +108,7 @@ def _choice(choice: Json, forms: Forms) -> Json:
 
 
 def _text(text: JsonObject, left_out: list[str]) -> JsonObject:
-    left_out += [f"text.{name}" for name in left_fields(text, ("verbosity",))]
+    left_out += [f"text.{name}" for name in dropped_fields(text, ("verbosity",))]
     match text.get("format"):
         case {"type": "json_object"} as format:
             return {"response_format": format}

@@ -11,8 +11,8 @@ from itertools import count
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import is_error
-from adapter.protocols.openai_responses_tools import IDS, Form, Forms, call_item
-from adapter.protocols.sse import PING, as_event
+from adapter.protocols.openai_responses_tools import IDS, ResponsesTool, ResponsesTools, call_item
+from adapter.protocols.sse import PING, encode_event
 
 
 def answer_head(body: Mapping[str, Json], response_id: str, created: int) -> JsonObject:
@@ -75,7 +75,7 @@ def _text_part(text: str) -> JsonObject:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def as_answer(completion: JsonObject, head: JsonObject, forms: Forms | None = None) -> JsonObject:
+def as_answer(completion: JsonObject, head: JsonObject, forms: ResponsesTools | None = None) -> JsonObject:
     """A whole answer as a response, from a chat completion: that with which its stream would end."""
     writer = ResponsesWriter(head, forms)
     choices = [{"delta": each["message"], "finish_reason": each["finish_reason"]} for each in completion["choices"][:1]]
@@ -91,10 +91,10 @@ class ResponsesWriter:
     ping = PING
 
     def __init__(
-        self, head: JsonObject, forms: Forms | None = None, keep: Callable[[JsonObject], None] | None = None
+        self, head: JsonObject, forms: ResponsesTools | None = None, keep: Callable[[JsonObject], None] | None = None
     ) -> None:
         """``forms``: of the tools that the client has. ``keep`` is given the whole response when it is over."""
-        self._head, self._forms, self._keep = head, forms or Forms(), keep
+        self._head, self._forms, self._keep = head, forms or ResponsesTools(), keep
         self._suffix = str(head["id"]).partition("_")[2]
         self._numbers = count()
         self._output: list[JsonObject] = []  # the items that are done
@@ -102,7 +102,7 @@ class ResponsesWriter:
         self._id = ""
         self._text: list[str] = []
         self._call: JsonObject = {}
-        self._form = Form("function", "")  # of the open call
+        self._form = ResponsesTool("function", "")  # of the open call
         self._has_begun = False
         self._reason: str | None = None
         self.response: JsonObject = {}
@@ -221,7 +221,7 @@ class ResponsesWriter:
 
     def _event(self, kind: str, **fields: Json) -> bytes:
         event = {"type": kind, "sequence_number": next(self._numbers), **fields}
-        return f"event: {kind}\n".encode() + as_event(event)
+        return f"event: {kind}\n".encode() + encode_event(event)
 
 
 _DELTAS = {"message": "output_text", "reasoning": "reasoning_text", "function": "function_call_arguments"}

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import checked_as, objects_in
+from adapter.protocols.openai_errors import objects_in, require_type
 from adapter.protocols.tool_types import INPUT, text_function
 
 Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
@@ -58,7 +58,7 @@ _DIFF = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponsesTool:
     """``name``: the client's. ``namespace``: of it, if any."""
 
     kind: Kind
@@ -67,15 +67,15 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class ResponsesTools:
     """``functions``: the tools as chats have them. ``by_name``: what the model calls by that name; whatever is not
     there is a plain function."""
 
     functions: list[JsonObject] = field(default_factory=list)
-    by_name: Mapping[str, Form] = field(default_factory=dict)
+    by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)
 
-    def of(self, name: str) -> Form:
-        return self.by_name.get(name) or Form("function", name)
+    def of(self, name: str) -> ResponsesTool:
+        return self.by_name.get(name) or ResponsesTool("function", name)
 
     def called(self, name: str) -> str:
         """What the model calls a tool that a client names: a namespace's may be named alone."""
@@ -85,17 +85,17 @@ class Forms:
         return found[0] if len(found) == 1 else name
 
 
-def forms_of(tools: Json, left_out: list[str], later: Json = None) -> Forms:
+def parse_responses_tools(tools: Json, left_out: list[str], later: Json = None) -> ResponsesTools:
     """Of a request's tools, and of those that came up ``later`` in its conversation. Those that are run by OpenAI's
     servers or known to its models alone are left out."""
     listed = objects_in(tools, "tools")
     begun = _read(_loaded(listed) if any(map(_is_clients_search, listed)) else listed, None, left_out, "tools")
-    functions, forms = [], dict[str, Form]()
+    functions, forms = [], dict[str, ResponsesTool]()
     for function, form in (*begun, *_read(objects_in(later, "tools"), None, left_out, "tools")):
         if (name := str(function.get("name"))) not in forms:
             functions.append({"type": "function", "function": function})
             forms[name] = form
-    return Forms(functions, forms)
+    return ResponsesTools(functions, forms)
 
 
 def _is_clients_search(tool: JsonObject) -> bool:
@@ -113,30 +113,33 @@ def _loaded(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
 
 def _read(
     tools: Iterable[JsonObject], namespace: str | None, left_out: list[str], place: str
-) -> Iterable[tuple[JsonObject, Form]]:
+) -> Iterable[tuple[JsonObject, ResponsesTool]]:
     for tool in tools:
-        kind, name = tool.get("type"), checked_as(str, tool.get("name"), f"{place}.name")
+        kind, name = tool.get("type"), require_type(str, tool.get("name"), f"{place}.name")
         match kind:
             case "namespace" if namespace is None:
                 yield from _read(objects_in(tool.get("tools"), f"{place}.tools"), name, left_out, f"{place}.tools")
             case "function":
-                about = checked_as(dict, tool.get("function") or tool, place)  # some clients nest it as chats do
+                about = require_type(dict, tool.get("function") or tool, place)  # some clients nest it as chats do
                 function = {key: about[key] for key in _FUNCTION if about.get(key) is not None}
                 if namespace is not None:
                     function["name"] = joined(namespace, name)
-                yield function, Form("function", name, namespace)
+                yield function, ResponsesTool("function", name, namespace)
             case "custom":
-                described = checked_as(str, tool.get("description"), f"{place}.description")
+                described = require_type(str, tool.get("description"), f"{place}.description")
                 text = _form(tool.get("format"))
-                yield text_function(joined(namespace, name), described, INPUT, text), Form("custom", name, namespace)
+                yield (
+                    text_function(joined(namespace, name), described, INPUT, text),
+                    ResponsesTool("custom", name, namespace),
+                )
             case "shell" | "local_shell":
                 said = "Run a command in the user's shell, and see its output."
-                yield text_function(kind, said, COMMAND, "The command line."), Form(kind, kind)
+                yield text_function(kind, said, COMMAND, "The command line."), ResponsesTool(kind, kind)
             case "apply_patch":
-                yield _PATCHING, Form("apply_patch", "apply_patch")
+                yield _PATCHING, ResponsesTool("apply_patch", "apply_patch")
             case "tool_search" if _is_clients_search(tool):
                 function = {key: tool[key] for key in ("description", "parameters") if tool.get(key) is not None}
-                yield {**_SEARCHING, **function}, Form("tool_search", "tool_search")
+                yield {**_SEARCHING, **function}, ResponsesTool("tool_search", "tool_search")
             case _:
                 left_out.append(f"tool {kind}")
 
@@ -176,7 +179,7 @@ def _form(form: Json) -> str:
     return "The text itself."
 
 
-def call_item(form: Form, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
+def call_item(form: ResponsesTool, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
     """A call as the client's own item."""
     head: JsonObject = {"type": ITEMS[form.kind], "id": item_id, "call_id": call_id, "status": status}
     if form.namespace is not None:
@@ -221,20 +224,20 @@ def _operation(given: JsonObject) -> JsonObject:
     return {"type": kind, "path": path, "diff": diff}
 
 
-def past_call(item: JsonObject) -> JsonObject:
+def call_from_item(item: JsonObject) -> JsonObject:
     """The function and its arguments for a call that a client sends back."""
     match item.get("type"):
         case "custom_tool_call":
             name, given = joined(item.get("namespace"), str(item.get("name"))), {INPUT: item.get("input")}
         case "shell_call":
-            commands = checked_as(dict, item.get("action"), "action").get("commands")
+            commands = require_type(dict, item.get("action"), "action").get("commands")
             name, given = "shell", {COMMAND: "\n".join(map(str, commands if isinstance(commands, list) else ()))}
         case "local_shell_call":
-            words = checked_as(dict, item.get("action"), "action").get("command")
+            words = require_type(dict, item.get("action"), "action").get("command")
             listed = [str(word) for word in words] if isinstance(words, list) else []
             name, given = "local_shell", {COMMAND: _line(listed)}
         case "apply_patch_call":
-            name, given = "apply_patch", checked_as(dict, item.get("operation"), "operation")
+            name, given = "apply_patch", require_type(dict, item.get("operation"), "operation")
         case "tool_search_call":
             sought = item.get("arguments")
             name, given = "tool_search", sought if isinstance(sought, dict) else _read_object(str(sought))
@@ -248,7 +251,7 @@ def _line(words: list[str]) -> str:
     return words[2] if len(words) == 3 and tuple(words[:2]) == _SHELL else shlex.join(words)
 
 
-def past_result(item: JsonObject) -> Json:
+def result_from_item(item: JsonObject) -> Json:
     """The content of a result: text, or parts."""
     output = item.get("output")
     match item.get("type"):

@@ -13,18 +13,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from adapter.conversation.message_content import Content, joined
+from adapter.conversation.message_content import Content, concat_content
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
-from adapter.prompting.escaping import in_strings, neutralise, restore
+from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import System
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.verbatim_calls import Call, Memory
+from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
 
 
 def plain_messages(
-    messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: Memory | None = None
+    messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache | None = None
 ) -> list[JsonObject]:
     """``messages`` for a model that reads plain text.
 
@@ -33,43 +33,45 @@ def plain_messages(
     Raises RequestError for what is no conversation.
     """
     if not isinstance(messages, list) or not messages:
-        raise RequestError(f"'messages' must be a list with at least one message, got {short(messages)}", "messages")
-    evened = list(with_system(list(_plain(messages, format, tools, memory or Memory())), "first"))
+        raise RequestError(
+            f"'messages' must be a list with at least one message, got {truncate_repr(messages)}", "messages"
+        )
+    evened = list(with_system(list(_plain(messages, format, tools, memory or VerbatimCallCache())), "first"))
     if closing:
         evened.append({"role": "user", "content": closing})
     if system and evened and evened[0]["role"] == "system":
-        evened[0] = {**evened[0], "content": joined(evened[0]["content"], system, "\n\n")}
+        evened[0] = {**evened[0], "content": concat_content(evened[0]["content"], system, "\n\n")}
     elif system:
         evened.insert(0, {"role": "system", "content": system})
     return list(_joined(evened))
 
 
-def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Memory) -> Iterator[JsonObject]:
+def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: VerbatimCallCache) -> Iterator[JsonObject]:
     names: dict[str, str] = {}
 
     def neutral(text: str) -> str:
-        return neutralise(text, format, tools)
+        return escape_control_tokens(text, format, tools)
 
     def again(text: str) -> str:
-        return neutral(restore(text))
+        return neutral(unescape_control_tokens(text))
 
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise RequestError(f'{place} must be an object with a "role", got {short(message)}', place)
+            raise RequestError(f'{place} must be an object with a "role", got {truncate_repr(message)}', place)
         role, content = message["role"], content_of(message.get("content"), place)
         if role == "assistant" and message.get("tool_calls"):
             calls = calls_of(message["tool_calls"], f"{place}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             written = memory.recall(format.name, content, calls) if isinstance(content, str) else None
-            encoded = format.encode_calls([(name, in_strings(again, arguments)) for _, name, arguments in calls])
-            yield {"role": "assistant", "content": written or joined(content, encoded, "\n")}
+            encoded = format.encode_calls([(name, map_strings(again, arguments)) for _, name, arguments in calls])
+            yield {"role": "assistant", "content": written or concat_content(content, encoded, "\n")}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
             text, others = split_texts(content)
             result: Content = format.encode_result(name, neutral(text), call_id)
-            yield {"role": "user", "content": joined(result, others, "\n") if others else result}
+            yield {"role": "user", "content": concat_content(result, others, "\n") if others else result}
         else:
             # A field such as `name` goes along; past reasoning does not: no template shows it to the model.
             kept = {key: value for key, value in message.items() if key not in _DROPPED}
@@ -80,7 +82,7 @@ def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: Mem
             yield {**kept, "role": "system" if role == "developer" else role, "content": content}
 
 
-def has_strays(messages: Sequence[Json]) -> bool:
+def has_misplaced_system(messages: Sequence[Json]) -> bool:
     """Whether a message of the system stands where a template may refuse it, or is the developer's."""
     roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
     return "developer" in roles or "system" in roles[1:]
@@ -121,7 +123,7 @@ def content_of(content: Json, place: str) -> Content:
         parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
         text, others = split_texts(parts)
         return parts if others else text
-    raise RequestError(f"{place}.content must be text, a list of parts or null, got {short(content)}", place)
+    raise RequestError(f"{place}.content must be text, a list of parts or null, got {truncate_repr(content)}", place)
 
 
 def split_texts(content: Content) -> tuple[str, list[Json]]:
@@ -147,7 +149,7 @@ def calls_of(calls: Json, place: str) -> list[Call]:
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise RequestError(
                 f'{place}[{index}] must be {{"id", "type": "function", "function": {{"name", "arguments"}}}}, '
-                f"got {short(call)}",
+                f"got {truncate_repr(call)}",
                 f"{place}[{index}]",
             )
         found.append((str(call.get("id") or ""), function["name"], _arguments(function.get("arguments"))))
@@ -176,15 +178,15 @@ def with_system(messages: Sequence[JsonObject], where: System) -> Iterator[JsonO
         leading += 1
     said: Content = ""
     for message in messages[:leading]:
-        said = joined(said, message["content"], "\n\n")
+        said = concat_content(said, message["content"], "\n\n")
     if said and where == "first":
         yield {**messages[0], "content": said}
         said = ""
     for message in messages[leading:]:
         if message["role"] == "system":
-            said = joined(said, message["content"], "\n\n")
+            said = concat_content(said, message["content"], "\n\n")
         elif message["role"] == "user":
-            yield {**message, "content": joined(said, message["content"], "\n\n")}
+            yield {**message, "content": concat_content(said, message["content"], "\n\n")}
             said = ""
         else:
             if said:
@@ -204,10 +206,10 @@ def _joined(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
             continue
         content = first["content"]
         for message in rest:
-            content = joined(content, message["content"], "\n\n")
+            content = concat_content(content, message["content"], "\n\n")
         yield {**first, "content": content}
 
 
-def short(value: Json) -> str:
+def truncate_repr(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -22,9 +22,9 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Event, JsonObject
 from adapter.core.turn import Turn
 from adapter.core.validation import explain
-from adapter.grammars.reply_tool import with_reply
+from adapter.grammars.reply_tool import add_reply_tool
 from adapter.parsing.format import Format
-from adapter.parsing.formats import told_format
+from adapter.parsing.formats import resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
@@ -37,7 +37,7 @@ class RecordedCall(BaseModel):
     arguments: JsonObject
 
 
-class Exchange(BaseModel):
+class RecordedExchange(BaseModel):
     """One request to the model's server and its answer. ``sent``: the body, at ``time``. ``tools``: those that may be
     called.
 
@@ -89,25 +89,25 @@ class Exchange(BaseModel):
         tools = ToolSet(self.tools)
         return parse(
             self.text,
-            with_reply(tools)[0] if self.has_reply else tools,
-            format or told_format(self.format),
+            add_reply_tool(tools)[0] if self.has_reply else tools,
+            format or resolve_format(self.format),
             finish_reason=self.finish_reason,
             generation_prompt="" if self.reasoning else self.generation_prompt,
             policy=policy or (APPROVED if self.has_reply else self.policy),
         )
 
 
-class Listener(Protocol):
+class ExchangeListener(Protocol):
     """Looks on while one answer comes. `take`: what its pieces were read as; reasoning that the server had taken out
     of the text is among it, without ``raw``. `end`: no more comes; without an exchange there was no answer, and ``why``
     says so."""
 
     def take(self, events: Sequence[Event]) -> None: ...
 
-    def end(self, exchange: Exchange | None, why: str) -> None: ...
+    def end(self, exchange: RecordedExchange | None, why: str) -> None: ...
 
 
-Listen: TypeAlias = Callable[[Exchange], Listener]
+Listen: TypeAlias = Callable[[RecordedExchange], ExchangeListener]
 """Called with what is asked, when it is."""
 
 
@@ -115,7 +115,7 @@ Listen: TypeAlias = Callable[[Exchange], Listener]
 class Observation:
     """Callbacks that see each exchange with the model server. ``clock``: seconds; by default time does not pass."""
 
-    observe: Callable[[Exchange], object] | None = None
+    observe: Callable[[RecordedExchange], object] | None = None
     """Called with each finished exchange."""
     listen: Listen | None = None
     """Called when an exchange begins; the listener then sees its events."""
@@ -133,14 +133,14 @@ def holds_exchanges(text: str) -> bool:
     return text.lstrip().startswith('{"kind": "exchange"')
 
 
-def read_exchanges(text: str, name: str) -> list[Exchange]:
+def read_exchanges(text: str, name: str) -> list[RecordedExchange]:
     """The exchanges of a file called ``name``. Raises UsageError naming the line that is none."""
     exchanges = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            exchanges.append(Exchange.model_validate_json(line))
+            exchanges.append(RecordedExchange.model_validate_json(line))
         except ValidationError as error:
             raise UsageError(
                 f"{name}, line {number}: not an exchange ({explain(error)}); `adapter serve --record` writes such files"

@@ -22,7 +22,7 @@ _OF_PROMPT = (b"prompt_tokens", b"input_tokens", b"prompt_eval_count")
 
 
 @dataclass(slots=True)
-class Account:
+class RequestStats:
     """``calls``: that the client got. ``fixes``: in how many calls each repair was needed. ``refused``: texts that look
     like a call and were none, by the reason. ``asked_again``: by guardrail. ``error``: its type, where it ended so.
     """

@@ -1,6 +1,6 @@
 """A conversation with tool calls as a chat template takes it: calls as calls, results as results.
 
-What the template at hand refuses, or would leave out without a word, is evened out by its `Traits`, and nothing is
+What the template at hand refuses, or would leave out without a word, is evened out by its `TemplateCapabilities`, and nothing is
 lost: messages of the system that it has no place for go to the user's, messages that must not follow one another become
 one, calls that it takes one at a time are put one at a time, results follow their calls in order. What tools and users
 say, and the arguments of past calls, is neutralised, as in `adapter.protocols.plain_messages`.
@@ -16,20 +16,20 @@ from hashlib import sha256
 from itertools import groupby
 from secrets import token_hex
 
-from adapter.conversation.message_content import Content, joined
+from adapter.conversation.message_content import Content, concat_content
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
-from adapter.prompting.escaping import in_strings, neutralise, restore
-from adapter.prompting.template_capabilities import Traits, fits_nine
+from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
+from adapter.prompting.template_capabilities import TemplateCapabilities, is_mistral_call_id
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.plain_messages import calls_of, content_of, short, split_texts, with_system, with_texts
+from adapter.protocols.plain_messages import calls_of, content_of, split_texts, truncate_repr, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS
-from adapter.protocols.verbatim_calls import Call, Memory
+from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TemplateMessages:
     """``messages``: for the template. ``written``: what the model wrote, by the words that stand for it in them and are
     to be replaced in the prompt."""
 
@@ -37,17 +37,17 @@ class Told:
     written: Mapping[str, str] = field(default_factory=dict)
 
 
-def own_messages(
+def template_messages(
     messages: Json,
-    traits: Traits,
+    traits: TemplateCapabilities,
     format: Format,
     tools: ToolSet,
     *,
     closing: str = "",
-    memory: Memory | None = None,
+    memory: VerbatimCallCache | None = None,
     written: Mapping[int, str] | None = None,
     is_neutral: bool = False,
-) -> Told:
+) -> TemplateMessages:
     """``messages`` for the model's own template. ``closing``: the user's last words.
 
     Calls that ``memory`` has, or whose message's place ``written`` has, are what the model wrote, where the template
@@ -55,8 +55,10 @@ def own_messages(
     Raises RequestError for what is no conversation.
     """
     if not isinstance(messages, list) or not messages:
-        raise RequestError(f"'messages' must be a list with at least one message, got {short(messages)}", "messages")
-    reader = _Reader(traits, format, tools, memory or Memory(), written or {}, is_neutral)
+        raise RequestError(
+            f"'messages' must be a list with at least one message, got {truncate_repr(messages)}", "messages"
+        )
+    reader = _Reader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_neutral)
     read = list(reader.read(messages))
     if closing:
         read.append({"role": "user", "content": closing})
@@ -68,10 +70,10 @@ def own_messages(
         read = list(_alternating(read))
     if traits.between is not None:
         read = list(_with_answers(read, traits.between))
-    return Told(read, reader.written)
+    return TemplateMessages(read, reader.written)
 
 
-def own_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
+def template_tool_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
     """The tools as the client has them, but that nothing in them acts on the model; and those of ``shown`` that are
     ours."""
     functions = ((each["function"]["name"], each) for each in map(_as_function, given or ()))
@@ -86,7 +88,7 @@ def own_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
 @lru_cache(CACHE_SIZE)
 def _escape_definitions(definitions: str, shown: ToolSet, format: Format) -> list[Json]:
     def neutral(text: str) -> str:
-        return neutralise(text, format, shown)
+        return escape_control_tokens(text, format, shown)
 
     return [_neutral_definition(definition, neutral) for definition in json.loads(definitions)]
 
@@ -101,17 +103,17 @@ def _as_function(definition: JsonObject) -> JsonObject:
 def _neutral_definition(definition: JsonObject, neutral: Callable[[str], str]) -> JsonObject:
     """All but the name: what a server says of its tools is foreign text."""
     function = {
-        key: value if key == "name" else in_strings(neutral, value) for key, value in definition["function"].items()
+        key: value if key == "name" else map_strings(neutral, value) for key, value in definition["function"].items()
     }
     return {**definition, "function": function}
 
 
 @dataclass(slots=True)
 class _Reader:
-    traits: Traits
+    traits: TemplateCapabilities
     format: Format
     tools: ToolSet
-    memory: Memory
+    memory: VerbatimCallCache
     known: Mapping[int, str]
     is_neutral: bool
     written: dict[str, str] = field(default_factory=dict)
@@ -122,7 +124,7 @@ class _Reader:
         for index, message in enumerate(messages):
             place = f"messages[{index}]"
             if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-                raise RequestError(f'{place} must be an object with a "role", got {short(message)}', place)
+                raise RequestError(f'{place} must be an object with a "role", got {truncate_repr(message)}', place)
             role, content = message["role"], content_of(message.get("content"), place)
             if role == "assistant":
                 yield self._answer(message, content, index)
@@ -149,8 +151,8 @@ class _Reader:
             if written is not None:
                 return {**made, "content": self._standing_for(written)}
         if self.traits.only_text:
-            pairs = [(name, in_strings(self._again, arguments)) for _, name, arguments in calls]
-            return {**made, "content": joined(content, self.format.encode_calls(pairs), "\n")}
+            pairs = [(name, map_strings(self._again, arguments)) for _, name, arguments in calls]
+            return {**made, "content": concat_content(content, self.format.encode_calls(pairs), "\n")}
         made["tool_calls"] = [
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": self._arguments(arguments)}}
             for call_id, (_, name, arguments) in zip(ids, calls, strict=True)
@@ -169,7 +171,7 @@ class _Reader:
         match self.traits.ids:
             case "named":
                 made = f"functions.{name}:{number}"
-            case "nine" if not fits_nine(given):
+            case "nine" if not is_mistral_call_id(given):
                 made = sha256(f"{given}:{number}".encode("utf-8", "replace")).hexdigest()[:9]
             case _:
                 made = given
@@ -178,7 +180,7 @@ class _Reader:
         return made
 
     def _arguments(self, arguments: JsonObject) -> Json:
-        neutral = in_strings(self._again, arguments)
+        neutral = map_strings(self._again, arguments)
         return neutral if self.traits.arguments == "object" else json.dumps(neutral, ensure_ascii=False)
 
     def _result(self, message: JsonObject, content: Content) -> JsonObject:
@@ -187,7 +189,7 @@ class _Reader:
         neutral = self._neutral(text)
         if given not in self._called and not self._is_next(message):
             result: Content = self.format.encode_result(str(message.get("name") or "tool"), neutral, given)
-            return {"role": "user", "content": joined(result, others, "\n") if others else result}
+            return {"role": "user", "content": concat_content(result, others, "\n") if others else result}
         made, name = self._called.get(given, (given, str(message.get("name") or "")))
         shown: Content = [{"type": "text", "text": neutral}, *others] if others else neutral
         return {"role": "tool", "tool_call_id": made, "name": name, "content": shown}
@@ -198,10 +200,14 @@ class _Reader:
         return not message.get("tool_call_id") and any(name == called for _, called in self._called.values())
 
     def _neutral(self, text: str) -> str:
-        return text if self.is_neutral else neutralise(text, _closed_by(self.format, self.traits.closers), self.tools)
+        return (
+            text
+            if self.is_neutral
+            else escape_control_tokens(text, _closed_by(self.format, self.traits.closers), self.tools)
+        )
 
     def _again(self, text: str) -> str:
-        return text if self.is_neutral else self._neutral(restore(text))
+        return text if self.is_neutral else self._neutral(unescape_control_tokens(text))
 
 
 @lru_cache(maxsize=64)
@@ -220,7 +226,7 @@ def _in_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Itera
             yield from group
 
 
-def _one_by_one(messages: Sequence[JsonObject], traits: Traits) -> Iterator[JsonObject]:
+def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) -> Iterator[JsonObject]:
     """Each call as an answer of its own, its result behind it."""
     waiting: list[JsonObject] = []
     for message in (*messages, {"role": ""}):
@@ -247,7 +253,7 @@ def _alternating(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     before: JsonObject | None = None
     for message in messages:
         if before is not None and _may_join(before, message):
-            before = {**before, "content": joined(before["content"], message["content"], "\n\n")}
+            before = {**before, "content": concat_content(before["content"], message["content"], "\n\n")}
             continue
         if before is not None:
             yield before

@@ -19,9 +19,9 @@ from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.marker_tables import REASONING
-from adapter.prompting.template_capabilities import Traits
+from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols import llama_cpp, ollama
-from adapter.protocols.llama_cpp import completion_request, is_lazy, template_request, without_grammar
+from adapter.protocols.llama_cpp import completion_request, has_lazy_grammar, template_request, without_grammar
 
 Way: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 
@@ -33,12 +33,12 @@ that can be had."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPrompt:
+class TemplatePrompt:
     """What is known of a model's own template. ``bos``: with which its prompts begin, and which servers put there, too.
     ``server``: which kind takes the completion, for ``template``."""
 
     way: Way
-    traits: Traits
+    traits: TemplateCapabilities
     bos: str = ""
     server: str = ""
 
@@ -49,7 +49,7 @@ NOT_OWN = (
 )
 
 
-def own_prompt_for(body: JsonObject, own: OwnPrompt) -> OwnPrompt | None:
+def template_prompt_for(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
     """``own`` for a client's request; None for one that has what only a chat takes."""
     if own.way == "vllm":
         return own
@@ -66,7 +66,7 @@ def _is_text(part: Json) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class HttpPost:
     """A request to the server, whose answer is JSON unless it is the last step."""
 
     path: str
@@ -74,7 +74,7 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Render:
+class RenderTemplate:
     """To be filled into the template here. The answer is the prompt."""
 
     messages: Sequence[JsonObject]
@@ -82,19 +82,19 @@ class Render:
     variables: Mapping[str, Json] = field(default_factory=dict)
 
 
-Steps: TypeAlias = Generator[Post | Render, Json, Post]
+Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
 
 
-class PromptFault(Exception):
+class TemplatePromptError(Exception):
     """The template, or who fills it, takes the conversation not as it is; ``str(fault)`` has its words."""
 
 
-def marked(body: JsonObject, own: OwnPrompt, written: Mapping[str, str]) -> JsonObject:
+def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
     """A translated request that is to be sent with the model's own prompt. ``written``: of `own_messages`."""
     return {**body, MARKS: {"way": own.way, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
-def way_of(body: JsonObject) -> Way | None:
+def transport_of(body: JsonObject) -> Way | None:
     """How a request gets the model's own prompt; None where it does not."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
@@ -102,40 +102,40 @@ def way_of(body: JsonObject) -> Way | None:
 
 def streams_lines(body: JsonObject) -> bool:
     """Whether the answer will stream as lines of JSON: only Ollama's own completions do."""
-    return way_of(body) == "ollama" or (way_of(body) == "template" and body[MARKS]["server"] == "ollama")
+    return transport_of(body) == "ollama" or (transport_of(body) == "template" and body[MARKS]["server"] == "ollama")
 
 
-def sending(path: str, body: JsonObject) -> Steps:
+def prompt_steps(path: str, body: JsonObject) -> Steps:
     """The steps by which a translated request is sent to ``path``, or elsewhere; the last is returned.
 
     Raises PromptFault where the prompt cannot be had.
     """
-    match way_of(body):
+    match transport_of(body):
         case "llama.cpp":
             rest, marks = _without_marks(body)
-            prompt = _prompt_in((yield Post("/apply-template", template_request(rest))), "prompt")
-            return Post("/completion", completion_request(rest, _finished(prompt, marks, rest)))
+            prompt = _prompt_in((yield HttpPost("/apply-template", template_request(rest))), "prompt")
+            return HttpPost("/completion", completion_request(rest, _finished(prompt, marks, rest)))
         case "ollama":
             rest, marks = _without_marks(body)
-            answer = yield Post("/api/chat", ollama.render_request(rest))
+            answer = yield HttpPost("/api/chat", ollama.render_request(rest))
             info = answer.get("_debug_info") if isinstance(answer, dict) else None
             prompt = _prompt_in(info if isinstance(info, dict) else answer, "rendered_template")
-            return Post("/api/generate", ollama.generate_request(rest, _finished(prompt, marks, rest)))
+            return HttpPost("/api/generate", ollama.generate_request(rest, _finished(prompt, marks, rest)))
         case "template":
             rest, marks = _without_marks(body)
             variables = rest.get("chat_template_kwargs") or {}
-            filled = yield Render(rest["messages"], rest.get("tools") or (), variables)
+            filled = yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)
             return _completion(rest, _finished(str(filled), marks, rest), marks)
         case "vllm":
             rest, _ = _without_marks(body)
-            return Post(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
-    if is_lazy(body):
-        answer = yield Post("/apply-template", template_request(body))
+            return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
+    if has_lazy_grammar(body):
+        answer = yield HttpPost("/apply-template", template_request(body))
         said = answer.get("prompt") if isinstance(answer, dict) else None
         if isinstance(said, str):
-            return Post("/completion", completion_request(body, said))
+            return HttpPost("/completion", completion_request(body, said))
         body = without_grammar(body)
-    return Post(path, body)
+    return HttpPost(path, body)
 
 
 def _without_marks(body: JsonObject) -> tuple[JsonObject, JsonObject]:
@@ -149,7 +149,7 @@ def _prompt_in(answer: Json, key: str) -> str:
         return prompt
     error = answer.get("error") if isinstance(answer, dict) else None
     said = error.get("message") if isinstance(error, dict) else error
-    raise PromptFault(str(said or f"the server answered {str(answer)[:80]!r}, not a prompt"))
+    raise TemplatePromptError(str(said or f"the server answered {str(answer)[:80]!r}, not a prompt"))
 
 
 def _finished(prompt: str, marks: JsonObject, body: JsonObject) -> str:
@@ -158,17 +158,17 @@ def _finished(prompt: str, marks: JsonObject, body: JsonObject) -> str:
     for word, written in marks["written"].items():
         prompt = prompt.replace(word, written)
     prompt = prompt.removeprefix(marks["bos"])
-    if is_held(body):
+    if is_fully_constrained(body):
         closing = next((close for open, close in REASONING.items() if prompt.rstrip().endswith(open)), "")
         space = "\n" if prompt.endswith("\n") and closing else ""
         prompt += f"{space}{closing}{space * 2}"
     return prompt
 
 
-def is_held(body: JsonObject) -> bool:
+def is_fully_constrained(body: JsonObject) -> bool:
     """Whether the server enforces the answer from its first character on."""
     fields = ("grammar", "grammar_string", "json_schema", "response_format")
-    return any(body.get(name) for name in fields) and not is_lazy(body)
+    return any(body.get(name) for name in fields) and not has_lazy_grammar(body)
 
 
 _CHAT_ONLY = frozenset(
@@ -179,18 +179,18 @@ _CHAT_ONLY = frozenset(
 )  # fmt: skip
 
 
-def _completion(body: JsonObject, prompt: str, marks: JsonObject) -> Post:
+def _completion(body: JsonObject, prompt: str, marks: JsonObject) -> HttpPost:
     """A completion of text, as the server at hand takes it."""
     if marks["server"] == "llama.cpp":
-        return Post("/completion", completion_request(body, prompt))
+        return HttpPost("/completion", completion_request(body, prompt))
     if marks["server"] == "ollama":
-        return Post("/api/generate", ollama.generate_request(body, prompt))
+        return HttpPost("/api/generate", ollama.generate_request(body, prompt))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
     request |= {"prompt": prompt} | ({"max_tokens": limit} if limit else {})
     if marks["server"] in ("vllm", "sglang"):
         request["skip_special_tokens"] = False
-    return Post("/v1/completions", request)
+    return HttpPost("/v1/completions", request)
 
 
 def as_chat(answer: Json) -> Json:

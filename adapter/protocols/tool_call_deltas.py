@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
-from adapter.prompting.escaping import Restoring
-from adapter.protocols.tool_types import Kinds
+from adapter.prompting.escaping import StreamingUnescaper
+from adapter.protocols.tool_types import ToolTypes
 from adapter.protocols.verbatim_calls import Call
 
 
@@ -16,13 +16,13 @@ class ToolCallDeltas:
     ``whole`` are those that the client has with all of their arguments.
     """
 
-    def __init__(self, kinds: Kinds, turn: str) -> None:
+    def __init__(self, kinds: ToolTypes, turn: str) -> None:
         self.whole: list[Call] = []
         self._kinds = kinds
         self._turn = turn
         self._ids: list[str] = []
         self._open: str | None = None
-        self._restoring = Restoring()
+        self._restoring = StreamingUnescaper()
         self._native: dict[int, int] = {}  # the server's index -> ours
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class ToolCallDeltas:
     def fragment(self, event: ToolCallDelta) -> list[JsonObject]:
         begun: list[JsonObject] = []
         if event.id != self._open:
-            self._open, self._restoring = event.id, Restoring()
+            self._open, self._restoring = event.id, StreamingUnescaper()
             begun.append(self._header(event.id, event.name, ""))
         return [*begun, _arguments(len(self._ids) - 1, self._restoring.feed(event.arguments))]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError, checked_as, objects_in
-from adapter.tools.coercion import types_of
-from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, resolved
+from adapter.protocols.openai_errors import RequestError, objects_in, require_type
+from adapter.tools.coercion import schema_types
+from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_TOOLS = 4_096
@@ -26,7 +26,7 @@ MAX_CACHED_CHARACTERS = 250_000
 """Of definitions; longer ones are checked again in each request, so that the cache stays within 8 MB."""
 
 
-def tool_set(definitions: Json) -> ToolSet:
+def parse_tool_set(definitions: Json) -> ToolSet:
     """The tools of a request. Raises RequestError for what describes none, with the place at fault."""
     listed = objects_in(definitions, "tools")
     if len(listed) > MAX_TOOLS:
@@ -46,56 +46,58 @@ def _tool(definition: JsonObject, place: str) -> Tool:
     if isinstance(inner, dict):
         for key in ("parameters", "input_schema", "inputSchema"):
             if inner.get(key) is not None:
-                inner[key] = typed(sound(checked_as(dict, inner[key], f"{place}.{key}"), f"{place}.{key}"))
-        checked_as(str, inner.get("description"), f"{place}.description")
-    checked_as(dict, definition.get("annotations"), f"{place}.annotations")
+                inner[key] = with_types(
+                    checked_schema(require_type(dict, inner[key], f"{place}.{key}"), f"{place}.{key}")
+                )
+        require_type(str, inner.get("description"), f"{place}.description")
+    require_type(dict, definition.get("annotations"), f"{place}.annotations")
     try:
         return Tool.from_definition(definition)
     except UsageError as error:
         raise RequestError(f"{place}: {error}", "tools") from error
 
 
-def typed(schema: JsonObject) -> JsonObject:
+def with_types(schema: JsonObject) -> JsonObject:
     """``schema`` with the types of its parameters beside the references that hide them: chat templates show them."""
     named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
-    properties = resolved(schema).get("properties") or {} if named else {}
+    properties = dereference(schema).get("properties") or {} if named else {}
     for name, found in properties.items():
-        each, types = schema["properties"][name], sorted(types_of(found))
+        each, types = schema["properties"][name], sorted(schema_types(found))
         if "type" not in each and types:
             each["type"] = types if len(types) > 1 else types[0]
     return schema
 
 
-def sound(schema: JsonObject, place: str) -> JsonObject:
+def checked_schema(schema: JsonObject, place: str) -> JsonObject:
     """``schema`` with schemas where schemas belong, those that say nothing being ``{}``. Raises RequestError."""
     made = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
         if key in made:
-            named = checked_as(dict, made[key], f"{place}.{key}")
+            named = require_type(dict, made[key], f"{place}.{key}")
             made[key] = {name: _schema(each, f"{place}.{key}.{name}") for name, each in named.items()}
     for key in SCHEMAS:
         if key in made:
-            made[key] = [_schema(each, f"{place}.{key}") for each in checked_as(list, made[key], f"{place}.{key}")]
+            made[key] = [_schema(each, f"{place}.{key}") for each in require_type(list, made[key], f"{place}.{key}")]
     for key in SCHEMA:
         if key in made and not isinstance(made[key], bool):
             value: Any = made[key]
             if isinstance(value, list):  # how tuples were written before prefixItems
                 made[key] = [_schema(each, f"{place}.{key}") for each in value]
             else:
-                made[key] = sound(checked_as(dict, value, f"{place}.{key}"), f"{place}.{key}")
+                made[key] = checked_schema(require_type(dict, value, f"{place}.{key}"), f"{place}.{key}")
     if isinstance(made.get("required"), bool):  # how a property said it of itself before 2013
         del made["required"]
     for key in ("required", "type"):
         if key in made and not isinstance(made[key], str if key == "type" else list):
-            checked_as(list, made[key], f"{place}.{key}")
+            require_type(list, made[key], f"{place}.{key}")
         if isinstance(made.get(key), list):
-            made[key] = [checked_as(str, each, f"{place}.{key}") for each in made[key]]
-    checked_as(list, made.get("enum"), f"{place}.enum")
+            made[key] = [require_type(str, each, f"{place}.{key}") for each in made[key]]
+    require_type(list, made.get("enum"), f"{place}.enum")
     for key in ("description", "title", "pattern", "format", "$ref"):
-        checked_as(str, made.get(key), f"{place}.{key}")
+        require_type(str, made.get(key), f"{place}.{key}")
     return made
 
 
 def _schema(value: Json, place: str) -> JsonObject:
     """``true`` allows everything; ``false``, which allows nothing, is not worth a special case."""
-    return {} if isinstance(value, bool) else sound(checked_as(dict, value, place), place)
+    return {} if isinstance(value, bool) else checked_schema(require_type(dict, value, place), place)

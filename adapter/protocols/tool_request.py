@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from adapter.conversation.guardrails.call_history import past_of
+from adapter.conversation.guardrails.call_history import call_history_of
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
-from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess
-from adapter.prompting.escaping import knowing
-from adapter.prompting.intent.tool_shortlist import Shortlist, shortlist
+from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
+from adapter.prompting.escaping import with_control_tokens
+from adapter.prompting.intent.tool_shortlist import ToolShortlist, shortlist_tools
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.tool_definitions import tool_set
-from adapter.protocols.tool_types import Kinds
-from adapter.protocols.translation_options import Options
+from adapter.protocols.tool_definitions import parse_tool_set
+from adapter.protocols.tool_types import ToolTypes
+from adapter.protocols.translation_options import TranslationOptions
 from adapter.tools.tool import ToolSet
 
 MAX_MODEL = 200
@@ -22,17 +22,17 @@ MAX_MODEL = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolRequest:
     """What a client wants. ``described``: all its tools; ``allowed``: those that may be called, of which one must be
     where ``must_call`` says so."""
 
     body: JsonObject
-    kinds: Kinds
+    kinds: ToolTypes
     described: ToolSet
     allowed: ToolSet
     must_call: bool
     format: Format
-    few: Shortlist | None = None
+    few: ToolShortlist | None = None
     """Of many tools, those that are described."""
 
     @property
@@ -58,24 +58,26 @@ class Asked:
         return len(self.allowed) < len(self.described)
 
 
-def asked_of(body: JsonObject, kinds: Kinds, options: Options) -> Asked:
-    described = tool_set(body.get("tools"))
+def parse_tool_request(body: JsonObject, kinds: ToolTypes, options: TranslationOptions) -> ToolRequest:
+    described = parse_tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
-    format = knowing(get_format(format_of(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens)
-    return Asked(body, kinds, described, allowed, must_call, format)
+    format = with_control_tokens(
+        get_format(request_format(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens
+    )
+    return ToolRequest(body, kinds, described, allowed, must_call, format)
 
 
-def format_of(body: JsonObject, options: Options) -> str | None:
+def request_format(body: JsonObject, options: TranslationOptions) -> str | None:
     """What is known of it by the user, the template or the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
     guessed = _guessed(options.prompt.model or model, options.prompt.template) or _guessed(model, None)
     return options.prompt.format or options.prompt.recognised or guessed
 
 
-_guessed = lru_cache(maxsize=256)(guess)
+_guessed = lru_cache(maxsize=256)(guess_format)
 
 
-def shortened(asked: Asked, options: Options) -> Asked:
+def apply_shortlist(asked: ToolRequest, options: TranslationOptions) -> ToolRequest:
     """With few of many tools, where so many are described only."""
     if not asked.allowed or asked.is_restricted:
         return asked
@@ -83,12 +85,12 @@ def shortened(asked: Asked, options: Options) -> Asked:
     return asked if few is None else replace(asked, described=few.shown, allowed=few.all, few=few)
 
 
-def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> Shortlist | None:
+def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> ToolShortlist | None:
     """By what the user said last, and which tools the conversation has used."""
     if most is None or len(tools) <= most:
         return None
-    past = past_of(body.get("messages"))
-    return shortlist(tools, past.request, most, {made.name for made in past.made})
+    past = call_history_of(body.get("messages"))
+    return shortlist_tools(tools, past.request, most, {made.name for made in past.made})
 
 
 def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
@@ -103,7 +105,7 @@ def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
         case {"type": "function", "function": {"name": str(name)}} | {"type": "function", "name": str(name)}:
             return _some(tools, [name]), True
         case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(listed)}}:
-            return _some(tools, list(tool_set(listed))), mode == "required"
+            return _some(tools, list(parse_tool_set(listed))), mode == "required"
         case _:
             raise RequestError(
                 f"tool_choice must be 'auto', 'none', 'required' or "

@@ -12,13 +12,13 @@ import json
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError, checked_as, objects_in
+from adapter.protocols.openai_errors import RequestError, objects_in, require_type
 
 INPUT = "input"
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class ToolTypes:
     """``custom``: names of the tools that take a text. ``is_legacy``: calls are ``function_call``."""
 
     custom: frozenset[str] = frozenset()
@@ -34,10 +34,10 @@ class Kinds:
         return {"tool_calls": [{**call, "function": {"name": name, "arguments": arguments}}]}
 
 
-FUNCTIONS = Kinds()
+FUNCTIONS = ToolTypes()
 
 
-def as_functions(body: JsonObject) -> tuple[JsonObject, Kinds]:
+def tools_as_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
     """The request with functions alone. Raises RequestError for definitions that are none."""
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_custom_names(body.get("tools")))
@@ -58,13 +58,13 @@ def as_functions(body: JsonObject) -> tuple[JsonObject, Kinds]:
                 made["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": shown}}
     if isinstance(body.get("messages"), list):
         made["messages"] = _today(body["messages"])
-    return made, Kinds(custom, is_legacy)
+    return made, ToolTypes(custom, is_legacy)
 
 
 def _custom_names(tools: Json) -> list[str]:
     listed = tools if isinstance(tools, list) else []
     found = [each.get("custom") for each in listed if isinstance(each, dict) and each.get("type") == "custom"]
-    return [checked_as(str, each.get("name"), "tools.custom.name") for each in found if isinstance(each, dict)]
+    return [require_type(str, each.get("name"), "tools.custom.name") for each in found if isinstance(each, dict)]
 
 
 def _speaks_of_others(messages: Json) -> bool:
@@ -79,7 +79,7 @@ def _as_function(tool: JsonObject) -> JsonObject:
     about = tool.get("custom")
     if tool.get("type") != "custom" or not isinstance(about, dict):
         return tool
-    described = checked_as(str, about.get("description"), "tools.custom.description")
+    described = require_type(str, about.get("description"), "tools.custom.description")
     function = text_function(about.get("name"), described, INPUT, _form(about.get("format")))
     return {"type": "function", "function": function}
 

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from adapter.conversation.guardrails.call_history import key_of
+from adapter.conversation.guardrails.call_history import call_key
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.grammars.constraint_mode import Constraint
-from adapter.grammars.reply_tool import with_reply
+from adapter.grammars.reply_tool import add_reply_tool
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
@@ -20,23 +20,23 @@ from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
 from adapter.prompting.intent.grounding import ground_conversation
-from adapter.prompting.system_prompt import new_session, system_prompt
-from adapter.protocols.guarded_exchange import EXTENSION, Watch
-from adapter.protocols.llama_cpp import is_lazy
-from adapter.protocols.openai_chat_fields import not_ours
-from adapter.protocols.openai_errors import RequestError, checked_as
-from adapter.protocols.plain_messages import has_strays, last_calls, last_request, plain_messages
+from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
+from adapter.protocols.llama_cpp import has_lazy_grammar
+from adapter.protocols.openai_chat_fields import passthrough_fields
+from adapter.protocols.openai_errors import RequestError, require_type
+from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request, plain_messages
 from adapter.protocols.request_limits import check_size
-from adapter.protocols.template_messages import own_definitions, own_messages
-from adapter.protocols.template_prompt import NOT_OWN, OwnPrompt, marked, own_prompt_for
+from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, template_prompt_for, with_template_marks
 from adapter.protocols.tool_definitions import CACHE_SIZE
-from adapter.protocols.tool_request import Asked, asked_of, format_of, shortened
-from adapter.protocols.tool_types import FUNCTIONS, as_functions
-from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, Request
-from adapter.protocols.translation_options import CLIENTS_TOOLS, CONSTRAINTS, Options
+from adapter.protocols.tool_request import ToolRequest, apply_shortlist, parse_tool_request, request_format
+from adapter.protocols.tool_types import FUNCTIONS, tools_as_functions
+from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
+from adapter.protocols.translation_options import CLIENTS_TOOLS, CONSTRAINTS, TranslationOptions
 from adapter.tools.tool import Tool, ToolSet
 
-SESSION = new_session()
+SESSION = new_prompt_session()
 """One for all requests: what a conversation's prompt begins with stays the same."""
 
 MAX_ANSWERS = 128
@@ -51,7 +51,7 @@ def needs_translation(body: Json) -> bool:
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
     return (
         bool(body.get("tools") or body.get("functions"))
-        or has_strays(messages)
+        or has_misplaced_system(messages)
         or any(
             isinstance(message, dict)
             and (
@@ -63,35 +63,37 @@ def needs_translation(body: Json) -> bool:
     )
 
 
-def needs_reading(body: JsonObject, options: Options, *, splits: bool) -> bool:
+def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Whether the answer to a request that goes on as it is may hold what is not for the client: reasoning of a model
     whose family is known by its name, unless its server ``splits`` that off; gpt-oss' channels in any case, for some
     servers leave them in."""
-    format = format_of(body, options)
+    format = request_format(body, options)
     return format == "harmony" or (format is not None and not splits)
 
 
-def read(body: JsonObject, options: Options) -> Request:
+def passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """The request as it came, of which the answer is read. Raises RequestError as `translate` does."""
-    asked = Asked(body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(format_of(body, options) or DEFAULT_FORMAT))
+    asked = ToolRequest(
+        body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(request_format(body, options) or DEFAULT_FORMAT)
+    )
     request = _as_request(asked, options)
     before = options.prompt.generation_prompt
     parsing = replace(request.parsing, format=asked.format.name, generation_prompt=before)
     return replace(request, turn=_turn(asked.messages), parsing=parsing)
 
 
-def translate(body: JsonObject, options: Options) -> Request:
+def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
     check_size(body)
-    functions, kinds = as_functions(body)
+    functions, kinds = tools_as_functions(body)
     options = options.for_model(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:
         options = replace(options, native=False, stream_arguments=False)
-    return _translate(asked_of(functions, kinds, options), options)
+    return _translate(parse_tool_request(functions, kinds, options), options)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Enforcement:
     """How far the model is held to calls. ``fields`` enforce one now. ``reply``: the tool that says something;
     ``may_reply``: it may be called now."""
 
@@ -103,22 +105,22 @@ class _Held:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PromptedRequest:
     """What the server is sent: ``body``, with ``messages`` in it. ``own``: how the model's own template makes a prompt;
     None where it is words."""
 
     body: JsonObject
     messages: list[JsonObject]
-    own: OwnPrompt | None
+    own: TemplatePrompt | None
 
 
-def _translate(asked: Asked, options: Options) -> Request:
+def _translate(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
         return _native(asked, options)
     if options.small is not None and asked.allowed and options.helps_with(asked.body):
         return _assisted(asked, options, options.small)
     as_text = partial(_translate, asked, options.with_prompt(own=None))
-    asked = shortened(asked, options)
+    asked = apply_shortlist(asked, options)
     held = _held(asked, options)
     told = _told(asked, options, held)
     body = told.body | held.fields
@@ -144,28 +146,28 @@ def _translate(asked: Asked, options: Options) -> Request:
     )
 
 
-def _generation_prompt(body: JsonObject, options: Options, own: OwnPrompt | None) -> str | None:
-    if body.keys() & CONSTRAINTS and not is_lazy(body):
+def _generation_prompt(body: JsonObject, options: TranslationOptions, own: TemplatePrompt | None) -> str | None:
+    if body.keys() & CONSTRAINTS and not has_lazy_grammar(body):
         return ""
     if options.prompt.generation_prompt is not None or own is None or own.way == "vllm":
         return options.prompt.generation_prompt
     return own.traits.generation_prompt
 
 
-def _follow_up(asked: Asked, options: Options, held: _Held) -> FollowUp:
+def _follow_up(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> FollowUp:
     return FollowUp(
         watch=_watch(asked, options, held),
         constraint=held.constraint if asked.is_one else "off",
         enforce=options.constraints.enforce,
         choices=held.choices,
         previous_calls=(
-            frozenset(key_of(*call) for call in last_calls(asked.messages)) if asked.is_one else frozenset()
+            frozenset(call_key(*call) for call in last_calls(asked.messages)) if asked.is_one else frozenset()
         ),
         shortlist=asked.few,
     )
 
 
-def _watch(asked: Asked, options: Options, held: _Held) -> Watch | None:
+def _watch(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> ResponseGuard | None:
     enforces = options.constraints.enforce is not None
     return options.retry_policy.watch(
         asked.body,
@@ -178,11 +180,11 @@ def _watch(asked: Asked, options: Options, held: _Held) -> Watch | None:
     )
 
 
-def _as_request(asked: Asked, options: Options) -> Request:
+def _as_request(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """The request as it came, with the client's wishes for its answer."""
     body = asked.body
     stream_options = body.get("stream_options")
-    return Request(
+    return TranslatedRequest(
         body={key: value for key, value in body.items() if key != EXTENSION},
         tools=asked.allowed,
         client=ClientSettings(
@@ -200,7 +202,7 @@ def _as_request(asked: Asked, options: Options) -> Request:
     )
 
 
-def _native(asked: Asked, options: Options) -> Request:
+def _native(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """The request as it came: the server describes the tools and reads the calls."""
     watch = options.retry_policy.watch(
         asked.body, asked.allowed, asked.described, encode_calls, is_held=False, may_hold=False, must_mend=False
@@ -214,7 +216,7 @@ def _native(asked: Asked, options: Options) -> Request:
     )
 
 
-def _assisted(asked: Asked, options: Options, settings: AssistSettings) -> Request:
+def _assisted(asked: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
     """Build the request for a model that is too small to choose: an answer in words, or a call of the nearest tool."""
     options = replace(options, small=None)
     request, has_result = last_request(asked.messages)
@@ -230,16 +232,16 @@ def _assisted(asked: Asked, options: Options, settings: AssistSettings) -> Reque
     tools = [tool.to_openai() for tool in assist.tools.values()]
     only = {**asked.body, "tools": tools, "tool_choice": "required"}
     try:
-        return _translate(asked_of(only, asked.kinds, held), held)
+        return _translate(parse_tool_request(only, asked.kinds, held), held)
     except RequestError:  # no grammar for these tools
         return _translate(asked, options)
 
 
-def _held(asked: Asked, options: Options) -> _Held:
+def _held(asked: ToolRequest, options: TranslationOptions) -> _Enforcement:
     allowed = asked.allowed
     constraint = _constraint(asked.body, options, asked.must_call) if allowed else "off"
     settings = options.constraints
-    reply = with_reply(asked.described)[1] if settings.mode == "prefer" and settings.enforce else None
+    reply = add_reply_tool(asked.described)[1] if settings.mode == "prefer" and settings.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (settings.grounded or settings.ground):
@@ -257,10 +259,10 @@ def _held(asked: Asked, options: Options) -> _Held:
             fields = settings.enforce(asked.offered, choices, format=format, reply=may_say, several=several)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
-    return _Held(constraint, choices, fields, reply, may_reply)
+    return _Enforcement(constraint, choices, fields, reply, may_reply)
 
 
-def _waiting_fields(asked: Asked, options: Options, held: _Held) -> JsonObject:
+def _waiting_fields(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> JsonObject:
     """What holds the model to valid calls once it has begun one."""
     if options.constraints.enforce is not None:
         with suppress(UsageError):  # too large, or nothing left to choose: then it is free
@@ -268,14 +270,14 @@ def _waiting_fields(asked: Asked, options: Options, held: _Held) -> JsonObject:
     return {}
 
 
-def _told(asked: Asked, options: Options, held: _Held) -> _Told:
+def _told(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> _PromptedRequest:
     """The tools and the conversation: by the model's own template, or in words."""
     # All tools are described although only some may be called now: a beginning that stays the same is cached.
     shown = ToolSet([*asked.described.values(), held.reply]) if held.reply else asked.described
     # The request itself is to stand before the answer.
     order = "" if options.constraints.choices is not None else _order(asked)
     known = options.prompt.own if options.prompt.may_be_own else None
-    own = own_prompt_for(asked.body, known) if known is not None else None
+    own = template_prompt_for(asked.body, known) if known is not None else None
     if own is not None:
         told = _told_by_template(asked, options, held, own, shown, order)
     elif options.prompt.mode == "own":
@@ -283,26 +285,30 @@ def _told(asked: Asked, options: Options, held: _Held) -> _Told:
     else:
         system = _prompt(shown, asked.format, options.style_used, options.prompt.prompts) if asked.allowed else ""
         messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
-        told = _Told({**options.fields, **not_ours(asked.body), "messages": messages}, messages, None)
+        told = _PromptedRequest(
+            {**options.fields, **passthrough_fields(asked.body), "messages": messages}, messages, None
+        )
     if asked.allowed and asked.format.stops:
         told.body["stop"] = _stops(asked.body.get("stop"), asked.format.stops)
     return told
 
 
-def _told_by_template(asked: Asked, options: Options, held: _Held, own: OwnPrompt, shown: ToolSet, order: str) -> _Told:
+def _told_by_template(
+    asked: ToolRequest, options: TranslationOptions, held: _Enforcement, own: TemplatePrompt, shown: ToolSet, order: str
+) -> _PromptedRequest:
     # Words that are none of the template's only where nothing else holds the model to what was asked for.
     is_free = not asked.must_call and not asked.is_restricted
     closing = "" if is_free or (held.fields and held.constraint == "required") else order
-    told = own_messages(
+    told = template_messages(
         asked.messages, own.traits, asked.format, asked.described, closing=closing, memory=options.memory
     )
-    plain = not_ours(asked.body)
+    plain = passthrough_fields(asked.body)
     if asked.allowed:
-        plain["tools"] = own_definitions(asked.body.get("tools"), shown, asked.format)
+        plain["tools"] = template_tool_definitions(asked.body.get("tools"), shown, asked.format)
     if "llama.cpp" in (own.way, own.server):
         plain["preserved_tokens"] = list(asked.format.special_tokens)
-    body = marked({**options.fields, **plain, "messages": told.messages}, own, told.written)
-    return _Told(body, told.messages, own)
+    body = with_template_marks({**options.fields, **plain, "messages": told.messages}, own, told.written)
+    return _PromptedRequest(body, told.messages, own)
 
 
 def _answers(body: JsonObject) -> int:
@@ -318,14 +324,14 @@ def _turn(messages: Json) -> str:
     return hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest()
 
 
-def _constraint(body: JsonObject, options: Options, must_call: bool) -> Constraint:
+def _constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
     """What holds for this request: a constraint of the client's own excludes ours."""
     if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
         return "off"
     return "required" if must_call else options.constraints.mode or "off"
 
 
-def _order(asked: Asked) -> str:
+def _order(asked: ToolRequest) -> str:
     """What the request demands beyond the usual. At the end, where it leaves the prompt's beginning as it was."""
     which = " or ".join(asked.allowed) if asked.is_restricted else "one of the tools"
     one = "" if asked.is_parallel else " Make one call only."
@@ -337,7 +343,7 @@ def _order(asked: Asked) -> str:
 
 
 def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
-    own = [stop] if isinstance(stop, str) else checked_as(list, stop, "stop")
+    own = [stop] if isinstance(stop, str) else require_type(list, stop, "stop")
     return own + [each for each in formats if each not in own]
 
 

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolCall
-from adapter.grammars.reply_tool import ReplyParser, with_reply
-from adapter.parsing.formats import DEFAULT_FORMAT, get_format, told_format
+from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
+from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
-from adapter.protocols.guarded_exchange import said_after
+from adapter.protocols.guarded_exchange import with_retry_message
 from adapter.protocols.llama_cpp import without_grammar
-from adapter.protocols.recorded_exchange import Exchange, Observation
-from adapter.protocols.request_stats import Account
-from adapter.protocols.tool_types import FUNCTIONS, Kinds
-from adapter.protocols.verbatim_calls import Memory
+from adapter.protocols.recorded_exchange import Observation, RecordedExchange
+from adapter.protocols.request_stats import RequestStats
+from adapter.protocols.tool_types import FUNCTIONS, ToolTypes
+from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 if TYPE_CHECKING:  # reading a recording again needs none of these
-    from adapter.conversation.guardrails.engine import AskAgain
+    from adapter.conversation.guardrails.engine import Retry
     from adapter.grammars.constraint_mode import Constraint
     from adapter.grammars.schema_ir import Choices
-    from adapter.prompting.intent.tool_shortlist import Shortlist
-    from adapter.protocols.guarded_exchange import Watch
-    from adapter.protocols.translation_options import Enforce
+    from adapter.prompting.intent.tool_shortlist import ToolShortlist
+    from adapter.protocols.guarded_exchange import ResponseGuard
+    from adapter.protocols.translation_options import ConstraintBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ClientSettings:
     wants_usage: bool = False
     parallel: bool = True
     answers: int = 1
-    kinds: Kinds = FUNCTIONS
+    kinds: ToolTypes = FUNCTIONS
     """The shape of its tool calls."""
 
 
@@ -58,14 +58,14 @@ class ParserSettings:
     """The tool by which a constrained model answers in words."""
 
     @classmethod
-    def of(cls, exchange: Exchange) -> ParserSettings:
+    def of(cls, exchange: RecordedExchange) -> ParserSettings:
         """How a recorded text was read for the client."""
         return cls(
             format=exchange.format,
             policy=exchange.policy,
             generation_prompt="" if exchange.reasoning else exchange.generation_prompt,
             is_restricted=exchange.is_restricted,
-            reply=with_reply(ToolSet(exchange.tools))[1] if exchange.has_reply else None,
+            reply=add_reply_tool(ToolSet(exchange.tools))[1] if exchange.has_reply else None,
         )
 
 
@@ -73,20 +73,20 @@ class ParserSettings:
 class FollowUp:
     """How an unusable answer is followed by another request. ``watch``: decides on that; None accepts any answer."""
 
-    watch: Watch | None = None
+    watch: ResponseGuard | None = None
     constraint: Constraint = "off"
-    enforce: Enforce | None = None
+    enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)
     previous_calls: frozenset[str] = frozenset()
     """The calls, as `key_of` writes them, whose results end the conversation."""
-    shortlist: Shortlist | None = None
+    shortlist: ToolShortlist | None = None
     """The tools that are described, of many."""
     lookups: int = 0
     """How often the model has searched the other tools."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TranslatedRequest:
     """``body`` goes to the model server; the rest is for reading its answer. ``tools``: those that may be called, none
     with ``tool_choice: "none"``. ``turn``: identifies this turn of the conversation in the ids of its calls."""
 
@@ -97,17 +97,17 @@ class Request:
     parsing: ParserSettings = field(default_factory=ParserSettings)
     follow_up: FollowUp = field(default_factory=FollowUp)
     observation: Observation = field(default_factory=Observation)
-    memory: Memory = field(default_factory=Memory)
-    account: Account = field(default_factory=Account)
+    memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
+    account: RequestStats = field(default_factory=RequestStats)
     is_native: bool = False
     """The server parses calls as well; its calls are forwarded."""
-    as_text: Callable[[], Request] | None = None
+    as_text: Callable[[], TranslatedRequest] | None = None
     """The same request for a server that refuses the tools that it was given."""
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
         """The parser for answer ``index``, whose text continues ``generation_prompt``."""
         how, turn = self.parsing, f"{self.turn}{index or ''}"
-        format, streams = told_format(how.format), how.stream_arguments and streams
+        format, streams = resolve_format(how.format), how.stream_arguments and streams
         if how.reply is not None:
             return ReplyParser(self.tools, how.reply, turn=turn, stream_arguments=streams, format=format)
         return Parser(
@@ -115,7 +115,7 @@ class Request:
             stream_arguments=streams,
         )  # fmt: skip
 
-    def with_lookup(self, call: ToolCall, wrote: str) -> Request:
+    def with_lookup(self, call: ToolCall, wrote: str) -> TranslatedRequest:
         """The next request after ``call`` searched the tools that are not described."""
         follow_up = self.follow_up
         assert follow_up.shortlist is not None
@@ -124,7 +124,7 @@ class Request:
         next_up = replace(follow_up, lookups=follow_up.lookups + 1)
         return replace(self, turn=f"{self.turn}+", follow_up=next_up)._saying(wrote, result)
 
-    def with_retry(self, ask: AskAgain, wrote: str) -> Request:
+    def with_retry(self, ask: Retry, wrote: str) -> TranslatedRequest:
         """The next request after an unusable answer, which reads ``wrote``.
 
         A call is enforced where one is to be repeated and the server supports that; servers do not always comply.
@@ -134,14 +134,14 @@ class Request:
         held = self._enforcing(tools) if tools and watch and watch.may_hold else None
         return (held or replace(self, turn=f"{self.turn}+"))._saying(wrote, ask.message)
 
-    def without_tools(self) -> Request | None:
+    def without_tools(self) -> TranslatedRequest | None:
         """The next request after a constrained model only repeated calls: it has to reply in words."""
         return self._enforcing(ToolSet([self.parsing.reply])) if self.parsing.reply else None
 
-    def _saying(self, wrote: str, message: str) -> Request:
-        return replace(self, body=self.body | {"messages": said_after(self.body["messages"], wrote, message)})
+    def _saying(self, wrote: str, message: str) -> TranslatedRequest:
+        return replace(self, body=self.body | {"messages": with_retry_message(self.body["messages"], wrote, message)})
 
-    def _enforcing(self, tools: ToolSet) -> Request | None:
+    def _enforcing(self, tools: ToolSet) -> TranslatedRequest | None:
         how, fields = self.follow_up, JsonObject()
         if how.enforce is not None:
             with suppress(UsageError):  # too large, or nothing left to choose

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from adapter.conversation.guardrails.registry import checked_retries
+from adapter.conversation.guardrails.registry import validate_retries
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import Dialect
-from adapter.grammars.constraint_mode import Constraint, get_constraint, validate_guide_mode
+from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
-from adapter.prompting.calling_setup import Setup
+from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.intent.grounding import Ground
 from adapter.prompting.system_prompt import system_prompt
-from adapter.protocols.guarded_exchange import Asking
+from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.recorded_exchange import Observation
-from adapter.protocols.template_prompt import PROMPT_MODES, OwnPrompt
-from adapter.protocols.verbatim_calls import Memory
+from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
+from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
@@ -32,7 +32,7 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Fields by which a client or we make a server write one thing and nothing else."""
 
 
-class Enforce(Protocol):
+class ConstraintBuilder(Protocol):
     """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
 
     ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
@@ -74,7 +74,7 @@ class PromptSettings:
     style: str | None = None
     prompts: str | None = None
     mode: str = "auto"
-    own: OwnPrompt | None = None
+    own: TemplatePrompt | None = None
     generation_prompt: str | None = None
     """The end of the chat template's prompt, which may open reasoning. None: unknown."""
     max_tools: int | None = None
@@ -96,7 +96,7 @@ class ConstraintSettings:
     """
 
     mode: Constraint | None = None
-    enforce: Enforce | None = None
+    enforce: ConstraintBuilder | None = None
     waits_for_calls: bool = False
     """The server is llama.cpp, whose grammars can start with a call."""
     grounded: bool = False
@@ -106,7 +106,7 @@ class ConstraintSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TranslationOptions:
     """How requests are translated.
 
     ``policy``: of `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: pass tools
@@ -116,15 +116,15 @@ class Options:
 
     prompt: PromptSettings = field(default_factory=PromptSettings)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
-    retry_policy: Asking = field(default_factory=Asking)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     observation: Observation = field(default_factory=Observation)
     policy: str = "safe"
     stream_arguments: bool = False
     native: bool = False
     fields: Mapping[str, Json] = field(default_factory=dict)
     """Request fields for the server, unless the client sets them."""
-    memory: Memory = field(default_factory=Memory)
-    setup_of: Callable[[str], Setup | None] | None = None
+    memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
+    setup_of: Callable[[str], CallingSetup | None] | None = None
     guide: str = "auto"
     """Which models are helped to choose, one of `GUIDE_MODES`."""
     small: AssistSettings | None = None
@@ -143,7 +143,7 @@ class Options:
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
         return is_left and is_plain and constraints.ground is None and constraints.enforce is not None
 
-    def for_model(self, model: str) -> Options:
+    def for_model(self, model: str) -> TranslationOptions:
         """Fill settings that were not chosen from the model's known setup."""
         setup = self.setup_of(model) if self.setup_of else None
         if setup is None:
@@ -156,24 +156,24 @@ class Options:
             native=setup.native and prompt.format is None and constraints.mode is None,
         )
 
-    def with_prompt(self, **changes: Any) -> Options:
+    def with_prompt(self, **changes: Any) -> TranslationOptions:
         """A copy with other fields of `PromptSettings`."""
         return replace(self, prompt=replace(self.prompt, **changes))
 
-    def with_constraints(self, **changes: Any) -> Options:
+    def with_constraints(self, **changes: Any) -> TranslationOptions:
         """A copy with other fields of `ConstraintSettings`."""
         return replace(self, constraints=replace(self.constraints, **changes))
 
 
-def checked(options: Options) -> Options:
+def validate_options(options: TranslationOptions) -> TranslationOptions:
     """Validate ``options`` once, at the start. Raises UsageError."""
     prompt = options.prompt
     get_policy(options.policy)
-    get_constraint(options.constraints.mode)
+    parse_constraint_mode(options.constraints.mode)
     validate_guide_mode(options.guide)
     if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
         raise UsageError(f"max_tools cannot be {prompt.max_tools!r}; give a number from 1 on")
-    checked_retries(options.retry_policy.retries)
+    validate_retries(options.retry_policy.retries)
     if options.constraints.ground is not None:
         require_sync(options.constraints.ground, "ground")
     if options.observation.observe is not None:

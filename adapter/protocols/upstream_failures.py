@@ -13,7 +13,7 @@ Retry: TypeAlias = Literal["never", "briefly", "patiently"]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class UpstreamFailure:
     """``advice`` is the next step, a sentence or two; ``missing_model`` asks for a list of those there are."""
 
     retry: Retry
@@ -27,7 +27,7 @@ class _Row:
 
     statuses: str
     wording: str
-    failure: Failure
+    failure: UpstreamFailure
 
 
 _CONTEXT = r"context (size|length|window)|exceed_context|maximum context|too many tokens|prompt is too long"
@@ -38,7 +38,7 @@ _ROWS = (
     _Row(
         "4..|500",
         _CONTEXT,
-        Failure(
+        UpstreamFailure(
             "never",
             "The conversation does not fit into the model's context. Shorten it, or give the server more: "
             "`llama-server -c 16384`, for Ollama OLLAMA_CONTEXT_LENGTH=16384.",
@@ -47,12 +47,14 @@ _ROWS = (
     _Row(
         "...",
         r"does not support tools",
-        Failure("never", "Send no `tools` to this model: the adapter describes them in the prompt (--profile none)."),
+        UpstreamFailure(
+            "never", "Send no `tools` to this model: the adapter describes them in the prompt (--profile none)."
+        ),
     ),
     _Row(
         "5..",
         r"Failed to parse input",
-        Failure(
+        UpstreamFailure(
             "never",
             "The server itself tries to read tool calls from the model's text, and cannot. "
             "Start it without that (llama-server: --no-jinja; vLLM: without --enable-auto-tool-choice).",
@@ -61,21 +63,27 @@ _ROWS = (
     _Row(
         "400",
         r"grammar|samplers|json_schema|response_format",
-        Failure(
+        UpstreamFailure(
             "never", "The server refuses the constraint on the answer; ask without one, or report the tool's schema."
         ),
     ),
     _Row(
         "404|400",
         r"model .*(not found|does not exist)|no such model|not_found_error.*model",
-        Failure("never", "", True),
+        UpstreamFailure("never", "", True),
     ),
-    _Row("404|405", "", Failure("never", "There is no chat interface at this address: does it end in /v1?")),
-    _Row("401|403", "", Failure("never", "The server wants an API key: pass --api-key, or set OPENAI_API_KEY.")),
-    _Row("429", "", Failure("patiently", "The server is busy or your quota is used up; try again later.")),
-    _Row("503", "", Failure("patiently", "The server is still loading its model, or overloaded; try again later.")),
-    _Row("4..", "", Failure("never", "The server does not take this request; its log may say more.")),
-    _Row("5..", "", Failure("never", "The server failed; its log may say why.")),
+    _Row("404|405", "", UpstreamFailure("never", "There is no chat interface at this address: does it end in /v1?")),
+    _Row(
+        "401|403", "", UpstreamFailure("never", "The server wants an API key: pass --api-key, or set OPENAI_API_KEY.")
+    ),
+    _Row("429", "", UpstreamFailure("patiently", "The server is busy or your quota is used up; try again later.")),
+    _Row(
+        "503",
+        "",
+        UpstreamFailure("patiently", "The server is still loading its model, or overloaded; try again later."),
+    ),
+    _Row("4..", "", UpstreamFailure("never", "The server does not take this request; its log may say more.")),
+    _Row("5..", "", UpstreamFailure("never", "The server failed; its log may say why.")),
 )
 
 _REFUSED_TOOLS = re.compile(
@@ -92,10 +100,10 @@ def refuses_tools(status: int, message: str) -> bool:
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
-UNKNOWN = Failure("never", "This is not what an OpenAI-compatible server answers: is the address right?")
+UNKNOWN = UpstreamFailure("never", "This is not what an OpenAI-compatible server answers: is the address right?")
 
 
-def failure_of(status: int, message: str) -> Failure:
+def classify_failure(status: int, message: str) -> UpstreamFailure:
     """The meaning of an HTTP error."""
     for row in _ROWS:
         if re.fullmatch(row.statuses, str(status)) and re.search(row.wording, message, re.IGNORECASE | re.DOTALL):

@@ -19,7 +19,7 @@ class Usage:
     reused: int | None = None
 
 
-def usage_of(chunk: JsonObject) -> Usage | None:
+def parse_usage(chunk: JsonObject) -> Usage | None:
     """Of an event of a stream or a whole completion; None where it says nothing."""
     usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp says timings without being asked
     if isinstance(timings, dict) and (read := _count(timings.get("prompt_n"))) is not None:

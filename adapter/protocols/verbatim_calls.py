@@ -17,7 +17,7 @@ MAX_CHARACTERS = 16_000_000
 """Of the answers that are kept, keys included: some thousand conversations."""
 
 
-class Memory:
+class VerbatimCallCache:
     """Answers with calls, by what the client was given of them and the format; the oldest go first.
 
     What is not exactly what the client was given, or is not known any more, is not recalled.

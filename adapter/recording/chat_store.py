@@ -13,7 +13,7 @@ from typing import Self
 from rapidfuzz import process
 
 from adapter.core.errors import UsageError
-from adapter.recording.transcript import Header, SaidLine, Transcript, dump_line
+from adapter.recording.transcript import Header, Transcript, UserMessageLine, dump_line
 
 if sys.platform != "win32":  # where Root says so in words
     import fcntl
@@ -23,7 +23,7 @@ MAX_TALKS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedChat:
     """A chat. ``id``: when it began, by which the user names it."""
 
     id: str
@@ -33,18 +33,18 @@ class Kept:
     messages: int
 
 
-class Talks:
+class ChatStore:
     """Those in ``folder``, which is there."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[SavedChat]:
         """The newest first: by when something was said last."""
         found = [self._read(path) for path in self._files()]
         return [kept for kept in found if kept is not None]
 
-    def find(self, id: str | None) -> Kept:
+    def find(self, id: str | None) -> SavedChat:
         """The chat with this id, or the only one whose id begins so; the newest for None. Raises UsageError."""
         kept = self.kept()
         if not kept:
@@ -58,7 +58,7 @@ class Talks:
         which = f"{len(found)} chats begin with {id!r}" if found else f"no chat {id!r} is kept of this folder"
         raise UsageError(f"{which}; did you mean {near}? `adapter chat --list` shows all")
 
-    def begin(self) -> OpenTalk:
+    def begin(self) -> OpenChat:
         """A new one."""
         for path in self._files()[MAX_TALKS - 1 :]:
             path.unlink(missing_ok=True)
@@ -66,7 +66,7 @@ class Talks:
         while True:
             path = self._folder / f"{name}{f'-{number}' if number > 1 else ''}.jsonl"
             try:
-                return OpenTalk(path, os.O_CREAT | os.O_EXCL)
+                return OpenChat(path, os.O_CREAT | os.O_EXCL)
             except FileExistsError:
                 number += 1
 
@@ -74,7 +74,7 @@ class Talks:
         found = [path for path in self._folder.glob("*.jsonl") if path.is_file() and not path.is_symlink()]
         return sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
 
-    def _read(self, path: Path) -> Kept | None:
+    def _read(self, path: Path) -> SavedChat | None:
         """None for what is no chat, or was cut off before it began."""
         with path.open(encoding="utf-8", errors="replace") as file:
             try:
@@ -82,14 +82,14 @@ class Talks:
             except ValueError:
                 return None
             said = sum(line.startswith(_SAID) for line in file)
-        return Kept(path.stem, path, header.task, said + 1)
+        return SavedChat(path.stem, path, header.task, said + 1)
 
 
-_SAID = dump_line(SaidLine(text="")).partition(",")[0]
+_SAID = dump_line(UserMessageLine(text="")).partition(",")[0]
 """How the line of a further message begins."""
 
 
-class OpenTalk:
+class OpenChat:
     """A chat that is being written. Nobody else writes it meanwhile; UsageError where somebody does."""
 
     def __init__(self, path: Path, flags: int = 0) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, Json, ReasoningDelta
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
-from adapter.protocols.recorded_exchange import Exchange, Observation, RecordedCall
-from adapter.protocols.translated_request import ClientSettings, ParserSettings, Request
+from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange
+from adapter.protocols.translated_request import ClientSettings, ParserSettings, TranslatedRequest
 from adapter.tools.tool import ToolSet
 
 QUICK = 32_000
@@ -33,7 +33,7 @@ class ExchangeLog:
     one is written beside whatever else is done, by the end of the process at the latest.
     """
 
-    def __init__(self, file: Path, secrets: Secrets) -> None:
+    def __init__(self, file: Path, secrets: Redactor) -> None:
         from concurrent.futures import ThreadPoolExecutor
 
         self._file, self._secrets = file, secrets
@@ -44,22 +44,22 @@ class ExchangeLog:
         except OSError as error:
             raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}. Choose another file.") from error
 
-    def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Secrets]]:
+    def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Redactor]]:
         """For workers: each appends its lines to the same file."""
         return ExchangeLog, (self._file, self._secrets)
 
-    def __call__(self, exchange: Exchange) -> None:
+    def __call__(self, exchange: RecordedExchange) -> None:
         if _is_larger(exchange.sent, QUICK - len(exchange.text) - len(exchange.reasoning)):
             with suppress(RuntimeError):  # the process ends
                 self._beside.submit(self._write, exchange)
                 return
         self._write(exchange)
 
-    def _write(self, exchange: Exchange) -> None:
+    def _write(self, exchange: RecordedExchange) -> None:
         began = datetime.now(UTC) - timedelta(seconds=exchange.duration_s or 0.0)
         time = began.isoformat(timespec="milliseconds")
         try:
-            self._append(line_of(exchange.model_copy(update={"time": time}), self._secrets))
+            self._append(exchange_line(exchange.model_copy(update={"time": time}), self._secrets))
         except OSError as error:
             import logging
 
@@ -72,7 +72,7 @@ class ExchangeLog:
                 file.write(text)
 
 
-def line_of(exchange: Exchange, secrets: Secrets) -> str:
+def exchange_line(exchange: RecordedExchange, secrets: Redactor) -> str:
     """A line of a recording, with its end."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
@@ -93,17 +93,17 @@ def _is_larger(value: Json, size: int) -> bool:
     return size < 0
 
 
-def difference(exchange: Exchange) -> str:
+def difference(exchange: RecordedExchange) -> str:
     """What of the calls is another today than when ``exchange`` was recorded; empty where nothing is."""
-    return _compared(exchange, calls_today(exchange))
+    return _compared(exchange, reparsed_calls(exchange))
 
 
-def calls_today(exchange: Exchange) -> tuple[RecordedCall, ...]:
+def reparsed_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
     """The calls that a client would get of the recorded text now."""
     return _answered(exchange)[0]
 
 
-def read_again(exchange: Exchange) -> tuple[Turn, str]:
+def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
     """The recorded text as it is read today, and the `difference`; read once where that tells both."""
     calls, events = _answered(exchange)
     turn = Turn.from_events(events)
@@ -122,16 +122,16 @@ class _Kept:
     def take(self, events: Sequence[Event]) -> None:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
-    def end(self, exchange: Exchange | None, why: str) -> None:
+    def end(self, exchange: RecordedExchange | None, why: str) -> None:
         """The observer has it."""
 
 
-def _answered(exchange: Exchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
+def _answered(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
     """What a client would get now, and the events that this came from."""
     tools = ToolSet(exchange.tools)
-    heard: list[Exchange] = []
+    heard: list[RecordedExchange] = []
     kept = _Kept()
-    request = Request(
+    request = TranslatedRequest(
         body=exchange.sent,
         tools=tools,
         client=ClientSettings(parallel=exchange.is_parallel),
@@ -146,7 +146,7 @@ def _answered(exchange: Exchange) -> tuple[tuple[RecordedCall, ...], list[Event]
     return (heard[0].calls if heard else ()), kept.events
 
 
-def _compared(exchange: Exchange, today: tuple[RecordedCall, ...]) -> str:
+def _compared(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) -> str:
     if exchange.asked_again or today == exchange.calls:
         return ""
     return f"recorded {_shown(exchange.calls)}, today {_shown(today)}"

@@ -37,15 +37,15 @@ class Table(NamedTuple):
     best: int | None = None
 
 
-def part(name: str) -> str:
+def page_asset(name: str) -> str:
     """A file of ``prompts/pages``."""
-    return (package_data.folder("prompts") / "pages" / name).read_text(encoding="utf-8")
+    return (package_data.data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
 
 
-def rendered(name: str, *, connects: bool = False, **values: object) -> str:
+def render_page(name: str, *, connects: bool = False, **values: object) -> str:
     """The page ``name``, with all ``values`` escaped. Its ``style`` and ``script`` are among them, or stand in it as
     they are. ``connects``: its script asks the server that it is from."""
-    source = part(name)
+    source = page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]
     allowed = [f"style-src '{_hash(str(style))}'"]
     allowed += [f"script-src '{_hash(str(values['script']))}'"] if "script" in values else []

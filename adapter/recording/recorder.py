@@ -9,22 +9,22 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 
 from adapter.agent.agent import Agent
-from adapter.agent.response_reader import Observed
+from adapter.agent.response_reader import AgentEvent
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.guardrails.required_steps import as_json
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import Done, Query, Run
+from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import ToolResult
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
-from adapter.recording.transcript import Changed, Header, OwnTool, Recorder, StoredFile
+from adapter.recording.transcript import Changed, Header, StoredFile, TranscriptWriter, UserTool
 from adapter.tools.operations.capabilities import Capability
-from adapter.tools.operations.permissions import Approval, Approver, Decision, ask_approver
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, ask_approver
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import HostEvent, InnerCall
+from adapter.workspace.capabilities.host import HostEvent, NestedCall
 from adapter.workspace.paths.name_rules import check_path
 
 MAX_FILES = 500
@@ -55,25 +55,27 @@ def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path 
 def restore(files: dict[str, StoredFile], root: Path) -> None:
     """Write the files of a snapshot below ``root``. Raises UsageError for a name or a content that none can have."""
     for name, stored in files.items():
-        path = place_in(root, name)
+        path = resolve_in_root(root, name)
         try:
             content = _content(stored)
         except ValueError as error:
-            raise UsageError(f"the transcript's file {visible(name)!r} is no base64: {error}") from error
+            raise UsageError(f"the transcript's file {escape_for_display(name)!r} is no base64: {error}") from error
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         path.chmod(stored.mode & 0o777)
 
 
-def place_in(root: Path, name: str) -> Path:
+def resolve_in_root(root: Path, name: str) -> Path:
     """Where the file ``name`` of a transcript is. Raises UsageError for what is no name, or outside of ``root``."""
     try:
         check_path(name)
     except ToolError as error:
-        raise UsageError(f"the transcript names a file {visible(name)!r}: {error}") from error
+        raise UsageError(f"the transcript names a file {escape_for_display(name)!r}: {error}") from error
     path = root / name
     if not path.resolve().is_relative_to(root.resolve()):
-        raise UsageError(f"the transcript's file {visible(name)!r} lies outside its workspace; it was not written")
+        raise UsageError(
+            f"the transcript's file {escape_for_display(name)!r} lies outside its workspace; it was not written"
+        )
     return path
 
 
@@ -107,7 +109,7 @@ OUTSIDE: frozenset[Capability | None] = frozenset({"questions", "agents", "searc
 """What answers differently another day, or elsewhere."""
 
 
-def is_outside(tool: Tool | None, own: Container[str]) -> bool:
+def is_external_tool(tool: Tool | None, own: Container[str]) -> bool:
     """Whether what a tool gave is taken from the record: of others it is made anew."""
     return tool is not None and (tool.needs in OUTSIDE or tool.name in own)
 
@@ -130,7 +132,7 @@ def _changes_unseen(tool: Tool, own: Container[str]) -> bool:
     return tool.needs == "agents" or tool.name in own or tool.effect == "execute"
 
 
-class Recording:
+class SessionRecorder:
     """Observes an agent and records it; `begin` must be called before the agent runs.
 
     What happens inside a batch or code is recorded when the session has ``Host(events=recording.inner)``.
@@ -139,7 +141,9 @@ class Recording:
     gone on with and looked at, but not run again.
     """
 
-    def __init__(self, recorder: Recorder, root: Path, file: Path | None = None, *, is_chat: bool = False) -> None:
+    def __init__(
+        self, recorder: TranscriptWriter, root: Path, file: Path | None = None, *, is_chat: bool = False
+    ) -> None:
         self._recorder, self._root, self._is_chat = recorder, root, is_chat
         self._written: Sequence[Message] = ()
         self._file = file.resolve() if file is not None else None
@@ -199,7 +203,7 @@ class Recording:
     def asking(self, ask: Approver) -> Approver:
         """``ask``, its decisions recorded."""
 
-        def recorded(approval: Approval) -> Decision:
+        def recorded(approval: ApprovalRequest) -> ApprovalDecision:
             decision = ask_approver(ask, approval)
             with self._writing:
                 self._asked.tools.append(approval.tool)
@@ -210,13 +214,13 @@ class Recording:
 
     def inner(self, event: HostEvent) -> None:
         """What the session tells of a batch or of code."""
-        if isinstance(event, InnerCall):
+        if isinstance(event, NestedCall):
             with self._writing:
                 changed, asked = self._changed(), self._asked.taken()
                 tool = self._tools.match(event.result.name)
                 # Another call of a batch may be writing meanwhile, and writes again when it is replayed.
                 is_its = tool is not None and not event.result.denied and _changes_unseen(tool, self._own)
-                if is_outside(tool, self._own) or (tool is not None and tool.effect == "execute"):
+                if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
                     self._recorder.inner(event.arguments, event.result, changed if is_its else ({}, ""), asked)
 
     def _changed(self) -> Changed:
@@ -232,15 +236,15 @@ class Recording:
         gone: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
         return gone | {name: file for name, file in now.items() if before.get(name) != file}, ""
 
-    def __call__(self, happening: Observed) -> None:
+    def __call__(self, happening: AgentEvent) -> None:
         match happening:
-            case Query():
+            case AskModel():
                 self._recorder.request(happening, self._kept(happening) if self._is_chat else 0)
             case Chunk():
                 self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, happening.usage)
             case Turn():
                 self._recorder.turn(happening)
-            case Run():
+            case RunTools():
                 self._changed()
             case ToolResult():
                 changed = self._changed()
@@ -249,7 +253,7 @@ class Recording:
                 is_kept = tool is not None and (_changes_unseen(tool, self._own) or tool.effect == "read")
                 self._asked.taken()
                 self._recorder.result(happening, changed if is_kept else ({}, ""))
-            case Done():
+            case Finished():
                 self._recorder.end(happening, self._hash())
             case _:
                 pass
@@ -257,7 +261,7 @@ class Recording:
     def _hash(self) -> str:
         return "" if self._is_chat else workspace_hash(self._root, self._cleaned, self._file)
 
-    def _kept(self, query: Query) -> int:
+    def _kept(self, query: AskModel) -> int:
         """How many messages are those of the request before."""
         pairs = enumerate(zip(self._written, query.messages, strict=False))
         self._written, before = query.messages, len(self._written)
@@ -275,8 +279,8 @@ class _Asked(threading.local):
         return tools
 
 
-def _definition(tool: Tool) -> OwnTool:
-    return OwnTool(
+def _definition(tool: Tool) -> UserTool:
+    return UserTool(
         name=tool.name,
         description=tool.description,
         parameters=tool.parameters,

@@ -12,67 +12,76 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapter.agent.agent import Agent
-from adapter.conversation.session import Limits
+from adapter.conversation.session import SessionLimits
 from adapter.core.errors import TransportError, UsageError
-from adapter.recording.recorder import Recording, restore
-from adapter.recording.replay_result import Replay
-from adapter.recording.replay_workspace import Commands, Record, RecordedChat, RecordedWorkspace, dialect_of, host_of
+from adapter.recording.recorder import SessionRecorder, restore
+from adapter.recording.replay_result import ReplayResult
+from adapter.recording.replay_workspace import (
+    CommandReplayPolicy,
+    RecordedResults,
+    ReplayChat,
+    ReplayWorkspace,
+    dialect_of,
+    host_of,
+)
 from adapter.recording.transcript import (
-    InnerLine,
-    Recorder,
+    NestedCallLine,
     ResultLine,
     Transcript,
+    TranscriptWriter,
 )
 from adapter.recording.transcript_diff import first_difference
-from adapter.tools.operations.permissions import Rule
+from adapter.tools.operations.permissions import PermissionRule
 
 
-def update_file(path: Path, commands: Commands | None = None) -> None:
+def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
     """Write into a transcript what its recorded text gives today. Raises UsageError when it cannot be read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
     path.write_text(
-        replace(transcript, lines=run_again(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"
+        replace(transcript, lines=rerun_session(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"
     )
 
 
-def replay(transcript: Transcript, name: str = "transcript", commands: Commands | None = None) -> Replay:
+def replay(
+    transcript: Transcript, name: str = "transcript", commands: CommandReplayPolicy | None = None
+) -> ReplayResult:
     """Run ``transcript`` again and compare. Raises UsageError for what is none, and where ``commands`` need a sandbox
     and there is none."""
     if not isinstance(transcript, Transcript):
         raise UsageError(
             f"replay takes a Transcript, got {repr(transcript)[:80]}; Transcript.from_text(text) makes one of a file's"
         )
-    again = run_again(transcript, commands)
+    again = rerun_session(transcript, commands)
     counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
     difference = first_difference(transcript, again)
     if difference:
-        missing = [line.unrecorded for line in transcript.lines if isinstance(line, ResultLine | InnerLine)]
+        missing = [line.unrecorded for line in transcript.lines if isinstance(line, ResultLine | NestedCallLine)]
         difference = "; ".join([difference, *filter(None, missing)])
-    return Replay(name, counts[0], counts[1], counts[2], difference)
+    return ReplayResult(name, counts[0], counts[1], counts[2], difference)
 
 
-def run_again(transcript: Transcript, commands: Commands | None = None) -> Transcript:
+def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None = None) -> Transcript:
     """The transcript that the recorded text gives today. Raises UsageError where ``commands`` need a sandbox and there
     is none."""
     header = transcript.header
     if header.is_chat:
         raise UsageError("the record of a chat holds no files to run it with: look at it with `adapter view`")
     written: list[str] = []
-    recorder = Recorder(written.append, secrets=None)
+    recorder = TranscriptWriter(written.append, secrets=None)
     with tempfile.TemporaryDirectory(prefix="adapter-replay-") as folder:
         root, state = Path(folder, "workspace"), Path(folder, "state")
         root.mkdir()
         restore(header.files, root)
-        record = Record(transcript, recorder, root)
-        recording = Recording(recorder, root)
-        workspace = RecordedWorkspace(
+        record = RecordedResults(transcript, recorder, root)
+        recording = SessionRecorder(recorder, root)
+        workspace = ReplayWorkspace(
             root,
             dialect_of(header),
             header.approve,
             record.decide,
             header.known or header.tools,
             state=state,
-            rules=[Rule.from_text(text) for text in header.rules],
+            rules=[PermissionRule.from_text(text) for text in header.rules],
             host=host_of(header, Path(folder), recording),
             edits=header.edits,
             encoding=header.encoding,
@@ -84,10 +93,12 @@ def run_again(transcript: Transcript, commands: Commands | None = None) -> Trans
             workspace.run_programs(commands)
         agent = Agent(
             workspace,
-            RecordedChat(transcript),
+            ReplayChat(transcript),
             format=header.format,
             system=header.system,
-            limits=Limits(turns=header.max_turns, call_turns=header.call_turns, context_tokens=header.context_tokens),
+            limits=SessionLimits(
+                turns=header.max_turns, call_turns=header.call_turns, context_tokens=header.context_tokens
+            ),
             observe=recording,
             guardrails=",".join(["off", *header.guardrails]),
             retries=header.retries,

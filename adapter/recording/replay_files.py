@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
-from adapter.protocols.recorded_exchange import Exchange, holds_exchanges, read_exchanges
-from adapter.recording.replay_result import Replay
+from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchanges, read_exchanges
+from adapter.recording.replay_result import ReplayResult
 
 if TYPE_CHECKING:
-    from adapter.recording.replay_workspace import Commands
+    from adapter.recording.replay_workspace import CommandReplayPolicy
 
 
-def replay_file(path: Path, commands: Commands | None = None) -> Replay:
+def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
     """Run the transcript, or the exchanges, in ``path`` again; its programs only with ``commands``.
 
     A file that cannot be read or run is a difference, not an exception.
@@ -32,15 +32,15 @@ def replay_file(path: Path, commands: Commands | None = None) -> Replay:
 
         return replay(Transcript.from_text(text, path.name), path.stem, commands)
     except (UsageError, OSError, UnicodeDecodeError) as error:
-        return Replay(path.stem, 0, 0, 0, f"cannot be replayed: {reason(error)}", is_unreadable=True)
+        return ReplayResult(path.stem, 0, 0, 0, f"cannot be replayed: {reason(error)}", is_unreadable=True)
 
 
-def replay_exchanges(exchanges: Sequence[Exchange], name: str) -> Replay:
+def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> ReplayResult:
     """Read what a model wrote again, and compare the calls."""
     from adapter.recording.exchange_log import difference
 
     found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
-    return Replay(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
+    return ReplayResult(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:

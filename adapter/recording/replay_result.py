@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayResult:
     """How running one transcript again came out. ``difference`` is empty when all was equal."""
 
     name: str

@@ -2,7 +2,7 @@
 
 Nothing is asked of any server, of a person, of a sub-agent or of a function of the user's, and no program is run: what
 these gave is in the record, with the files that they changed. A transcript is data, from whoever wrote it: programs
-run again only when the user says so (`Commands`), by the user's rules.
+run again only when the user says so (`CommandReplayPolicy`), by the user's rules.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.protocols.usage import Usage
-from adapter.recording.recorder import Recording, is_outside, place_in, restore
+from adapter.recording.recorder import SessionRecorder, is_external_tool, resolve_in_root, restore
 from adapter.recording.transcript import (
     ApprovalLine,
     EndLine,
     Header,
-    InnerLine,
     Line,
-    OwnTool,
-    Recorder,
+    NestedCallLine,
     ResultLine,
     Transcript,
+    TranscriptWriter,
+    UserTool,
 )
-from adapter.tools.call_shapes import as_object
+from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.function_tools import tool
 from adapter.tools.operations import (
     AgentReport,
@@ -41,34 +41,34 @@ from adapter.tools.operations import (
     Outcome,
     Question,
     ReadCommandOutput,
-    RunAgent,
     RunCommand,
     RunProgram,
+    RunSubagent,
     SearchHit,
     SearchWeb,
     StartCommand,
 )
 from adapter.tools.operations.capabilities import Capability
-from adapter.tools.operations.permissions import Approval, Approver, Decision, Rule
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
-from adapter.workspace.approval_flow import Approvals, policy_of
+from adapter.workspace.approval_flow import ApprovalFlow, make_policy
 from adapter.workspace.capabilities.host import Host, WebAccess
 from adapter.workspace.changes.plan import Plan
-from adapter.workspace.sandbox.deadline import Clock
-from adapter.workspace.tool_results import failed
+from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.tool_results import error_result
 from adapter.workspace.workspace import READ_ONLY
 
 PROGRAMS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
 
 
 @dataclass(frozen=True, slots=True)
-class Commands:
+class CommandReplayPolicy:
     """Run the recorded programs again, each when ``mode`` and ``rules``, the user's and not the transcript's, allow it
     or ``ask`` does; in a sandbox, or not at all."""
 
     mode: str = "ask"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
     ask: Approver | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class Commands:
             require_sync(self.ask, "the approver")
 
 
-class RecordedChat:
+class ReplayChat:
     """Answers with a transcript's chunks, in their own boundaries, and stops as the recorded conversation did."""
 
     def __init__(self, transcript: Transcript) -> None:
@@ -97,7 +97,7 @@ class RecordedChat:
                 raise TransportError(self._end.content)
 
 
-class _OutOfReach:
+class _StubCapability:
     """A capability that exists only so that its tools are there: their results are the recorded ones."""
 
     kinds: Mapping[str, str] = {}
@@ -105,7 +105,7 @@ class _OutOfReach:
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
         raise ToolError(_unrecorded(f"{len(questions)} questions"))
 
-    def run(self, task: RunAgent, workspace: Workspace) -> AgentReport:  # noqa: ARG002
+    def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:  # noqa: ARG002
         raise ToolError(_unrecorded(f"the sub-agent {task.description!r}"))
 
     def search(self, wanted: SearchWeb) -> Sequence[SearchHit]:
@@ -119,28 +119,28 @@ def _unrecorded(what: str) -> str:
     )
 
 
-class Record:
+class RecordedResults:
     """What came from outside: the results of calls, and the user's decisions on the way."""
 
-    def __init__(self, transcript: Transcript, recorder: Recorder, root: Path) -> None:
+    def __init__(self, transcript: Transcript, recorder: TranscriptWriter, root: Path) -> None:
         self._recorder, self._root = recorder, root
         self._decisions = [line for line in transcript.lines if isinstance(line, ApprovalLine)]
-        self._inner = [line for line in transcript.lines if isinstance(line, InnerLine)]
+        self._inner = [line for line in transcript.lines if isinstance(line, NestedCallLine)]
         self._results = _results(transcript.lines)
         self._places = {id(line): place for place, line in enumerate(transcript.lines)}
         self._last_change: dict[str, int] = {}  # by path, the place of the line that made it
         self._taking = threading.RLock()
 
-    def decide(self, approval: Approval) -> Decision:
+    def decide(self, approval: ApprovalRequest) -> ApprovalDecision:
         """The user's next answer about this tool; in a batch other tools may have been asked about before it."""
         return self._decide(lambda line: line.tool == approval.tool, approval.tool)
 
-    def _decide(self, is_meant: Callable[[ApprovalLine], bool], tool: str) -> Decision:
+    def _decide(self, is_meant: Callable[[ApprovalLine], bool], tool: str) -> ApprovalDecision:
         with self._taking:
             line = next(filter(is_meant, self._decisions), None)
             if line is not None:
                 self._decisions.remove(line)
-            decision = Decision(False) if line is None else line.decision
+            decision = ApprovalDecision(False) if line is None else line.decision
             self._recorder.approval(line.tool if line is not None else tool, decision)
             return decision
 
@@ -165,12 +165,12 @@ class Record:
                 self._decide(lambda one, asked=asked: one.tool == asked, asked)  # type: ignore[misc]
             return self._as_result(line)
 
-    def _as_result(self, line: ResultLine | InnerLine) -> ToolResult:
+    def _as_result(self, line: ResultLine | NestedCallLine) -> ToolResult:
         self.put_changes(line)
         error = None if line.ok else line.content.removeprefix("tool_error: ")
         return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
 
-    def put_changes(self, line: ResultLine | InnerLine) -> None:
+    def put_changes(self, line: ResultLine | NestedCallLine) -> None:
         """Have the files that ``line`` says were changed from outside as they were then."""
         # Calls of a batch end in another order each time, and one may have seen what another had half written:
         # what was recorded last stays.
@@ -178,21 +178,21 @@ class Record:
         changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= place}
         self._last_change |= dict.fromkeys(changed, place)
         restore({name: file for name, file in changed.items() if file is not None}, self._root)
-        for path in (place_in(self._root, name) for name, file in changed.items() if file is None):
+        for path in (resolve_in_root(self._root, name) for name, file in changed.items() if file is None):
             path.unlink(missing_ok=True)
 
 
-class RecordedWorkspace(Workspace):
+class ReplayWorkspace(Workspace):
     """A workspace in which what came from outside it comes from the record, the user's answers on the way included."""
 
-    record: Record
+    record: RecordedResults
     own: frozenset[str] = frozenset()
-    programs: Approvals | None = None
+    programs: ApprovalFlow | None = None
     """What allows programs to be run again; None: they never are."""
 
-    def run_programs(self, commands: Commands) -> None:
+    def run_programs(self, commands: CommandReplayPolicy) -> None:
         """Have programs run again. Raises UsageError for a rule about no tool of this session."""
-        policy = policy_of(commands.mode, commands.rules, self.known_tools, frozenset())
+        policy = make_policy(commands.mode, commands.rules, self.known_tools, frozenset())
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
     def continue_as(self, header: Header) -> None:
@@ -215,16 +215,16 @@ class RecordedWorkspace(Workspace):
             elif line is not None:
                 result = self.record.given(questions, line)
             else:
-                result = failed(call.name, ToolError(_unrecorded(call.name)))
+                result = error_result(call.name, ToolError(_unrecorded(call.name)))
             results.append(replace(result, call_id=call.id))
         return results
 
-    def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Clock | None) -> ToolResult:
+    def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Deadline | None) -> ToolResult:
         tool = self._outside(name, arguments)
         if tool is None:
             return super().run_within(name, arguments, clock)
         try:
-            return self.record.inner_result(tool, as_object(arguments)[0], self.known_tools)
+            return self.record.inner_result(tool, parse_arguments(arguments)[0], self.known_tools)
         except ToolError as error:
             return ToolResult(name, ok=False, content=f"tool_error: {error}", error=str(error))
 
@@ -237,14 +237,14 @@ class RecordedWorkspace(Workspace):
             operation = invocation.validated and invocation.validated.operation()
         except ToolError:
             pass
-        is_given = is_outside(tool, self.own) or (self.programs is None and isinstance(operation, PROGRAMS))
+        is_given = is_external_tool(tool, self.own) or (self.programs is None and isinstance(operation, PROGRAMS))
         return tool if is_given else None
 
-    def _commit(self, name: str, planned: Plan, approval: Approval) -> Outcome:
+    def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> Outcome:
         self._check_program(approval.operation, approval)
         return super()._commit(name, planned, approval)
 
-    def _check_program(self, operation: Operation, approval: Approval) -> None:
+    def _check_program(self, operation: Operation, approval: ApprovalRequest) -> None:
         """Raises ToolError for a program that the user, here and now, has not allowed."""
         if not isinstance(operation, PROGRAMS):
             return
@@ -268,7 +268,7 @@ def dialect_of(header: Header) -> Dialect:
     return replace(dialect, classes=classes, defined=(*kept, *own))
 
 
-def _own_tool(recorded: OwnTool) -> Tool:
+def _own_tool(recorded: UserTool) -> Tool:
     def function(**_arguments: Json) -> str:
         raise ToolError(_unrecorded(recorded.name))
 
@@ -277,7 +277,7 @@ def _own_tool(recorded: OwnTool) -> Tool:
     return replace(made, aliases=recorded.aliases, argument_aliases=recorded.argument_aliases)
 
 
-def host_of(header: Header, folder: Path, recording: Recording) -> Host:
+def host_of(header: Header, folder: Path, recording: SessionRecorder) -> Host:
     """The capabilities that the session had, none of which is ever asked."""
     tools = dialect_of(header).tools
     had = {tools[name].needs for name in header.tools if name in tools} if header.known else None
@@ -290,10 +290,10 @@ def host_of(header: Header, folder: Path, recording: Recording) -> Host:
         skill.mkdir(parents=True)
         (skill / "SKILL.md").write_text("---\nname: recorded\n---\nIn the transcript.\n", encoding="utf-8")
     return Host(
-        questions=_OutOfReach() if has("questions") else None,
+        questions=_StubCapability() if has("questions") else None,
         editor="embedded" if has("editor") else None,
-        agents=_OutOfReach() if has("agents") else None,
-        search=_OutOfReach() if has("search") else None,
+        agents=_StubCapability() if has("agents") else None,
+        search=_StubCapability() if has("search") else None,
         docs="embedded" if has("docs") else None,
         web=WebAccess() if has("web") else None,
         memory=has("memory"),

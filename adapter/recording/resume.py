@@ -16,11 +16,11 @@ from adapter.recording.transcript import (
     EndLine,
     InvalidLine,
     Line,
+    NoteLine,
     RequestLine,
     ResultLine,
-    SaidLine,
-    ToldLine,
     Transcript,
+    UserMessageLine,
 )
 from adapter.tools.tool import ToolSet
 
@@ -28,7 +28,7 @@ REFUSED = "tool_error: the call was refused and not made"
 
 
 @dataclass(slots=True)
-class Message:
+class ResumedMessage:
     """What the user said, with what the model was told besides, and the answers to it."""
 
     text: str
@@ -36,16 +36,16 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class ResumedChat:
     """``told``: what the model is to be told with the next message."""
 
-    messages: list[Message]
+    messages: list[ResumedMessage]
     told: list[str]
 
 
-def recall(transcript: Transcript, tools: ToolSet) -> Recalled:
+def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
     """All that `Agent.recall` takes. Answers that were asked again are left out, as they were then."""
-    messages, told = [Message(transcript.header.task)], list[str]()
+    messages, told = [ResumedMessage(transcript.header.task)], list[str]()
     answer: list[Line] = []
 
     def take(*, is_last: bool) -> None:
@@ -57,11 +57,11 @@ def recall(transcript: Transcript, tools: ToolSet) -> Recalled:
         match line:
             case RequestLine():
                 take(is_last=False)
-            case SaidLine(text=text):
+            case UserMessageLine(text=text):
                 take(is_last=True)
-                messages.append(Message("\n\n".join([*told, text])))
+                messages.append(ResumedMessage("\n\n".join([*told, text])))
                 told.clear()
-            case ToldLine(text=text):
+            case NoteLine(text=text):
                 told.append(text)
             case EndLine(reason=reason):
                 take(is_last=True)
@@ -70,7 +70,7 @@ def recall(transcript: Transcript, tools: ToolSet) -> Recalled:
             case _:
                 answer.append(line)
     take(is_last=True)
-    return Recalled(messages, told)
+    return ResumedChat(messages, told)
 
 
 def _answer(lines: Sequence[Line], tools: ToolSet, *, is_last: bool) -> tuple[Turn, tuple[ToolResult, ...]] | None:

@@ -17,17 +17,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.recording.training_samples import Sample
+from adapter.recording.training_samples import TrainingSample
 
 Render: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str]
-"""Messages, tools and whether the answer is to begin -> the template's text. Raises `TemplateFault`."""
+"""Messages, tools and whether the answer is to begin -> the template's text. Raises `ChatTemplateError`."""
 
 
-class NotPut(Exception):
+class UnrepresentableSample(Exception):
     """``str(error)``: why a sample cannot be put so."""
 
 
-def as_openai(sample: Sample) -> JsonObject:
+def to_openai(sample: TrainingSample) -> JsonObject:
     before = [{**each, "weight": 0} if each.get("role") == "assistant" else each for each in sample.messages]
     made: JsonObject = {"messages": [*before, {**sample.answer, "weight": 1}]}
     return {**made, "tools": list(sample.tools)} if sample.tools else made
@@ -36,7 +36,7 @@ def as_openai(sample: Sample) -> JsonObject:
 _FROM = {"system": "system", "developer": "system", "user": "human", "tool": "observation", "function": "observation"}
 
 
-def as_sharegpt(sample: Sample) -> JsonObject:
+def to_sharegpt(sample: TrainingSample) -> JsonObject:
     """Raises NotPut for messages with images: ShareGPT has texts alone."""
     turns = [turn for message in (*sample.messages, sample.answer) for turn in _turns(message)]
     made: JsonObject = {"conversations": turns}
@@ -46,7 +46,7 @@ def as_sharegpt(sample: Sample) -> JsonObject:
 def _turns(message: JsonObject) -> Iterator[JsonObject]:
     content = message.get("content") or ""
     if not isinstance(content, str):
-        raise NotPut("a message with images or other parts")
+        raise UnrepresentableSample("a message with images or other parts")
     if message.get("role") != "assistant":
         yield {"from": _FROM.get(str(message.get("role")), "human"), "value": content}
         return
@@ -60,7 +60,7 @@ def _turns(message: JsonObject) -> Iterator[JsonObject]:
         yield {"from": "function_call", "value": json.dumps(functions, ensure_ascii=False)}
 
 
-def as_text(sample: Sample, render: Render) -> JsonObject:
+def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
     """What the template makes of the sample, and where in that the answer stands, with the token that ends it.
 
     Raises NotPut where the template does not leave what came before as it was.
@@ -74,10 +74,10 @@ def as_text(sample: Sample, render: Render) -> JsonObject:
         other = render([*before, {"role": "assistant", "content": _NO_ANSWER}], tools, False)
         start = min(_shared(asked, text), _shared(text, other))
     if start < len(alone.rstrip()):
-        raise NotPut("a template that writes what came before otherwise once there is an answer")
+        raise UnrepresentableSample("a template that writes what came before otherwise once there is an answer")
     end = len(text.rstrip())
     if end <= start:
-        raise NotPut("a template that leaves the answer out")
+        raise UnrepresentableSample("a template that leaves the answer out")
     return {"text": text, "spans": [[start, end]]}
 
 

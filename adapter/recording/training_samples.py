@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.turn import Turn
-from adapter.parsing.formats import told_format
+from adapter.parsing.formats import resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
-from adapter.protocols.recorded_exchange import Exchange
+from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.replay_workspace import dialect_of
 from adapter.recording.transcript import (
     ApprovalLine,
@@ -35,7 +35,7 @@ WRITTEN = "written"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrainingSample:
     """``messages``: what came before, in OpenAI's shape. ``turn``: the answer as it is read today; ``reasoning``: what
     the server had taken out of it. ``ended``: the server's finish reason. ``asked_again``: nobody saw the answer.
     ``refused``: of the questions to the user that it led to, whether one was answered no; None where nobody was asked
@@ -72,7 +72,7 @@ class Sample:
         }
 
 
-FILTERS: Mapping[str, Callable[[Sample], bool]] = {
+FILTERS: Mapping[str, Callable[[TrainingSample], bool]] = {
     "valid": lambda sample: (
         not sample.turn.invalid
         and not sample.asked_again
@@ -94,7 +94,7 @@ passed.
 """
 
 
-def chosen_filters(names: str) -> tuple[str, ...]:
+def parse_filters(names: str) -> tuple[str, ...]:
     """Of names with commas between. Raises UsageError for one that does not exist."""
     found = tuple(name.strip() for name in names.split(",") if name.strip())
     if unknown := [name for name in found if name not in FILTERS]:
@@ -102,19 +102,19 @@ def chosen_filters(names: str) -> tuple[str, ...]:
     return found
 
 
-def rejected_by(sample: Sample, filters: Iterable[str]) -> str:
+def failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
     """The first filter that a sample does not pass; "" where it passes all."""
     return next((name for name in filters if not FILTERS[name](sample)), "")
 
 
-def samples_of_exchanges(exchanges: Iterable[Exchange]) -> Iterator[Sample | str]:
+def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
     """Or why there is none."""
     for exchange in exchanges:
         messages = exchange.sent.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
             yield "a completion of a text, without messages"
             continue
-        yield Sample(
+        yield TrainingSample(
             tuple(map(_openai, messages)),
             exchange.tools,
             exchange.turn(),
@@ -124,7 +124,7 @@ def samples_of_exchanges(exchanges: Iterable[Exchange]) -> Iterator[Sample | str
         )
 
 
-def samples_of_transcript(transcript: Transcript) -> Iterator[Sample | str]:
+def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | str]:
     """Or why there is none."""
     header = transcript.header
     try:
@@ -145,10 +145,10 @@ def samples_of_transcript(transcript: Transcript) -> Iterator[Sample | str]:
         text = "".join(line.text for line in chunks)
         results = [line for line in lines if isinstance(line, ResultLine)]
         refusals = [line for line in lines if isinstance(line, ApprovalLine) and not line.granted]
-        yield Sample(
+        yield TrainingSample(
             tuple(map(_openai, request.messages)),
             definitions,
-            parse(text, tools, told_format(header.format), ended, policy=APPROVED),
+            parse(text, tools, resolve_format(header.format), ended, policy=APPROVED),
             "".join(line.reasoning for line in chunks),
             ended,
             refused=bool(refusals) if asks else None,

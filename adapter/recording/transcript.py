@@ -27,17 +27,17 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapter.conversation.guardrails.engine import RETRIES
-from adapter.conversation.session import Done, Limits, Query
+from adapter.conversation.session import AskModel, Finished, SessionLimits
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import observer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolResult
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.core.validation import explain
 from adapter.protocols.usage import Usage
 from adapter.tools.operations import Edits, Effect, MediaKind
-from adapter.tools.operations.permissions import Decision
+from adapter.tools.operations.permissions import ApprovalDecision
 
 VERSION = 1
 
@@ -54,7 +54,7 @@ class StoredFile(_Line):
     mode: int = 0o644
 
 
-class OwnTool(_Line):
+class UserTool(_Line):
     """A function, or a program, that the user gave to the session."""
 
     name: str
@@ -78,7 +78,7 @@ class Header(_Line):
     tools: tuple[str, ...]
     model: str = ""
     server: str = ""
-    max_turns: int = Limits().turns
+    max_turns: int = SessionLimits().turns
     call_turns: int | None = None
     context_tokens: int | None = None
     guardrails: tuple[str, ...] = ("repeated_call",)
@@ -89,10 +89,10 @@ class Header(_Line):
     edits: Edits | None = None
     encoding: str | None = None
     rules: tuple[str, ...] = ()
-    """Standing decisions, as `Rule` writes them: ``allow run_command(git status)``."""
+    """Standing decisions, as `PermissionRule` writes them: ``allow run_command(git status)``."""
     known: tuple[str, ...] = ()
     """All tools of the session, also those that it could not offer."""
-    own_tools: tuple[OwnTool, ...] = ()
+    own_tools: tuple[UserTool, ...] = ()
     """Those that the dialect has not by itself; what they gave is in the record."""
     read_only: bool = False
     above: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class ResultLine(_Given):
     call_id: str
 
 
-class InnerLine(_Given):
+class NestedCallLine(_Given):
     """A call inside a batch or code, of a tool that would answer differently another day."""
 
     kind: Literal["inner"] = "inner"
@@ -185,18 +185,18 @@ class ApprovalLine(_Line):
     """What the user put in the place of the text that was asked about."""
 
     @property
-    def decision(self) -> Decision:
-        return Decision(self.granted, self.remembered, self.reason, self.content)
+    def decision(self) -> ApprovalDecision:
+        return ApprovalDecision(self.granted, self.remembered, self.reason, self.content)
 
 
-class SaidLine(_Line):
+class UserMessageLine(_Line):
     """A further message of the user; the first one is the task."""
 
     kind: Literal["said"] = "said"
     text: str
 
 
-class ToldLine(_Line):
+class NoteLine(_Line):
     """What the model is told with the user's next message."""
 
     kind: Literal["told"] = "told"
@@ -217,11 +217,11 @@ Line: TypeAlias = (
     | CallLine
     | InvalidLine
     | ApprovalLine
-    | InnerLine
+    | NestedCallLine
     | ResultLine
     | EndLine
-    | SaidLine
-    | ToldLine
+    | UserMessageLine
+    | NoteLine
 )
 _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(discriminator="kind")])
 
@@ -288,7 +288,7 @@ Changed: TypeAlias = tuple[dict[str, StoredFile | None], str]
 """The files that a call changed, and why they are not all of them; "" when they are."""
 
 
-class Recorder:
+class TranscriptWriter:
     """Turns what happens in a conversation into lines, and hands each to ``write`` at once.
 
     ``secrets`` are left out; without any told, what has the shape of one. A chunk whose end may be
@@ -299,7 +299,7 @@ class Recorder:
     def __init__(
         self,
         write: Callable[[str], object],
-        secrets: Secrets | None = Secrets({}),  # noqa: B008
+        secrets: Redactor | None = Redactor({}),  # noqa: B008
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._write = observer(write, "write")
@@ -315,15 +315,15 @@ class Recorder:
             header = header.model_copy(update={"time": time})
         self._line(header)
 
-    def request(self, query: Query, kept: int = 0) -> None:
+    def request(self, query: AskModel, kept: int = 0) -> None:
         messages = tuple(dict(message) for message in query.messages[kept:])
         self._line(RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._at_s()))
 
     def said(self, text: str) -> None:
-        self._line(SaidLine(text=text))
+        self._line(UserMessageLine(text=text))
 
     def told(self, text: str) -> None:
-        self._line(ToldLine(text=text))
+        self._line(NoteLine(text=text))
 
     def chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
         self._held.append(
@@ -347,7 +347,7 @@ class Recorder:
         for wrong in turn.invalid:
             self._line(InvalidLine(raw=wrong.raw, error=wrong.error))
 
-    def approval(self, tool: str, decision: Decision) -> None:
+    def approval(self, tool: str, decision: ApprovalDecision) -> None:
         self._line(
             ApprovalLine(
                 tool=tool,
@@ -362,9 +362,9 @@ class Recorder:
         self._line(ResultLine(call_id=result.call_id, **_given(result, changed)))
 
     def inner(self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]) -> None:
-        self._line(InnerLine(arguments=arguments, asked=tuple(asked), **_given(result, changed)))
+        self._line(NestedCallLine(arguments=arguments, asked=tuple(asked), **_given(result, changed)))
 
-    def end(self, done: Done, workspace_hash: str) -> None:
+    def end(self, done: Finished, workspace_hash: str) -> None:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:

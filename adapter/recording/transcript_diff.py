@@ -12,8 +12,8 @@ from adapter.recording.transcript import (
     ApprovalLine,
     CallLine,
     ChunkLine,
-    InnerLine,
     Line,
+    NestedCallLine,
     Transcript,
 )
 
@@ -41,7 +41,7 @@ def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]
     Of questions without a result between them no order is right: calls of a batch run at the same time.
     """
     compared: list[Line] = []
-    told = (line for line in lines if not isinstance(line, ChunkLine | InnerLine))
+    told = (line for line in lines if not isinstance(line, ChunkLine | NestedCallLine))
     for is_question, group in groupby(told, key=lambda line: isinstance(line, ApprovalLine)):
         compared += sorted(group, key=repr if is_question else lambda _line: "")
     rows = [line.model_dump(mode="json", exclude={"at_s"}) for line in compared]

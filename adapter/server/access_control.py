@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapter.protocols.openai_errors import RequestError, refusal
-from adapter.server.error_formats import shape_of
+from adapter.server.error_formats import error_format_for
 from adapter.server.streaming_responses import send_json
 
 ONCE = (
@@ -29,7 +29,7 @@ _HERE = re.compile(r"(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{
 _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 
 
-class Guard:
+class AccessControl:
     """``is_loopback``: the server listens on this machine alone, so every ``Host`` must be this machine.
     ``api_key``: what clients must show, as OpenAI's or as Anthropic's do. ``origins``: of pages that may ask. ``form``:
     a path below which others ask for a key; empty where there is none."""
@@ -57,7 +57,7 @@ class Guard:
                 return
             self._check_key(scope["path"], headers)
         except RequestError as error:
-            await send_json(send, error.status, shape_of(scope["path"])(refusal(error), error.status))
+            await send_json(send, error.status, error_format_for(scope["path"])(refusal(error), error.status))
             return
         await self._app(scope, receive, send)
 

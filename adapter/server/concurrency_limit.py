@@ -18,11 +18,11 @@ RETRY_AFTER_S = 5
 """When who was refused should try again."""
 
 
-class Busy(TransportError):
+class QueueFullError(TransportError):
     """As many requests wait as may."""
 
 
-class Places:
+class ConcurrencyLimit:
     """``streams`` places, and ``waiting`` requests at most that wait for one: first come, first served. ``told`` of how
     many are taken and waited for."""
 
@@ -41,7 +41,7 @@ class Places:
     async def one(self) -> AsyncIterator[None]:
         """A place as long as the block lasts. Raises Busy; whoever is cancelled leaves the queue."""
         if self._free.locked() and self._waiting >= self._max_waiting:
-            raise Busy(
+            raise QueueFullError(
                 f"the model server is busy (requests at work: {self._streams}, waiting: {self._waiting}). Try again "
                 "later; --max-streams and --max-waiting say how many there may be."
             )

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapter.protocols.dropped_fields import HEADER, as_header, spoken
-from adapter.server.telemetry.logs import say
-from adapter.server.telemetry.request_info import seen_now
+from adapter.protocols.dropped_fields import HEADER, as_header, header_safe
+from adapter.server.telemetry.logs import log_message
+from adapter.server.telemetry.request_info import current_request
 
 MAX_TOLD = 1_000
 """Names that are counted. Clients make them up."""
 
 
-class LeftOut:
+class DroppedFields:
     """What has been left out of requests so far, by name."""
 
     def __init__(self) -> None:
@@ -25,8 +25,8 @@ class LeftOut:
         """``answer`` with a header that names what was left out of its request."""
         if not left_out:
             return answer
-        seen_now().left_out += left_out
-        for name in dict.fromkeys(map(spoken, left_out)):
+        current_request().left_out += left_out
+        for name in dict.fromkeys(map(header_safe, left_out)):
             self._count(f"{route}: {name}")
         named = (HEADER.encode("ascii"), as_header(left_out).encode("ascii"))
 
@@ -44,5 +44,5 @@ class LeftOut:
         if name not in self.counts:
             if len(self.counts) >= MAX_TOLD:
                 return
-            say(f"left out of a request to {name}")
+            log_message(f"left out of a request to {name}")
         self.counts[name] += 1

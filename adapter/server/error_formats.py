@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from adapter.protocols import anthropic_response, ollama
-from adapter.server.streaming_responses import AsError, as_it_is
+from adapter.server.streaming_responses import AsError, identity
 
 
-def shape_of(path: str) -> AsError:
+def error_format_for(path: str) -> AsError:
     """Takes an error in OpenAI's shape and its status."""
     if path.startswith("/api/"):
         return ollama.as_error
-    return anthropic_response.as_error if path.startswith("/v1/messages") else as_it_is
+    return anthropic_response.as_error if path.startswith("/v1/messages") else identity

@@ -1,7 +1,7 @@
 """SIGTERM lets answers end: who asks meanwhile is sent elsewhere, and the server stops when the last has gone.
 
 A second SIGTERM, or Ctrl-C, stops it at once: what a model works on is cancelled, and its client is told. What would
-go on as long as the server does looks at `Drain.has_begun`.
+go on as long as the server does looks at `GracefulShutdown.has_begun`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.protocols.openai_errors import error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S
-from adapter.server.error_formats import shape_of
+from adapter.server.error_formats import error_format_for
 from adapter.server.streaming_responses import send_json
 
 DRAIN_S = 25.0
@@ -27,7 +27,7 @@ OPEN = ("/health", "/ready", "/metrics")
 """Paths that are answered to the end."""
 
 
-class Drain:
+class GracefulShutdown:
     """``limit_s``: how long it may take. ``told`` when it begins."""
 
     def __init__(self, app: ASGIApp, limit_s: float, told: Callable[[], object] = lambda: None) -> None:
@@ -87,7 +87,7 @@ class Drain:
             await self._app(scope, receive, send)
         elif self.has_begun:
             error = error_object("this server stops: ask again, another one may be there", "overloaded_error")
-            error = shape_of(scope["path"])(error, 503)
+            error = error_format_for(scope["path"])(error, 503)
             await send_json(send, 503, error, {"retry-after": str(RETRY_AFTER_S), "connection": "close"})
         else:
             task = asyncio.current_task()

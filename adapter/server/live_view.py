@@ -21,14 +21,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError, refusal
-from adapter.protocols.sse import PING, as_json
-from adapter.recording.html import rendered
-from adapter.recording.view.live_feed import Live
+from adapter.protocols.sse import PING, encode_json
+from adapter.recording.html import render_page
+from adapter.recording.view.live_feed import LiveExchanges
 from adapter.recording.view.page import live_page
-from adapter.recording.view.page_data import Again
+from adapter.recording.view.page_data import ReparseOptions
 from adapter.server.access_control import key_of
-from adapter.server.request_body import content_of
-from adapter.server.streaming_responses import begin, while_there
+from adapter.server.request_body import read_content
+from adapter.server.streaming_responses import cancel_on_disconnect, send_start
 
 MAX_VIEWERS = 16
 """Pages that look on at a time."""
@@ -48,13 +48,13 @@ _FORM = _SAFE | {"referrer-policy": "same-origin"}
 """With no-referrer a browser sends a form from nowhere (``Origin: null``)."""
 
 
-class Viewing:
+class LiveView:
     """``live``: what it shows. ``name``: of the page. ``key``: what one has to know. ``is_stopping``: the server is to
     end, which no page holds up."""
 
     path = "/view"
 
-    def __init__(self, live: Live, name: str, key: str, is_stopping: Callable[[], bool]) -> None:
+    def __init__(self, live: LiveExchanges, name: str, key: str, is_stopping: Callable[[], bool]) -> None:
         self.live, self._key, self._is_stopping = live, key.encode(), is_stopping
         self._html = live_page(name)
         self._cookie = secrets.token_urlsafe(32).encode()
@@ -102,7 +102,7 @@ class Viewing:
             return self._let_in(http, http.query_params["key"])
         if self._may_look(http):
             return HTMLResponse(self._html, headers=_SAFE)
-        form = rendered("key.html", is_wrong="wrong" in http.query_params)
+        form = render_page("key.html", is_wrong="wrong" in http.query_params)
         return HTMLResponse(form, 401, _FORM)
 
     def _let_in(self, http: HttpRequest, key: str) -> Response:
@@ -121,7 +121,7 @@ class Viewing:
 
     async def _exchange(self, number: int, query: Mapping[str, str]) -> Response:
         try:
-            again = Again.named(query.get("format"), query.get("policy"))
+            again = ReparseOptions.named(query.get("format"), query.get("policy"))
         except UsageError as error:
             raise RequestError(str(error)) from error
         async with self._looking:  # of what may take long one at a time
@@ -139,7 +139,7 @@ class Viewing:
         async def app(_scope: Scope, receive: Receive, send: Send) -> None:
             self._viewers += 1
             try:
-                await while_there(receive, self._tell_until_stop(send, since))
+                await cancel_on_disconnect(receive, self._tell_until_stop(send, since))
             finally:
                 self._viewers -= 1
 
@@ -158,14 +158,14 @@ class Viewing:
 
     async def _tell(self, send: Send, version: int) -> None:
         """What changes, as events, until the server stops. One who reads slowly misses what was in between."""
-        await begin(send, 200, _SAFE | {"content-type": "text/event-stream", "x-accel-buffering": "no"})
+        await send_start(send, 200, _SAFE | {"content-type": "text/event-stream", "x-accel-buffering": "no"})
         await send({"type": "http.response.body", "body": PING, "more_body": True})
         silent_s = 0.0
         while not self._is_stopping():
             if version != self.live.version:
                 changes = await asyncio.to_thread(self.live.changes, version)
                 version = changes["version"]
-                event = f"id: {self.live.epoch}.{version}\ndata: ".encode() + as_json(changes) + b"\n\n"
+                event = f"id: {self.live.epoch}.{version}\ndata: ".encode() + encode_json(changes) + b"\n\n"
                 await send({"type": "http.response.body", "body": event, "more_body": True})
                 silent_s = 0.0
                 if version != self.live.version and changes["is_part"]:
@@ -195,11 +195,11 @@ async def _key_in(http: HttpRequest) -> str:
     if not announced or len(announced) > 12 or int(announced) > MAX_FORM_BYTES:  # llhttp has seen that it is digits
         raise RequestError(f"the form has more than {MAX_FORM_BYTES:,} bytes", status=413)
     try:
-        fields = parse_qs((await content_of(http)).decode("utf-8", "replace"), max_num_fields=8)
+        fields = parse_qs((await read_content(http)).decode("utf-8", "replace"), max_num_fields=8)
     except ValueError:
         return ""
     return fields.get("key", [""])[0]
 
 
 def _json(value: JsonObject, status: int = 200) -> Response:
-    return Response(as_json(value), status, _SAFE, "application/json")
+    return Response(encode_json(value), status, _SAFE, "application/json")

@@ -10,30 +10,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adapter.backends.chat_client import constraint_fields
-from adapter.backends.context_size import context_of
-from adapter.backends.control_token_discovery import told_tokens
-from adapter.backends.endpoint_discovery import Endpoint, Kind, first_model, get, recognise
-from adapter.backends.profiles import setups
-from adapter.backends.prompt_discovery import Found, OwnPrompts
-from adapter.backends.small_model_check import Guides
-from adapter.backends.template_detection import recognise_format
-from adapter.backends.template_files import TemplateProcess
+from adapter.backends.context_size import query_context_size
+from adapter.backends.control_token_discovery import discover_control_tokens
+from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, first_model, get_json
+from adapter.backends.profiles import setup_lookup
+from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
+from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.template_detection import detect_format
+from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.prompting.deriving.detect import Recognised
+from adapter.prompting.deriving.detect import DetectedFormat
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.protocols.sse import as_json, read_json
-from adapter.protocols.template_prompt import PromptFault, way_of
+from adapter.protocols.sse import encode_json, read_json
+from adapter.protocols.template_prompt import TemplatePromptError, transport_of
 from adapter.protocols.translate import needs_reading
-from adapter.protocols.translation_options import Options
+from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
-from adapter.server.concurrency_limit import Places
-from adapter.server.dropped_fields import LeftOut
-from adapter.server.response_store import Store
-from adapter.server.telemetry.logs import say
-from adapter.server.upstream_connection import SILENCE_S, Connection
+from adapter.server.concurrency_limit import ConcurrencyLimit
+from adapter.server.dropped_fields import DroppedFields
+from adapter.server.response_store import ResponseStore
+from adapter.server.telemetry.logs import log_message
+from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection
 from adapter.server.upstream_retry import RETRY_S
-from adapter.server.work_queue import Work
+from adapter.server.work_queue import WorkQueue
 
 KNOWN_FOR_S = 60.0
 """How long what llama.cpp or Ollama said about its models holds."""
@@ -50,40 +50,42 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ServerInfo:
     kind: Kind | None
-    options: Options
+    options: TranslationOptions
 
 
-class Upstream(Connection):
+class ModelServer(UpstreamConnection):
     """``options``: what the user chose. ``profile``: of `in_force`. ``places``: for requests that make the model work.
-    ``store``: of answers that clients come back to; by itself in memory. The others: of `Connection`."""
+    ``store``: of answers that clients come back to; by itself in memory. The others: of `UpstreamConnection`."""
 
     def __init__(
         self,
         base_url: str,
-        options: Options,
+        options: TranslationOptions,
         patience_s: float = SILENCE_S,
         profile: str = "none",
-        places: Places | None = None,
-        template: TemplateProcess | None = None,
+        places: ConcurrencyLimit | None = None,
+        template: TemplateWorker | None = None,
         retry_s: float = RETRY_S,
-        store: Store | None = None,
+        store: ResponseStore | None = None,
     ) -> None:
         super().__init__(base_url, patience_s, template, retry_s)
-        self.store = store or Store()
-        self.left_out = LeftOut()
-        self._own = OwnPrompts(self.endpoint, template)
-        self._settled: dict[str, tuple[Found, AssistSettings | None]] = {}  # what needs no thread, for nobody is asked
-        self.places = places or Places()
-        self.work = Work()
+        self.store = store or ResponseStore()
+        self.left_out = DroppedFields()
+        self._own = PromptDiscoverer(self.endpoint, template)
+        self._settled: dict[
+            str, tuple[PromptDiscovery, AssistSettings | None]
+        ] = {}  # what needs no thread, for nobody is asked
+        self.places = places or ConcurrencyLimit()
+        self.work = WorkQueue()
         self.options = options
         self._profile = profile
-        self._guides: Guides | None = None
+        self._guides: SmallModelCheck | None = None
         self._told: list[str] = []
         self._said: set[str] = set()
         self._toolless: set[Json] = set()  # models whose server refused the tools that a profile meant for it
-        self._known: Known | None = None
+        self._known: ServerInfo | None = None
         self._known_until = 0.0
         self._asking = asyncio.Lock()
         self._prompts: dict[bytes, str | None] = {}
@@ -93,7 +95,7 @@ class Upstream(Connection):
         self.work.close()
         self.store.close()
 
-    async def options_for(self, body: Json) -> Options:
+    async def options_for(self, body: Json) -> TranslationOptions:
         """How to translate this request: what the user chose, and what is known of the model."""
         known = await self.known()
         options = known.options
@@ -122,7 +124,7 @@ class Upstream(Connection):
         splits = (await self.known()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
-    def _found(self, model: str) -> tuple[Found, AssistSettings | None]:
+    def _found(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
         """How ``model`` gets its own prompt, and the help to choose where it gets none; said when it is new."""
         found = self._own.of(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
@@ -135,18 +137,18 @@ class Upstream(Connection):
             self._settled[model] = (found, small)
         return found, small
 
-    def _wished(self, told: Recognised | None) -> Recognised | None:
+    def _wished(self, told: DetectedFormat | None) -> DetectedFormat | None:
         return told.from_template() if told is not None and self.options.prompt.from_template else told
 
-    def _tell_format(self, told: Recognised | None, of_model: str = "") -> None:
+    def _tell_format(self, told: DetectedFormat | None, of_model: str = "") -> None:
         """What was derived, for nobody chose it; a table's name says nothing new."""
         if told is not None and (told.by == "template" or self.options.prompt.from_template):
             self._tell_once(f"format{of_model}: {told}")
 
-    def _guided(self, endpoint: Endpoint, model: str, found: Found) -> AssistSettings | None:
+    def _guided(self, endpoint: Endpoint, model: str, found: PromptDiscovery) -> AssistSettings | None:
         if found.own is not None or self.options.constraints.mode is not None:
             return None
-        guides = self._guides = self._guides or Guides(endpoint, self.options.guide)
+        guides = self._guides = self._guides or SmallModelCheck(endpoint, self.options.guide)
         small = guides.of(model)
         if small is not None:
             self._tell_once(guides.told(model if endpoint.kind == "ollama" else ""))
@@ -157,10 +159,10 @@ class Upstream(Connection):
         if not self.options.prompt.may_be_own:
             self._tell_once("prompt: in words, as asked for")
             return
-        kind = recognise(self.endpoint.base_url)
+        kind = detect_server_kind(self.endpoint.base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
             endpoint = Endpoint(self.endpoint.base_url, kind)
-            found = OwnPrompts(endpoint, self._template).of(first_model(endpoint))
+            found = PromptDiscoverer(endpoint, self._template).of(first_model(endpoint))
             self._tell_once(f"prompt: {found.told}")
             self._guided(endpoint, "", found)
 
@@ -169,11 +171,11 @@ class Upstream(Connection):
             if len(self._said) >= MAX_TOOLLESS:
                 self._said.clear()
             self._said.add(note)
-            say(note)
+            log_message(note)
 
-    def cannot_prompt(self, fault: PromptFault, body: JsonObject) -> None:
+    def cannot_prompt(self, fault: TemplatePromptError, body: JsonObject) -> None:
         """Say that a request goes in words, because its own prompt could not be had."""
-        self._tell_once(f"a prompt of the model's own ({way_of(body)}) was refused, so it went in words: {fault}")
+        self._tell_once(f"a prompt of the model's own ({transport_of(body)}) was refused, so it went in words: {fault}")
 
     def refuses_tools(self, status: int, said: bytes, model: Json) -> bool:
         """Whether the server has no tool calling of its own for ``model``: then its tools go as text from now on."""
@@ -183,13 +185,13 @@ class Upstream(Connection):
             if len(self._toolless) >= MAX_TOOLLESS:
                 self._toolless.clear()
             self._toolless.add(model)
-            say(f"the model server takes no tools for {model}: they are described in the prompt")
+            log_message(f"the model server takes no tools for {model}: they are described in the prompt")
         return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
         """The end of llama.cpp's prompt; None where it does not say. Asked once for each way of thinking."""
         given = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
-        content = as_json({"messages": [{"role": "user", "content": _QUESTION}], **given})
+        content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **given})
         if content not in self._prompts:
             if len(self._prompts) >= MAX_PROMPTS:
                 self._prompts.clear()
@@ -201,7 +203,7 @@ class Upstream(Connection):
                     self._prompts[content] = prompt.rpartition(_QUESTION)[2]
         return self._prompts[content]
 
-    async def known(self) -> Known:
+    async def known(self) -> ServerInfo:
         """What the server is and how its model writes calls. Asks it, but not each time."""
         async with self._asking:
             now = asyncio.get_running_loop().time()
@@ -211,21 +213,21 @@ class Upstream(Connection):
                 self._known_until = now + self._holds_for_s(self._known)
             return self._known
 
-    def _ask_about(self, before: Known | None) -> Known:
-        kind = (before.kind if before else None) or recognise(self.endpoint.base_url)
+    def _ask_about(self, before: ServerInfo | None) -> ServerInfo:
+        kind = (before.kind if before else None) or detect_server_kind(self.endpoint.base_url)
         options, props = self.options, None
         if kind is not None:
             options = options.with_constraints(enforce=partial(constraint_fields, kind))
         options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
-            answer = get(f"{self.endpoint.root}/props", timeout_s=2.0)
+            answer = get_json(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to say
             props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
             options = _with_props(options, props)
             prompt = options.prompt
             if prompt.template is not None and prompt.format is None:
-                told = self._wished(recognise_format(prompt.template, prompt.model))
+                told = self._wished(detect_format(prompt.template, prompt.model))
                 options = options.with_prompt(recognised=told.certain if told is not None else None)
                 self._tell_format(told)
             if before is not None and before.options.prompt.template != prompt.template:
@@ -234,21 +236,21 @@ class Upstream(Connection):
                 self._guides = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
-            setup_of, notes = setups(self._profile, endpoint)
-            tokens = told_tokens(endpoint, self._template, props)
+            setup_of, notes = setup_lookup(self._profile, endpoint)
+            tokens = discover_control_tokens(endpoint, self._template, props)
             options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
-            advice = context_of(endpoint).advice
+            advice = query_context_size(endpoint).advice
             self._tell([*notes, advice] if advice else notes)
-        return Known(kind, options)
+        return ServerInfo(kind, options)
 
     def _tell(self, notes: list[str]) -> None:
         """What is new among ``notes``, on stderr."""
         for note in notes:
             if note not in self._told:
-                say(note)
+                log_message(note)
         self._told = notes
 
-    def _holds_for_s(self, known: Known) -> float:
+    def _holds_for_s(self, known: ServerInfo) -> float:
         """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
         if known.kind == "llama.cpp":
             return KNOWN_FOR_S if known.options.prompt.template else 0.0
@@ -257,7 +259,7 @@ class Upstream(Connection):
         return math.inf if known.kind else 0.0
 
 
-def _with_props(options: Options, props: JsonObject) -> Options:
+def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
     """llama.cpp has one model, whatever requests call it: its template and file name tell."""
     template, path = props.get("chat_template"), props.get("model_path")
     return options.with_prompt(

@@ -14,7 +14,7 @@ MAX_PAGE = 100
 """Items in one page, as at OpenAI."""
 
 
-def page_of(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
+def paginate(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
     """The page that the query asks for: ``order`` (the newest first by itself), ``limit``, and ``after`` which item."""
     query = http.query_params
     order, limit, after = query.get("order", "desc"), query.get("limit", "20"), query.get("after")
@@ -25,9 +25,9 @@ def page_of(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
     if after is not None:
         listed = listed[next((place + 1 for place, item in enumerate(listed) if item["id"] == after), len(listed)) :]
     page, has_more = listed[: int(limit)], len(listed) > int(limit)
-    return JSONResponse(as_list(page, has_more=has_more))
+    return JSONResponse(list_object(page, has_more=has_more))
 
 
-def as_list(items: Sequence[JsonObject], *, has_more: bool = False) -> JsonObject:
+def list_object(items: Sequence[JsonObject], *, has_more: bool = False) -> JsonObject:
     first, last = (items[0]["id"], items[-1]["id"]) if items else ("", "")
     return {"object": "list", "data": list(items), "first_id": first, "last_id": last, "has_more": has_more}

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_limits import read_body
-from adapter.server.telemetry.request_info import seen_now
-from adapter.server.work_queue import Work
+from adapter.server.telemetry.request_info import current_request
+from adapter.server.work_queue import WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """A conversation with some twenty screenshots. It is held several times over while it is translated."""
@@ -26,7 +26,7 @@ BODY_S = 10.0
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
 
-def roomy(work: Work, endpoint: Endpoint) -> Endpoint:
+def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
     """``endpoint`` that reads and translates a large request only when there is room for it."""
 
     async def waiting(http: HttpRequest) -> ASGIApp:
@@ -37,7 +37,7 @@ def roomy(work: Work, endpoint: Endpoint) -> Endpoint:
     return waiting
 
 
-async def content_of(http: HttpRequest) -> bytes:
+async def read_content(http: HttpRequest) -> bytes:
     """The body, whatever it is. Raises RequestError for one that is too large or too slow."""
     pieces: list[bytes] = []
     size = 0
@@ -66,7 +66,7 @@ def _too_large() -> RequestError:
     return RequestError(message, status=413)
 
 
-async def json_of(http: HttpRequest, work: Work) -> tuple[bytes, JsonObject]:
+async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
     """The body, and the JSON object that it is.
 
     A page can post anything but ``application/json`` without asking first: from pages nothing else is taken. Others may
@@ -77,7 +77,7 @@ async def json_of(http: HttpRequest, work: Work) -> tuple[bytes, JsonObject]:
         raise RequestError(f"Content-Type must be application/json from a page, got {kind[:80]!r}", status=415)
     if encoding != "identity":
         raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
-    content = await content_of(http)
+    content = await read_content(http)
     body = await work.do(len(content), partial(read_body, content))
-    seen_now().asks_for(body)
+    current_request().asks_for(body)
     return content, body

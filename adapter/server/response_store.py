@@ -19,7 +19,7 @@ from secrets import token_hex
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 
 _log = logging.getLogger("adapter")
 
@@ -51,7 +51,7 @@ CREATE INDEX items_by_id ON items (id);
 """A holder is an answer, or a conversation; an answer's items are what it was given and what it says."""
 
 
-class Store:
+class ResponseStore:
     """``file``: None keeps it in memory. ``secrets``: credentials that are not written to a file. ``now``: seconds.
 
     For any number of threads; what is read is read after what was kept before. Raises UsageError where the file cannot
@@ -61,7 +61,7 @@ class Store:
     def __init__(
         self,
         file: Path | None = None,
-        secrets: Secrets | None = None,
+        secrets: Redactor | None = None,
         *,
         max_bytes: int | None = None,
         max_age_s: float = MAX_AGE_S,

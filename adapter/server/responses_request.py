@@ -7,29 +7,29 @@ from secrets import token_hex
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols import openai_responses_request
-from adapter.protocols.openai_errors import RequestError, checked_as, objects_in
+from adapter.protocols.openai_errors import RequestError, objects_in, require_type
 from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head, as_answer
-from adapter.protocols.openai_responses_tools import Forms
-from adapter.protocols.sse import as_json
-from adapter.server.response_store import Store
+from adapter.protocols.openai_responses_tools import ResponsesTools
+from adapter.protocols.sse import encode_json
+from adapter.server.response_store import ResponseStore
 
 
-class Response:
+class ResponsesRequest:
     """A request for a response, and its answer. ``size``: bytes of the request; with what it refers to.
 
     Raises RequestError where something of that is not here, or not any more.
     """
 
-    def __init__(self, body: JsonObject, store: Store, size: int) -> None:
+    def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:
         self._body, self._store, self.size = body, store, size
         self._is_kept = body.get("store") is not False
         self._conversation = _conversation(body.get("conversation"))
-        self._given = _items(body.get("input")) if self._is_kept or refers(body) else []
-        if refers(body):
+        self._given = _items(body.get("input")) if self._is_kept or references_stored_items(body) else []
+        if references_stored_items(body):
             self._recall()
         # Nobody can guess the id, for who knows it may read the answer.
         self._head = answer_head(body, f"resp_{token_hex(16)}", int(time.time()))
-        self._forms = Forms()
+        self._forms = ResponsesTools()
 
     def _recall(self) -> None:
         """Put into the request what it refers to."""
@@ -40,7 +40,7 @@ class Response:
         self._given = [_referred(item, f"input[{index}]", self._store) for index, item in given]
         before = _before(str(previous), self._store) if previous else _spoken(self._conversation, self._store)
         self._body = {**self._body, "input": [*before, *self._given]}
-        self.size = len(as_json(self._body))
+        self.size = len(encode_json(self._body))
 
     def asked(self, left_out: list[str]) -> JsonObject:
         """The request as a chat; in ``left_out`` what is lost."""
@@ -60,7 +60,7 @@ class Response:
             self._store.keep_soon(response, self._given, self._conversation)
 
 
-def refers(body: JsonObject) -> bool:
+def references_stored_items(body: JsonObject) -> bool:
     """Whether a request speaks of what is not in it."""
     given = body.get("input")
     items = given if isinstance(given, list) else []
@@ -80,7 +80,7 @@ def _is_reference(item: JsonObject) -> bool:
     return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
 
 
-def _referred(item: JsonObject, place: str, store: Store) -> JsonObject:
+def _referred(item: JsonObject, place: str, store: ResponseStore) -> JsonObject:
     if not _is_reference(item):
         return item
     found = store.item(str(item.get("id")))
@@ -89,7 +89,7 @@ def _referred(item: JsonObject, place: str, store: Store) -> JsonObject:
     return found
 
 
-def _before(response_id: str, store: Store) -> list[JsonObject]:
+def _before(response_id: str, store: ResponseStore) -> list[JsonObject]:
     said = store.history(response_id)
     if said is None:
         message = f"Previous response with id {_shown(response_id)} not found: {_GONE}"
@@ -100,10 +100,10 @@ def _before(response_id: str, store: Store) -> list[JsonObject]:
 def _conversation(given: Json) -> str | None:
     if isinstance(given, str) or not given:
         return given or None
-    return str(checked_as(dict, given, "conversation").get("id"))
+    return str(require_type(dict, given, "conversation").get("id"))
 
 
-def _spoken(conversation: str | None, store: Store) -> list[JsonObject]:
+def _spoken(conversation: str | None, store: ResponseStore) -> list[JsonObject]:
     if conversation is None:
         return []
     items = store.items(conversation)

@@ -12,35 +12,35 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
-from adapter.protocols.anthropic_response import AnthropicWriter, as_answer, as_error, unthreaded
-from adapter.protocols.exchange import Completed, Streamed
+from adapter.protocols.anthropic_response import AnthropicWriter, as_answer, as_error, with_thread_removed
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.openai_errors import RequestError, error_object, refusal
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.server.model_server import Upstream
-from adapter.server.request_body import json_of, roomy
-from adapter.server.streaming_responses import StreamedAnswer, WholeAnswer
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.model_server import ModelServer
+from adapter.server.request_body import read_json_body, with_memory_budget
+from adapter.server.streaming_responses import TranslatedResponse, TranslatedStream
 from adapter.server.token_counting import about, prompt_tokens
 from adapter.server.upstream_connection import UpstreamError
 
 CHAT = "/v1/chat/completions"
 
 
-def routes(upstream: Upstream, keep_alive_s: float) -> list[Route]:
-    messages = roomy(upstream.work, partial(_messages, upstream, keep_alive_s))
-    count = roomy(upstream.work, partial(_count, upstream))
+def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
+    messages = with_memory_budget(upstream.work, partial(_messages, upstream, keep_alive_s))
+    count = with_memory_budget(upstream.work, partial(_count, upstream))
     return [
         Route("/v1/messages", messages, methods=["POST"]),
         Route("/v1/messages/count_tokens", count, methods=["POST"]),
     ]
 
 
-async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     left_out: list[str] = []
     try:
-        content, body = await json_of(http, upstream.work)
+        content, body = await read_json_body(http, upstream.work)
         if body.get("thread"):
-            return JSONResponse(unthreaded(), 400)
+            return JSONResponse(with_thread_removed(), 400)
         request = await _translated(upstream, body, len(content), left_out)
     except RequestError as error:
         return JSONResponse(as_error(refusal(error), error.status), error.status)
@@ -51,29 +51,29 @@ async def _messages(upstream: Upstream, keep_alive_s: float, http: HttpRequest) 
             request = _telling_progress(request)
         else:
             read = await upstream.work.do(len(content), partial(about, request.body))
-        streamed = Streamed(request, 0, AnthropicWriter(model, message_id, read))
-        answer: ASGIApp = StreamedAnswer(upstream, CHAT, request, streamed, as_error, keep_alive_s)
+        streamed = StreamedExchange(request, 0, AnthropicWriter(model, message_id, read))
+        answer: ASGIApp = TranslatedStream(upstream, CHAT, request, streamed, as_error, keep_alive_s)
     else:
         as_message = partial(as_answer, model=model, message_id=message_id)
-        answer = WholeAnswer(upstream, CHAT, request, Completed(request), as_error, as_message)
+        answer = TranslatedResponse(upstream, CHAT, request, BufferedExchange(request), as_error, as_message)
     return upstream.left_out.telling(answer, "messages", left_out)
 
 
-async def _translated(upstream: Upstream, body: JsonObject, size: int, left_out: list[str]) -> Request:
+async def _translated(upstream: ModelServer, body: JsonObject, size: int, left_out: list[str]) -> TranslatedRequest:
     asked = await upstream.work.do(size, partial(anthropic_request.as_openai, body, left_out))
     options = await upstream.options_for(asked)
-    return await upstream.work.do(size, partial(translate, asked, options))
+    return await upstream.work.do(size, partial(translate_chat_request, asked, options))
 
 
-def _telling_progress(request: Request) -> Request:
+def _telling_progress(request: TranslatedRequest) -> TranslatedRequest:
     """The request of a client that wants to know how long its prompt is before the answer begins."""
     return replace(request, body={**request.body, "return_progress": True})
 
 
-async def _count(upstream: Upstream, http: HttpRequest) -> ASGIApp:
+async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     left_out: list[str] = []
     try:
-        content, body = await json_of(http, upstream.work)
+        content, body = await read_json_body(http, upstream.work)
         request = await _translated(upstream, body, len(content), left_out)
         counted = await prompt_tokens(upstream, (await upstream.known()).kind, request)
     except RequestError as error:

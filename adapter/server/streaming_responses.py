@@ -13,16 +13,16 @@ import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
-from adapter.protocols.exchange import Completed, Streamed, Writer
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange, StreamWriter
 from adapter.protocols.guarded_exchange import asked_again_header
-from adapter.protocols.openai_errors import error_object, relayed, words
+from adapter.protocols.openai_errors import error_object, error_text, relay_error
 from adapter.protocols.request_stats import with_usage
-from adapter.protocols.sse import as_json
-from adapter.protocols.template_prompt import PromptFault
-from adapter.protocols.translated_request import Request
-from adapter.server.concurrency_limit import RETRY_AFTER_S, Busy
-from adapter.server.model_server import Upstream
-from adapter.server.telemetry.request_info import seen_now
+from adapter.protocols.sse import encode_json
+from adapter.protocols.template_prompt import TemplatePromptError
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
+from adapter.server.model_server import ModelServer
+from adapter.server.telemetry.request_info import current_request
 from adapter.server.upstream_connection import UpstreamError
 from adapter.server.work_queue import QUICK_BYTES
 
@@ -34,7 +34,7 @@ AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
 """From OpenAI's completion to the answer in the client's dialect."""
 
 
-def as_it_is(value: JsonObject, _status: int = 200) -> JsonObject:
+def identity(value: JsonObject, _status: int = 200) -> JsonObject:
     """For clients of OpenAI's own interfaces."""
     return value
 
@@ -42,16 +42,16 @@ def as_it_is(value: JsonObject, _status: int = 200) -> JsonObject:
 STOPPED = "this server was stopped in the middle of its answer: ask again, another one may be there"
 
 
-class Answering:
+class ProxiedResponse:
     """An ASGI answer that waits for its place at the model server, and stops that as soon as the client has gone."""
 
-    def __init__(self, upstream: Upstream, as_error: AsError) -> None:
+    def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
         self._upstream, self._as_error = upstream, as_error
-        self._seen = seen_now()
+        self._seen = current_request()
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await while_there(receive, self.run(send))
+            await cancel_on_disconnect(receive, self.run(send))
         except asyncio.CancelledError:  # this server stops
             await self.fail(send, 503, error_object(STOPPED, "overloaded_error"))
         finally:
@@ -64,7 +64,7 @@ class Answering:
         try:
             async with self.place():
                 await self.exchange(send)
-        except Busy as error:
+        except QueueFullError as error:
             await self.fail(send, 503, error_object(str(error), "overloaded_error"))
         except UpstreamError as error:
             await self.fail(send, error.status, error_object(str(error), "upstream_error"))
@@ -77,7 +77,7 @@ class Answering:
         raise NotImplementedError
 
     async def _in_words(
-        self, send: Send, instead: JsonObject | None, body: JsonObject, fault: PromptFault
+        self, send: Send, instead: JsonObject | None, body: JsonObject, fault: TemplatePromptError
     ) -> JsonObject | None:
         """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
         if instead is None:
@@ -90,19 +90,21 @@ class Answering:
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         """``retry_after``: when the model server wants to be asked again, in its words."""
         self._seen.failed(error)
-        self.leave(f"{status}: {words(error)}")
+        self.leave(f"{status}: {error_text(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
         await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
 
-class Live(Answering):
+class StreamingProxy(ProxiedResponse):
     """One that may take long. ``keep_alive_s``: the longest silence; ``writer`` puts the signs of life, None has none.
 
     When the model server takes longer for its first word the answer begins without it, and an error becomes
     an event of the stream.
     """
 
-    def __init__(self, upstream: Upstream, as_error: AsError, keep_alive_s: float, writer: Writer | None) -> None:
+    def __init__(
+        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, writer: StreamWriter | None
+    ) -> None:
         super().__init__(upstream, as_error)
         self._keep_alive_s, self._writer = keep_alive_s, writer
         self._seen.is_stream = writer is not None
@@ -148,7 +150,7 @@ class Live(Answering):
         elif self._writer:  # else the answer stays without its end, which tells the client
             await self.write(send, self.as_event(self._writer, error), more=False)
 
-    def as_event(self, writer: Writer, error: JsonObject) -> bytes:
+    def as_event(self, writer: StreamWriter, error: JsonObject) -> bytes:
         return writer.write([error])
 
     async def _watch(self, send: Send) -> None:
@@ -174,16 +176,16 @@ class Live(Answering):
 
     async def _begin(self, send: Send) -> None:
         if not self._has_begun and self._writer:
-            await begin(send, 200, {"content-type": self._writer.content_type, "cache-control": "no-cache"})
+            await send_start(send, 200, {"content-type": self._writer.content_type, "cache-control": "no-cache"})
             self._has_begun = True
 
 
-class _Translated(Answering):
+class _Translated(ProxiedResponse):
     """An answer that is read here: requests go to the model server until it is complete."""
 
     _path: str
-    _request: Request
-    _exchange: Streamed | Completed
+    _request: TranslatedRequest
+    _exchange: StreamedExchange | BufferedExchange
 
     async def converse(self, send: Send) -> bool:
         """Send the request, and what follows from its answers. False: the client was told of an error."""
@@ -191,7 +193,7 @@ class _Translated(Answering):
         while body is not None:
             try:
                 response = await self.ask(body)
-            except PromptFault as fault:
+            except TemplatePromptError as fault:
                 if await self._uses_previous(send):
                     return True
                 body = await self._in_words(send, self._exchange.as_text(), body, fault)
@@ -211,7 +213,7 @@ class _Translated(Answering):
             body = self._exchange.as_text() if is_refused else None
             if body is None:
                 when = response.headers.get("Retry-After")
-                await self.fail(send, response.status, relayed(response.status, said), when)
+                await self.fail(send, response.status, relay_error(response.status, said), when)
                 return False
         return True
 
@@ -237,9 +239,9 @@ class _Translated(Answering):
         self._exchange.leave(why)
 
 
-class StreamedAnswer(_Translated, Live):
+class TranslatedStream(_Translated, StreamingProxy):
     def __init__(
-        self, upstream: Upstream, path: str, request: Request, streamed: Streamed, as_error: AsError,
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, streamed: StreamedExchange, as_error: AsError,
         keep_alive_s: float,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
@@ -281,14 +283,14 @@ class StreamedAnswer(_Translated, Live):
             await self.write(send, streamed.feed(held))
         return streamed.next_body()
 
-    def as_event(self, _writer: Writer, error: JsonObject) -> bytes:
+    def as_event(self, _writer: StreamWriter, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
 
 
-class WholeAnswer(_Translated):
+class TranslatedResponse(_Translated):
     def __init__(
-        self, upstream: Upstream, path: str, request: Request, completed: Completed, as_error: AsError = as_it_is,
-        as_answer: AsAnswer = as_it_is,
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange, as_error: AsError = identity,
+        as_answer: AsAnswer = identity,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
@@ -312,24 +314,24 @@ class WholeAnswer(_Translated):
 
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:
-            self.leave(words(completion))
+            self.leave(error_text(completion))
         shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
         await send_json(send, status, shown, asked_again_header(completion))
 
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
-    body = as_json(value)
+    body = encode_json(value)
     own = {"content-type": "application/json", "content-length": str(len(body))}
-    await begin(send, status, own | dict(headers or {}))
+    await send_start(send, status, own | dict(headers or {}))
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
+async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> None:
     pairs = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
-async def while_there(receive: Receive, work: Coroutine[None, None, None]) -> None:
+async def cancel_on_disconnect(receive: Receive, work: Coroutine[None, None, None]) -> None:
     """Do ``work`` until it is done or the client has gone, whose request has been read."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_gone(receive))

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 import aiohttp
 import yarl
 
-from adapter.backends.endpoint_discovery import START_ONE, Endpoint, key_for
-from adapter.backends.template_files import TemplateProcess
+from adapter.backends.endpoint_discovery import START_ONE, Endpoint, api_key_for
+from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import REDACTED
-from adapter.prompting.chat_template import TemplateFault
+from adapter.prompting.chat_template import ChatTemplateError
 from adapter.protocols.openai_chat_response import DIED
-from adapter.protocols.sse import as_json, read_json
-from adapter.protocols.template_prompt import Post, PromptFault, Render, sending
-from adapter.server.telemetry.request_info import seen_now
-from adapter.server.upstream_retry import RETRY_S, patiently
+from adapter.protocols.sse import encode_json, read_json
+from adapter.protocols.template_prompt import HttpPost, RenderTemplate, TemplatePromptError, prompt_steps
+from adapter.server.telemetry.request_info import current_request
+from adapter.server.upstream_retry import RETRY_S, retry_until_ready
 
 SILENCE_S = 600.0
 """How long a model server may stay silent; reading a long prompt takes a slow machine minutes."""
@@ -37,7 +37,7 @@ class UpstreamError(TransportError):
         self.status = status
 
 
-class KeyRemover:
+class KeyRedactor:
     """Takes text in any pieces and gives it with ``key`` made unreadable; what may be its beginning is held back."""
 
     def __init__(self, key: bytes) -> None:
@@ -57,7 +57,7 @@ class KeyRemover:
         return self._held
 
 
-class Connection:
+class UpstreamConnection:
     """``base_url``: of its OpenAI-compatible interface. ``patience_s``: how long it may say nothing. ``retry_s``: as of
     `patiently`. ``template``: the user's, for the model's own prompt.
 
@@ -68,7 +68,7 @@ class Connection:
         self,
         base_url: str,
         patience_s: float = SILENCE_S,
-        template: TemplateProcess | None = None,
+        template: TemplateWorker | None = None,
         retry_s: float = RETRY_S,
     ) -> None:
         self.endpoint = Endpoint(base_url)
@@ -76,7 +76,7 @@ class Connection:
         self._template = template
         self._retry_s = retry_s
         self._session: aiohttp.ClientSession | None = None
-        key = self._key = key_for(self.endpoint)
+        key = self._key = api_key_for(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
@@ -106,9 +106,9 @@ class Connection:
         remover = self.key_remover()
         return remover.feed(content) + remover.close()
 
-    def key_remover(self) -> KeyRemover:
+    def key_remover(self) -> KeyRedactor:
         """The same for what comes in pieces."""
-        return KeyRemover((self._key or "").encode())
+        return KeyRedactor((self._key or "").encode())
 
     async def ask(self, path: str, body: JsonObject, *, is_watched: bool = False) -> aiohttp.ClientResponse:
         """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`.
@@ -116,23 +116,23 @@ class Connection:
         Raises PromptFault where the model's own prompt cannot be had.
         """
         last = await self.prepared(path, body)
-        content = as_json(last.body)
+        content = encode_json(last.body)
         return await self.send("POST", last.path, content, _JSON, is_watched=is_watched, is_patient=True)
 
-    async def prepared(self, path: str, body: JsonObject) -> Post:
+    async def prepared(self, path: str, body: JsonObject) -> HttpPost:
         """What would be posted at last, after all that has to be asked before. Raises PromptFault as `ask` does."""
-        steps = sending(path, body)
+        steps = prompt_steps(path, body)
         try:
             step = next(steps)
             while True:
                 step = steps.send(await self._performed(step))
         except StopIteration as stop:
-            last: Post = stop.value
+            last: HttpPost = stop.value
         return last
 
-    async def asked(self, post: Post) -> Json:
+    async def asked(self, post: HttpPost) -> Json:
         """The server's answer; None where that is no JSON."""
-        response = await self.send("POST", post.path, as_json(post.body), _JSON)
+        response = await self.send("POST", post.path, encode_json(post.body), _JSON)
         try:
             return read_json(await self.body_of(response))
         except ValueError:
@@ -140,19 +140,19 @@ class Connection:
         finally:
             response.close()
 
-    async def _performed(self, step: Post | Render) -> Json:
+    async def _performed(self, step: HttpPost | RenderTemplate) -> Json:
         """What a step on the way to an answer gives; None where that is no JSON."""
-        if isinstance(step, Render):
+        if isinstance(step, RenderTemplate):
             return await asyncio.to_thread(self._rendered, step)
         return await self.asked(step)
 
-    def _rendered(self, step: Render) -> str:
+    def _rendered(self, step: RenderTemplate) -> str:
         if self._template is None:
-            raise PromptFault("no template was named")
+            raise TemplatePromptError("no template was named")
         try:
             return self._template.render(step.messages, step.tools, step.variables)
-        except TemplateFault as fault:
-            raise PromptFault(str(fault)) from fault
+        except ChatTemplateError as fault:
+            raise TemplatePromptError(str(fault)) from fault
 
     async def send(
         self,
@@ -177,7 +177,7 @@ class Connection:
                 return await self._request(method, path, content, headers, is_watched)
 
         try:
-            return await (patiently(once, self._retry_s) if is_patient else once())
+            return await (retry_until_ready(once, self._retry_s) if is_patient else once())
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 
@@ -218,7 +218,7 @@ class Connection:
             method,
             yarl.URL(self.url(path), encoded=True),
             data=content or None,
-            headers={**headers, **seen_now().handed_on, **self._own_headers},
+            headers={**headers, **current_request().handed_on, **self._own_headers},
             allow_redirects=False,
             # Of aiohttp's timers the one for silence would start anew with every chunk of a stream.
             timeout=aiohttp.ClientTimeout(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from adapter.backends.retries import retry_policy
-from adapter.server.telemetry.request_info import seen_now
+from adapter.server.telemetry.request_info import current_request
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -21,7 +21,7 @@ REFUSED_S = 3.0
 """The same for one that is not there: it may be just starting, but mostly there is none."""
 
 
-async def patiently(
+async def retry_until_ready(
     ask: Callable[[], Awaitable[aiohttp.ClientResponse]], retry_s: float = RETRY_S
 ) -> aiohttp.ClientResponse:
     """What ``ask`` gives, asked again for ``retry_s`` while nothing listens, the answer is 503, or 429 with a
@@ -73,6 +73,6 @@ def _asked_for(state: RetryCallState) -> float | None:
 
 
 def _close(state: RetryCallState) -> None:
-    seen_now().retries += 1
+    current_request().retries += 1
     if (response := _response(state)) is not None:
         response.close()

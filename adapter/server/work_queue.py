@@ -31,7 +31,7 @@ COLLECTED = (20_000, 50, 100)
 and a collection that looks at them in vain stops all threads for a tenth of a second."""
 
 
-class Work:
+class WorkQueue:
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._usual, self._large = (ThreadPoolExecutor(1, f"translate-{size}") for size in ("usual", "large"))
         self._free_bytes = room_bytes

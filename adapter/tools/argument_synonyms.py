@@ -18,6 +18,6 @@ PATTERN = ("pattern", "query", "regex", "search", "search_term", "search_query",
 COMMAND = ("command", "cmd", "command_line", "shell_command", "script")
 
 
-def others(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def aliases_besides(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names beside ``name``."""
     return tuple(each for each in names if each != name)

@@ -19,19 +19,19 @@ from adapter.core.callbacks import wrong_answer
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.tools import argument_synonyms
-from adapter.tools.argument_synonyms import others
-from adapter.tools.call_shapes import as_object
-from adapter.tools.coercion import fits, fitted, types_of
-from adapter.tools.example_calls import sample_of
-from adapter.tools.tool import Arguments, Tool, ToolSet
+from adapter.tools.argument_synonyms import aliases_besides
+from adapter.tools.call_shapes import parse_arguments
+from adapter.tools.coercion import coerce_to_schema, has_schema_type, schema_types
+from adapter.tools.example_calls import example_call
+from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-CUSTOMARY_ALIASES: dict[str, tuple[str, ...]] = {
-    name: others(name, names)
+COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
+    name: aliases_besides(name, names)
     for names, known in (
         (argument_synonyms.PATH, ("path", "file_path")),
         (argument_synonyms.CONTENT, ("content",)),
@@ -57,7 +57,7 @@ change something, with the values that ask for nothing else; and of those that w
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class ResolvedCall:
     """A call that names a tool of this session and whose arguments fit it.
 
     ``validated`` is None for a tool that has no validation of its own (a client's). ``notes``: what was taken otherwise
@@ -66,12 +66,12 @@ class Invocation:
 
     tool: Tool
     arguments: JsonObject
-    validated: Arguments | None
+    validated: ValidatedCall | None
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
-def normalise(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
+def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
     """The tool's own name, its own argument names and its types, as far as that is certain; and the fixes."""
     tool = tools.match(name)
     if tool is None:
@@ -80,7 +80,7 @@ def normalise(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, Js
     named: JsonObject = {}
     properties, given = tool.properties, _unwrapped(arguments, tool, fixes)
     for key, value in (given if given.keys() <= properties.keys() else _renamed(given, tool, fixes)).items():
-        value, more = fitted(value, properties.get(key, {}))
+        value, more = coerce_to_schema(value, properties.get(key, {}))
         if more:
             fixes.update(dict.fromkeys(more))
         if isinstance(value, str) and value[1:2] == ":" and (path := _with_backslashes(key, value)) != value:
@@ -90,12 +90,12 @@ def normalise(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, Js
     return tool.name, named, tuple(fixes)
 
 
-def resolve(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> Invocation:
+def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:
     """The invocation that a call asks for. Raises ToolError with a message for the model."""
     tool = tools.match(name)
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
-    _, named, fixes = normalise(name, _as_arguments(arguments, tool), tools)
+    _, named, fixes = normalize_call(name, _as_arguments(arguments, tool), tools)
     notes = tuple(f"read as a call of {tool.name}" for fix in fixes if fix == "tool-name")
     _refuse_conflicts(named, tool)
     kept = _without_nulls(named, tool)
@@ -103,7 +103,7 @@ def resolve(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> I
     _refuse_another_change(tool, {key: kept[key] for key in unknown}, tools)
     left_out = tuple(f"{tool.name} has no argument {key!r}: it was left out" for key in unknown)
     final = {key: value for key, value in kept.items() if key not in unknown}
-    return Invocation(tool, final, _validated(tool, final, unknown), notes, left_out)
+    return ResolvedCall(tool, final, _validated(tool, final, unknown), notes, left_out)
 
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
@@ -146,7 +146,7 @@ def _validator(schema: str) -> Draft202012Validator | None:
 
 def _as_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject:
     try:
-        unwrapped, _ = as_object(arguments if isinstance(arguments, str | dict) else dict(arguments))
+        unwrapped, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
     except FormatError as error:
         raise ToolError(f"{tool.name}: {error}. {_example(tool)}") from error
     return unwrapped
@@ -168,7 +168,7 @@ def _unwrapped(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> Jso
     if len(arguments) != 1:
         return arguments
     key, value = next(iter(arguments.items()))
-    if key in tool.properties or key not in (*_WRAPPERS, tool.name) or parameter_for(key, tool):
+    if key in tool.properties or key not in (*_WRAPPERS, tool.name) or match_parameter(key, tool):
         return arguments
     if isinstance(value, str):
         value = _object_in(value, tool, fixes)
@@ -186,7 +186,7 @@ def _object_in(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or not all(key in tool.properties or parameter_for(key, tool) for key in value):
+    if not isinstance(value, dict) or not all(key in tool.properties or match_parameter(key, tool) for key in value):
         return None
     fixes["string-arguments"] = None
     return value
@@ -201,7 +201,7 @@ def _renamed(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonO
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
     renamed: JsonObject = {}
     for key, value in arguments.items():
-        parameter = key if key in tool.properties else parameter_for(key, tool)
+        parameter = key if key in tool.properties else match_parameter(key, tool)
         if parameter is None or (parameter != key and _contradicts(chosen.get(parameter), value)):
             renamed[key] = value
         elif parameter == key:
@@ -218,13 +218,13 @@ def _contradicts(first: Json, second: Json) -> bool:
     return first not in (None, "") and second not in (None, "") and first != second
 
 
-def parameter_for(key: str, tool: Tool) -> str | None:
+def match_parameter(key: str, tool: Tool) -> str | None:
     """The parameter of ``tool`` that ``key`` is another name of; None when there is none, or more than one."""
     spelt = key.rstrip(": ").replace("_", "").replace("-", "").lower()  # Qwen3.6 writes "name:" for "name"
     same = [name for name in tool.properties if name.replace("_", "").replace("-", "").lower() == spelt]
     if len(same) == 1:
         return same[0]
-    for table in (tool.argument_aliases, CUSTOMARY_ALIASES):
+    for table in (tool.argument_aliases, COMMON_ARGUMENT_ALIASES):
         found = [
             name
             for name in tool.properties
@@ -237,7 +237,7 @@ def parameter_for(key: str, tool: Tool) -> str | None:
 
 def _refuse_conflicts(arguments: JsonObject, tool: Tool) -> None:
     for key, value in arguments.items():
-        parameter = None if key in tool.properties else parameter_for(key, tool)
+        parameter = None if key in tool.properties else match_parameter(key, tool)
         if parameter is not None and _contradicts(arguments.get(parameter), value):
             raise ToolError(
                 f"{tool.name}: {parameter!r} and {key!r} mean the same but differ "
@@ -265,7 +265,7 @@ def _without_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
     """Optional arguments that are null, or a word for null where no text is expected, count as absent."""
 
     def is_absent(key: str, value: Json) -> bool:
-        types = types_of(tool.properties.get(key, {}))
+        types = schema_types(tool.properties.get(key, {}))
         if key in tool.required or "null" in types:
             return False
         is_word = isinstance(value, str) and "string" not in types and bool(types)
@@ -279,7 +279,7 @@ def _is_open(tool: Tool) -> bool:
     return tool.validate is None and not tool.properties
 
 
-def _validated(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Arguments | None:
+def _validated(tool: Tool, arguments: JsonObject, unknown: list[str]) -> ValidatedCall | None:
     if tool.validate is None:
         missing = [key for key in tool.required if key not in arguments]
         if missing:
@@ -314,7 +314,7 @@ def _field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 def _expected(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
     """What the schema says of an argument; where a value breaks another rule than that, the rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
-    if is_top and not fits(value, tool.properties.get(key, {})):
+    if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_type(tool, key)}"
     rule: str = detail["msg"]
     return rule[:1].lower() + rule[1:]
@@ -329,11 +329,11 @@ def _type(tool: Tool, key: str) -> str:
     schema = tool.properties.get(key, {})
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(value) for value in schema["enum"])
-    return " or ".join(sorted(types_of(schema))) or "any value"
+    return " or ".join(sorted(schema_types(schema))) or "any value"
 
 
 def _example(tool: Tool) -> str:
-    example = f"Example: {json.dumps(sample_of(tool), ensure_ascii=False)}"
+    example = f"Example: {json.dumps(example_call(tool), ensure_ascii=False)}"
     return (
         example if tool.example is not None else f"Its arguments are: {', '.join(tool.properties) or 'none'}. {example}"
     )

@@ -30,7 +30,7 @@ NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 
 
-class Decoded(NamedTuple):
+class DecodedCall(NamedTuple):
     """One call as the text has it: a name and arguments nobody has matched to a tool yet.
 
     ``end``: offset in the body's text just after the call, None when calls share a value.
@@ -54,33 +54,33 @@ def looks_like_call(value: Json) -> bool:
     return bool(keys & set(NAME_KEYS) and keys & set(ARGUMENT_KEYS))
 
 
-def calls_in(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[Decoded]:
+def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
     """The calls that ``value`` holds.
 
     ``arguments_key`` is the format's own; ``known`` the tools' names, which decide
     whether a lone key can be a name. Raises FormatError saying what is missing.
     """
     if isinstance(value, list):
-        return [call for item in value for call in calls_in(item, arguments_key, known)]
+        return [call for item in value for call in extract_calls(item, arguments_key, known)]
     if not isinstance(value, dict):
         raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_short(value)}")
     if isinstance(value.get("tool_calls"), list):
-        inner = calls_in(value["tool_calls"], arguments_key, known)
+        inner = extract_calls(value["tool_calls"], arguments_key, known)
         return [_with_fix(call, "tool-calls-list") for call in inner]
     for key in NESTING_KEYS:
         if isinstance(value.get(key), dict):
-            return [_with_fix(call, "nested-function") for call in calls_in(value[key], "arguments", known)]
+            return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", known)]
     return [_one_call(value, arguments_key, known)]
 
 
-def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> Decoded:
+def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> DecodedCall:
     for name_key in NAME_KEYS:
         name = value.get(name_key)
         if isinstance(name, str) and name.strip():
             break
     else:
         if len(value) == 1 and (only := next(iter(value))) in known and isinstance(value[only], dict):
-            return Decoded(only, value[only], ("name-as-key",))
+            return DecodedCall(only, value[only], ("name-as-key",))
         keys = ", ".join(map(repr, value)) or "none"
         raise FormatError(f"the call has no name: its keys are {keys}; expected 'name' and {arguments_key!r}")
     fixes = [] if name_key == "name" else ["name-key"]
@@ -90,7 +90,7 @@ def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> 
         raise FormatError(f"the call's name is not closed: {_short(name)}; expected 'name' and {arguments_key!r}")
     if bare != name:
         fixes.append("tool-name")
-    return Decoded(bare, arguments, tuple(fixes + more))
+    return DecodedCall(bare, arguments, tuple(fixes + more))
 
 
 def _arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[JsonObject, list[str]]:
@@ -100,7 +100,7 @@ def _arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[Js
         return flat, ["flat-arguments"] if flat else ["no-arguments"]
     if key == "parameters" and _is_schema(value[key]):
         raise FormatError(f"this is the definition of {value[name_key]!r}, not a call of it")
-    arguments, fixes = as_object(value[key])
+    arguments, fixes = parse_arguments(value[key])
     return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes
 
 
@@ -109,7 +109,7 @@ def _is_schema(value: Json) -> bool:
     return isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict)
 
 
-def as_object(value: Json) -> tuple[JsonObject, list[str]]:
+def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
     """``value`` as arguments, and the fixes it took: JSON in a string, null and one-item lists are unwrapped."""
     fixes: list[str] = []
     for _ in range(2):  # encoded once by habit, twice by a template and the model both
@@ -133,8 +133,8 @@ def as_object(value: Json) -> tuple[JsonObject, list[str]]:
     return value, fixes
 
 
-def _with_fix(call: Decoded, fix: str) -> Decoded:
-    return Decoded(call.name, call.arguments, (fix, *call.fixes))
+def _with_fix(call: DecodedCall, fix: str) -> DecodedCall:
+    return DecodedCall(call.name, call.arguments, (fix, *call.fixes))
 
 
 def _short(value: Json) -> str:

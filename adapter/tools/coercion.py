@@ -24,7 +24,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
 
-def types_of(schema: Json) -> frozenset[str]:
+def schema_types(schema: Json) -> frozenset[str]:
     """The JSON types that ``schema``, in which nothing is left to follow, admits; empty when it does not say."""
     if not isinstance(schema, Mapping):
         return frozenset()
@@ -49,7 +49,7 @@ def _listed(schema: Mapping[str, Json]) -> frozenset[str]:
 def _of_branches(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
     """Those of any of the branches; none when one of them may be anything."""
     branches = schema.get(keyword)
-    found = [types_of(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
+    found = [schema_types(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
     return frozenset().union(*found) if all(found) else frozenset()
 
 
@@ -59,20 +59,20 @@ def _of_both(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     return (types & others) | integers if types & others or integers else types
 
 
-def branch_of(schema: Json, name: str) -> Mapping[str, Json]:
+def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
     """The part of ``schema`` that says what a value of the type ``name`` holds: itself, or one of its branches."""
     if not isinstance(schema, Mapping):
         return {}
-    branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in types_of(each)]
-    return branch_of(branches[0], name) if len(branches) == 1 else schema
+    branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in schema_types(each)]
+    return select_branch(branches[0], name) if len(branches) == 1 else schema
 
 
-def fits(value: Json, schema: Json) -> bool:
+def has_schema_type(value: Json, schema: Json) -> bool:
     """Whether ``value`` is what ``schema`` asks for, as far as types, choices, properties and items say."""
     if not isinstance(schema, Mapping):
         return schema is not False
-    types = types_of(schema)
-    if types and not is_of(value, types):
+    types = schema_types(schema)
+    if types and not is_instance_of_types(value, types):
         return False
     if "const" in schema and not _same(value, schema["const"]):
         return False
@@ -80,14 +80,16 @@ def fits(value: Json, schema: Json) -> bool:
         return False
     for keyword in ("anyOf", "oneOf"):
         branches = schema.get(keyword)
-        if isinstance(branches, list) and branches and not any(fits(value, branch) for branch in branches):
+        if isinstance(branches, list) and branches and not any(has_schema_type(value, branch) for branch in branches):
             return False
     if isinstance(value, list):
-        return all(fits(item, inner) for item, inner in zip(value, _item_schemas(schema, len(value)), strict=True))
+        return all(
+            has_schema_type(item, inner) for item, inner in zip(value, _item_schemas(schema, len(value)), strict=True)
+        )
     if isinstance(value, dict):
         inner = _member_schemas(schema)
         has_all = all(name in value for name in schema.get("required") or ())
-        return has_all and all(fits(item, inner.get(key, {})) for key, item in value.items())
+        return has_all and all(has_schema_type(item, inner.get(key, {})) for key, item in value.items())
     return True
 
 
@@ -114,13 +116,13 @@ def type_name(value: Json) -> str:
     return _TYPE_NAMES.get(type(value), "string")
 
 
-def is_of(value: Json, types: frozenset[str]) -> bool:
+def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
     """Whether ``value`` is of one of the types as JSON Schema counts them (an integer is a number too)."""
     name = type_name(value)
     return name in types or (name == "integer" and "number" in types)
 
 
-def from_text(text: str, schema: Json) -> Json:
+def coerce_text(text: str, schema: Json) -> Json:
     """The value of a parameter that was written as bare text, as XML formats do.
 
     A parameter that may be a string stays the text as it is, except for ``null`` where that is allowed, for a
@@ -129,7 +131,7 @@ def from_text(text: str, schema: Json) -> Json:
     """
     if not isinstance(schema, Mapping):
         return text
-    types, bare = types_of(schema), text.strip()
+    types, bare = schema_types(schema), text.strip()
     listed = schema.get("enum")
     if isinstance(listed, list) and bare not in listed:
         for value in listed:
@@ -142,10 +144,10 @@ def from_text(text: str, schema: Json) -> Json:
         return text
     if "string" in types:
         return bare if isinstance(listed, list) and bare in listed else _container(bare, types, schema, text)
-    value, _ = convert(bare, types)
-    if value == [bare] and not _are_items(fitted(value, schema)[0], schema):
+    value, _ = coerce_to_types(bare, types)
+    if value == [bare] and not _are_items(coerce_to_schema(value, schema)[0], schema):
         return text
-    return value if is_of(value, types) else text
+    return value if is_instance_of_types(value, types) else text
 
 
 _WORDS_FOR_NULL = ("null", "None")
@@ -157,45 +159,47 @@ def _container(bare: str, types: frozenset[str], schema: Mapping[str, Json], tex
         return text
     found = decode_strict(bare)
     is_whole = found is not None and found.end == len(bare)
-    return found.value if found is not None and is_whole and fits(found.value, schema) else text
+    return found.value if found is not None and is_whole and has_schema_type(found.value, schema) else text
 
 
-def fitted(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
+def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
     """``value`` as ``schema`` asks for it, and the names of the fixes; unchanged where that would lose something.
 
     A value that fits is never touched.
     """
     if isinstance(value, str) and isinstance(schema, dict) and _takes_any_text(schema):
         return value, ()
-    if not isinstance(schema, Mapping) or fits(value, schema):
+    if not isinstance(schema, Mapping) or has_schema_type(value, schema):
         return value, ()
     for keyword in ("anyOf", "oneOf"):
-        found = [fitted(value, branch) for branch in schema.get(keyword) or ()]
-        found = [(each, fixes) for each, fixes in found if fits(each, schema)]
+        found = [coerce_to_schema(value, branch) for branch in schema.get(keyword) or ()]
+        found = [(each, fixes) for each, fixes in found if has_schema_type(each, schema)]
         if found and all(_same(each, found[0][0]) for each, _ in found):
             return found[0]
-    converted, fix = convert(value, types_of(schema))
+    converted, fix = coerce_to_types(value, schema_types(schema))
     fixes = dict.fromkeys([fix] if fix else [])
     if isinstance(converted, str) and (choice := _choice(converted, schema)) is not None:
         converted, fixes["choice-spelling"] = choice, None
     items: list[tuple[Json, tuple[str, ...]]] = []
     if isinstance(converted, list):
         inner = _item_schemas(schema, len(converted))
-        items = [fitted(item, each) for item, each in zip(converted, inner, strict=True)]
+        items = [coerce_to_schema(item, each) for item, each in zip(converted, inner, strict=True)]
         converted = [item for item, _ in items] if any(more for _, more in items) else converted
         if converted == [value] and not _are_items(converted, schema):
             return value, ()
     elif isinstance(converted, dict):
         members = _member_schemas(schema)
-        items = [fitted(item, members.get(key, {})) for key, item in converted.items()]
+        items = [coerce_to_schema(item, members.get(key, {})) for key, item in converted.items()]
         converted = dict(zip(converted, (item for item, _ in items), strict=True))
     return converted, tuple(dict.fromkeys([*fixes, *(name for _, more in items for name in more)]))
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
     """Whether ``items`` are of the types that a list of ``schema`` may hold."""
-    types = map(types_of, _item_schemas(schema, len(items)))
-    return all(not admitted or is_of(item, admitted) for item, admitted in zip(items, types, strict=True))
+    types = map(schema_types, _item_schemas(schema, len(items)))
+    return all(
+        not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
+    )
 
 
 def _takes_any_text(schema: Mapping[str, Json]) -> bool:
@@ -215,9 +219,9 @@ def _choice(text: str, schema: Mapping[str, Json]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def convert(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
+def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
     """``value`` as one of ``types``, and the name of the fix; unchanged when nothing fits without loss."""
-    if not types or is_of(value, types):
+    if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):
         return _convert_text(value, types)
@@ -234,7 +238,7 @@ def convert(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
 
 def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
     """Small models copy the schema and add the value: ``{"type": "string", "value": "Paris"}``."""
-    return "value" in value and isinstance(value.get("type"), str) and is_of(value["value"], types)
+    return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 
 def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
@@ -257,13 +261,13 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             value = decode_json(bare, closed=False)
         except FormatError:
             return text, None
-        if not bare[value.end :].strip("}] \t\r\n") and is_of(value.value, types):
+        if not bare[value.end :].strip("}] \t\r\n") and is_instance_of_types(value.value, types):
             return value.value, "json-in-string"
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
         found = decode_strict(bare)  # encoded twice: JSON in a JSON string
         if found is not None and found.end == len(bare) and str(found.value).lstrip()[:1] in ("{", "["):
             value, _ = _convert_text(str(found.value), types)
-            if is_of(value, types):
+            if is_instance_of_types(value, types):
                 return value, "json-in-string"
     if "array" in types and bare:
         return [text], "coerced-type"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 
 from adapter.core.events import Json, JsonObject
-from adapter.tools.coercion import branch_of, fits, types_of
+from adapter.tools.coercion import has_schema_type, schema_types, select_branch
 from adapter.tools.tool import Tool
 
 _BY_TYPE: Mapping[str, Json] = {"integer": 1, "number": 1.5, "boolean": True, "null": None}
@@ -26,13 +26,13 @@ MAX_BOUND = 1e15
 """Of a number in a sample: up to here a float has every integer."""
 
 
-def sample_of(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
+def example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
     """Arguments that fit ``tool``: what it requires, and of ``given`` what fits its parameter.
 
     A text that only the model can know is told by its parameter's name: ``"your path"``.
     """
     kept = {key: value for key, value in (given or {}).items() if key in tool.properties}
-    kept = {key: value for key, value in kept.items() if fits(value, tool.properties[key])}
+    kept = {key: value for key, value in kept.items() if has_schema_type(value, tool.properties[key])}
     shown = tool.example if tool.example is not None and not kept else {}
     needed = {key: _value(key, tool.properties.get(key, {}), 0) for key in tool.required}
     return {**needed, **shown, **kept}
@@ -47,17 +47,17 @@ def _value(name: str, schema: Json, depth: int) -> Json:
     for several in ("enum", "examples"):
         if isinstance(listed := schema.get(several), list) and listed:
             return listed[0]
-    types = types_of(schema)
+    types = schema_types(schema)
     if "string" in types or not types:
         return _BY_FORMAT.get(str(schema.get("format")), f"your {name}")
     if "object" in types:
-        inner = branch_of(schema, "object")
+        inner = select_branch(schema, "object")
         properties, required = inner.get("properties"), inner.get("required")
         if depth >= MAX_DEPTH or not isinstance(properties, Mapping) or not isinstance(required, list):
             return {}
         return {key: _value(key, properties.get(key, {}), depth + 1) for key in required}
     if "array" in types:
-        inner = branch_of(schema, "array")
+        inner = select_branch(schema, "array")
         items, least = inner.get("items"), inner.get("minItems")
         count = max(1, min(least, MAX_ITEMS)) if isinstance(least, int) else 1
         return [] if items is None or depth >= MAX_DEPTH else [_value(name, items, depth + 1)] * count

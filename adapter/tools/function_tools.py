@@ -31,13 +31,13 @@ from pydantic.fields import FieldInfo
 from adapter.core.arguments import check_types
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.tools.coercion import is_of, types_of
-from adapter.tools.operations import CallFunction, Effect, Operation, Outcome, Returned
-from adapter.tools.schema_simplify import simple_schema
-from adapter.tools.tool import Arguments, Tool
+from adapter.tools.coercion import is_instance_of_types, schema_types
+from adapter.tools.operations import CallFunction, Effect, FunctionResult, Operation, Outcome
+from adapter.tools.schema_simplify import simplify_schema
+from adapter.tools.tool import Tool, ValidatedCall
 
 Function: TypeAlias = Callable[..., object]
-Described: TypeAlias = "Function | type[BaseModel] | BaseModel | Mapping[str, Json] | Tool"
+FunctionDescription: TypeAlias = "Function | type[BaseModel] | BaseModel | Mapping[str, Json] | Tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class FunctionCall:
         return self.call
 
     def render(self, outcome: Outcome) -> tuple[str, Json]:
-        assert isinstance(outcome, Returned)
+        assert isinstance(outcome, FunctionResult)
         return outcome.text, outcome.data
 
     def notes(self) -> tuple[str, ...]:
@@ -59,12 +59,12 @@ class FunctionCall:
 
 @overload
 def tool(
-    described: Described, function: Function | None = None, /, *, name: str = "", effect: Effect = "execute"
+    described: FunctionDescription, function: Function | None = None, /, *, name: str = "", effect: Effect = "execute"
 ) -> Tool: ...
 @overload
 def tool(*, name: str = "", effect: Effect = "execute") -> Callable[[Function], Tool]: ...
 def tool(
-    described: Described | None = None,
+    described: FunctionDescription | None = None,
     function: Function | None = None,
     /,
     *,
@@ -96,7 +96,7 @@ def tool(
     return _bound(made)
 
 
-def performed_by(runner: str, made: Tool, notice: str = "") -> Tool:
+def with_runner(runner: str, made: Tool, notice: str = "") -> Tool:
     """``made``, whose function only asks ``runner`` to do it: ``the MCP server 'git'``. ``notice``: see `Tool`."""
     return _bound(replace(made, runner=runner, notice=notice))
 
@@ -107,7 +107,7 @@ def _bound(made: Tool) -> Tool:
     assert validate is not None
     assert function is not None
 
-    def checked(arguments: JsonObject) -> Arguments:
+    def checked(arguments: JsonObject) -> ValidatedCall:
         call = validate(arguments)
         assert isinstance(call, FunctionCall)
         return FunctionCall(
@@ -151,12 +151,12 @@ def _from_function(function: Function, name: str) -> Tool:
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=False, alias_generator=_parameter_name)
     try:
         model = create_model(name, __config__=config, **fields)
-        schema = simple_schema(model)
+        schema = simplify_schema(model)
     except PydanticUserError as error:  # a type that JSON has no value for, and the like
         raise UsageError(f"{name}: its parameters cannot be described to a model: {error.message}") from error
     description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
 
-    def validate(arguments: JsonObject) -> Arguments:
+    def validate(arguments: JsonObject) -> ValidatedCall:
         values = model.model_validate(arguments)
         return FunctionCall(
             CallFunction(name, function, {_parameter_name(key): getattr(values, key) for key in fields})
@@ -189,16 +189,16 @@ def _field(parameter: inspect.Parameter, description: str) -> FieldInfo:
 
 
 def _from_model(model: type[BaseModel], function: Function) -> Tool:
-    def validate(arguments: JsonObject) -> Arguments:
+    def validate(arguments: JsonObject) -> ValidatedCall:
         value = model.model_validate(arguments)
         return FunctionCall(CallFunction(model.__name__, lambda: function(value), {}))
 
     description = inspect.cleandoc(model.__doc__ or "")
-    return Tool(model.__name__, description, simple_schema(model), validate=validate, function=function)
+    return Tool(model.__name__, description, simplify_schema(model), validate=validate, function=function)
 
 
 def _from_definition(defined: Tool, function: Function) -> Tool:
-    def validate(arguments: JsonObject) -> Arguments:
+    def validate(arguments: JsonObject) -> ValidatedCall:
         problems = [
             {"type": "missing", "loc": (key,), "input": arguments} for key in defined.required if key not in arguments
         ]
@@ -216,8 +216,8 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
 
 def _problem(value: Json, schema: Mapping[str, Json]) -> str:
     """What is wrong with the value of a parameter, as far as the schema's type and choices say; "" for nothing."""
-    types = types_of(schema)
-    if types and not is_of(value, types):
+    types = schema_types(schema)
+    if types and not is_instance_of_types(value, types):
         return f"expected {' or '.join(sorted(types))}, got {value!r}"
     if "enum" in schema and value not in schema["enum"]:
         return f"expected one of {', '.join(map(repr, schema['enum']))}, got {value!r}"

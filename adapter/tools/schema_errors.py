@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
 from adapter.tools.call_resolution import validator_of
-from adapter.tools.coercion import types_of
+from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ COUNTED = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "add
 """What of a schema counts. Lengths, patterns and bounds are for the tool itself to judge: many are wrong there."""
 
 
-def problems(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+def schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
     """Empty where the call can be made, or the schema is none."""
     from referencing.exceptions import Unresolvable
 
@@ -72,7 +72,7 @@ def _expected(schema: Json) -> str:
         return "one of " + ", ".join(json.dumps(value, ensure_ascii=False) for value in listed[:MAX_CHOICES]) + more
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
-    return " or ".join(sorted(types_of(schema))) or "any value"
+    return " or ".join(sorted(schema_types(schema))) or "any value"
 
 
 def _short(value: Json) -> str:

@@ -24,7 +24,7 @@ MAX_LEVELS = 32
 """Of schemas in schemas; what is deeper may be anything."""
 
 
-def target(root: Mapping[str, Json], reference: str) -> Json:
+def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
     """What ``#/a/b`` points at in ``root``; ``{}`` (anything) where it points nowhere."""
     node: Json = root
     if not reference.startswith("#"):
@@ -40,18 +40,18 @@ def target(root: Mapping[str, Json], reference: str) -> Json:
     return node
 
 
-def followed(root: Mapping[str, Json], schema: Json) -> Json:
+def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
     """``schema`` with what it refers to put in its place; what stands beside the reference counts more."""
     for _ in range(MAX_STEPS):
         if not isinstance(schema, Mapping) or not isinstance(reference := schema.get("$ref"), str):
             break
-        found = target(root, reference)
+        found = resolve_pointer(root, reference)
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = merged({}, [found, beside])
+        schema = merge_all_of({}, [found, beside])
     return schema
 
 
-def merged(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
+def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
     """``parts`` and ``schema`` without its ``allOf`` as one schema that all must hold to.
 
     Properties and requirements add up, types, choices and properties of one name narrow each other; of anything
@@ -72,7 +72,7 @@ def _both(first: Mapping[str, Json], second: Mapping[str, Json]) -> JsonObject:
         one, other = first[key], second[key]
         match key:
             case "properties" if isinstance(one, Mapping) and isinstance(other, Mapping):
-                same = {name: merged({}, [one[name], other[name]]) for name in one.keys() & other.keys()}
+                same = {name: merge_all_of({}, [one[name], other[name]]) for name in one.keys() & other.keys()}
                 found[key] = {**one, **other, **same}
             case "required" if isinstance(one, list) and isinstance(other, list):
                 found[key] = [*one, *(name for name in other if name not in one)]
@@ -91,7 +91,7 @@ def _narrower(one: Json, other: Json) -> Json:
     return both[0] if len(both) == 1 else both or other
 
 
-def resolved(schema: Mapping[str, Json]) -> JsonObject:
+def dereference(schema: Mapping[str, Json]) -> JsonObject:
     """``schema`` with nothing left to follow: references replaced, ``allOf`` merged, ``nullable`` a type.
 
     What refers to itself ends as ``{}``, and so does what is too deep or too much.
@@ -118,12 +118,12 @@ class _Resolution:
         if isinstance(reference := schema.get("$ref"), str):
             if reference in path:
                 return {}
-            found = self.resolve(target(self.root, reference), (*path, reference))
+            found = self.resolve(resolve_pointer(self.root, reference), (*path, reference))
             beside = {key: value for key, value in schema.items() if key != "$ref"}
-            return merged({}, [found, self.resolve(beside, path)]) if beside else found
+            return merge_all_of({}, [found, self.resolve(beside, path)]) if beside else found
         made = {key: self._within(key, value, path) for key, value in schema.items() if key not in _DEFINITIONS}
         if self.merges and isinstance(parts := made.get("allOf"), list):
-            made = merged(made, parts)
+            made = merge_all_of(made, parts)
         if self.merges and made.get("nullable") is True and isinstance(made.get("type"), str):
             made["type"] = [made["type"], "null"]
         return made

@@ -19,7 +19,7 @@ REQUIRED_KEY = "x-required"
 _DROPPED = {"title", REQUIRED_KEY, "$defs"}
 
 
-def simple_schema(model: type[BaseModel]) -> JsonObject:
+def simplify_schema(model: type[BaseModel]) -> JsonObject:
     """The schema of ``model`` as type object: inline, without titles, Optional collapsed."""
     full = model.model_json_schema()
     schema: JsonObject = _simplified(full, full.get("$defs", {}))

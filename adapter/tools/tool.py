@@ -17,14 +17,14 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
-from adapter.tools.schema_refs import resolved
+from adapter.tools.schema_refs import dereference
 
 if TYPE_CHECKING:  # a parser needs tools, but none of what they do
     from adapter.tools.operations import Effect, Operation, Outcome
     from adapter.tools.operations.capabilities import Capability
 
 
-class Arguments(Protocol):
+class ValidatedCall(Protocol):
     """A validated call: knows the operation it asks for and how to word its result."""
 
     def operation(self) -> Operation: ...
@@ -61,7 +61,7 @@ class Tool:
     example: JsonObject | None = None
     unlisted: tuple[str, ...] = ()
     """Arguments that are taken although ``parameters`` does not show them."""
-    validate: Callable[[JsonObject], Arguments] | None = None
+    validate: Callable[[JsonObject], ValidatedCall] | None = None
     needs: Capability | None = None
     program: str = ""
     """What it runs, where it is offered only if that is installed."""
@@ -111,7 +111,7 @@ class Tool:
 
     def _schema(self) -> JsonObject:
         if not self._resolved:
-            self._resolved.append(resolved(self.parameters))
+            self._resolved.append(dereference(self.parameters))
         return self._resolved[0]
 
     def to_openai(self) -> JsonObject:

@@ -10,61 +10,71 @@ from rapidfuzz import fuzz, process
 
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import DeniedError, UsageError
-from adapter.core.text.display_escaping import visible
-from adapter.dialects.cross_toolset import acting_tools
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.dialects.cross_toolset import tools_for_effect
 from adapter.tools.operations import (
     Copy,
     DeleteMemory,
     Effect,
     FileEdit,
     Finished,
-    GrepHits,
+    GrepResult,
     Listing,
     Move,
     Operation,
     Outcome,
     PatchFiles,
-    Paths,
+    PathList,
     SymbolMatches,
     ViewMemory,
     WriteMemory,
     effect_of,
 )
-from adapter.tools.operations.permissions import MODES, Approval, Approver, Policy, Rule, ask_approver, rules_for
+from adapter.tools.operations.permissions import (
+    MODES,
+    ApprovalRequest,
+    Approver,
+    PermissionPolicy,
+    PermissionRule,
+    ask_approver,
+    resolve_rules,
+)
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.paths.git_detection import holds_repository, is_git_data
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import confinement_notes
-from adapter.workspace.sandbox.deadline import Clock
-from adapter.workspace.sandbox.sandbox import Confinement
+from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
 
-def policy_of(approve: str | Approver, rules: Iterable[Rule], tools: ToolSet, unasked: frozenset[Effect]) -> Policy:
+def make_policy(
+    approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[Effect]
+) -> PermissionPolicy:
     """The mode (``ask`` where somebody decides) and the rules of a session. Raises UsageError for a mode or a tool that
     does not exist."""
     mode = "ask" if callable(approve) else approve
     _check_mode(mode)
     if callable(approve):
         require_sync(approve, "the approver")
-    named = rules_for({name: tool.name for tool in tools.values() for name in (tool.name, *tool.aliases)}, rules)
+    named = resolve_rules({name: tool.name for tool in tools.values() for name in (tool.name, *tool.aliases)}, rules)
     for rule in named:
         if rule.pattern is not None and rule.tool in tools and tools[rule.tool].function is not None:
             raise UsageError(
                 f"the rule {str(rule)!r} has a pattern, but a function of yours has nothing it could match"
             )
-    return Policy(mode, named, unasked)
+    return PermissionPolicy(mode, named, unasked)
 
 
 @dataclass(slots=True)
-class Approvals:
+class ApprovalFlow:
     """What one session, or a part of one, may do. ``above``: where ``root`` is in the session's workspace; rules and
     people are told the whole path. ``person`` is held while somebody is asked: one question at a time."""
 
-    policy: Policy
+    policy: PermissionPolicy
     ask: Approver | None
-    root: Root
-    confinement: Confinement
+    root: WorkspaceRoot
+    confinement: ActiveSandbox
     person: AbstractContextManager[object]
     above: tuple[str, ...] = ()
 
@@ -76,7 +86,7 @@ class Approvals:
             if (rule := self.policy.denial(approval)) is not None:
                 raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
 
-    def needed(self, tool: str, operation: Operation, planned: Plan, tools: ToolSet) -> list[Approval]:
+    def needed(self, tool: str, operation: Operation, planned: Plan, tools: ToolSet) -> list[ApprovalRequest]:
         """What must be allowed: of a patch over several files each edit, by the session's tool for such edits."""
         if not isinstance(operation, PatchFiles):
             return [replace(self._approval(tool, operation, planned), draft=planned.draft)]
@@ -84,15 +94,15 @@ class Approvals:
         for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
             part = Plan(_summary(edit), planned.commit, diff)
             is_own = tool == type(operation).__name__  # the program's, see `do`
-            names = [tool] if is_own else [each.name for each in acting_tools(edit, tools, tool)]
+            names = [tool] if is_own else [each.name for each in tools_for_effect(edit, tools, tool)]
             found += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
         return [replace(found[0], draft=planned.draft)] if len(found) == 1 else found
 
-    def _approval(self, tool: str, operation: Operation, planned: Plan) -> Approval:
+    def _approval(self, tool: str, operation: Operation, planned: Plan) -> ApprovalRequest:
         effect = effect_of(operation)
         paths = planned.paths or tuple(self._resolved(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
-        return Approval(
+        return ApprovalRequest(
             tool,
             operation,
             effect,
@@ -103,7 +113,7 @@ class Approvals:
             cwd="/".join((*self.above, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
-            sandbox=confinement_notes.before(operation, self.confinement),
+            sandbox=confinement_notes.confinement_notice(operation, self.confinement),
         )
 
     def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:
@@ -129,7 +139,7 @@ class Approvals:
                     places.append(place.shown)
             yield from dict.fromkeys(places)
 
-    def require(self, approval: Approval, clock: Clock | None) -> str | None:
+    def require(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
         """Raises ToolError unless rules, mode or whoever is asked allow it. Gives a text to be written in its place."""
         verdict, rule = self.policy.verdict(approval)
         if verdict == "deny":
@@ -137,7 +147,7 @@ class Approvals:
             raise DeniedError(_forbidden(why, approval.summary))
         return None if verdict == "allow" else self._answer(approval, clock)
 
-    def _answer(self, approval: Approval, clock: Clock | None) -> str | None:
+    def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
         """Whoever is asked allows it, or DeniedError is raised; the clock of the code that calls stands still."""
         if self.ask is None:
             raise DeniedError(
@@ -165,14 +175,14 @@ class Approvals:
             return not self.policy.hides(tool, "/".join((*self.above, path)))
 
         match outcome:
-            case GrepHits(hits=hits):
+            case GrepResult(hits=hits):
                 kept = tuple(hit for hit in hits if is_shown(hit.path))
                 return replace(outcome, hits=kept, total=outcome.total - len(hits) + len(kept))
             case SymbolMatches(matches=matches, files=files):
                 left = tuple(match for match in matches if is_shown(match.path))
                 seen = tuple((path, count) for path, count in files if is_shown(path))
                 return replace(outcome, matches=left, files=seen, total=sum(count for _, count in seen))
-            case Paths(paths=paths):
+            case PathList(paths=paths):
                 return replace(outcome, paths=tuple(filter(is_shown, paths)))
             case Listing(path=path, entries=entries):
                 above = "" if path == "." else f"{path}/"
@@ -193,11 +203,11 @@ def _paths_in(operation: Operation) -> Iterator[str]:
 
 
 def _summary(edit: FileEdit) -> str:
-    moved = f", move it to {visible(edit.moved_to)}" if edit.moved_to else ""
-    return f"{edit.action} {visible(edit.path)}{moved}"
+    moved = f", move it to {escape_for_display(edit.moved_to)}" if edit.moved_to else ""
+    return f"{edit.action} {escape_for_display(edit.path)}{moved}"
 
 
-def as_decided(planned: Plan, content: str | None) -> Plan:
+def apply_decision(planned: Plan, content: str | None) -> Plan:
     """The plan, with the text that the user put in the place of the model's."""
     if content is None:
         return planned

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, ToolCall, ToolResult
-from adapter.workspace.context import Desk
-from adapter.workspace.paths.os_errors import explained
-from adapter.workspace.tool_results import failed
+from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.tool_results import error_result
 
 
 class _CallFailed(ToolError):
     """A call of a batch failed: its own result says why."""
 
 
-def run_as_one(
-    desk: Desk,
+def run_atomically(
+    desk: WorkspaceContext,
     calls: Sequence[ToolCall],
     run: Callable[[str, Mapping[str, Json] | str], ToolResult],
     check: Callable[[ToolCall], None],
@@ -31,7 +31,7 @@ def run_as_one(
     try:
         for call in calls:
             check(call)
-        with explained("no call was run"), desk.history.batch():
+        with os_errors_explained("no call was run"), desk.history.batch():
             for call in calls:
                 result = run(call.name, call.arguments)
                 results.append(replace(result, call_id=call.id))
@@ -43,7 +43,7 @@ def run_as_one(
         reason = ToolError(
             f"no call of this answer took effect, because {error}{left}. Correct that, and send all again"
         )
-        answers = [replace(failed(call.name, reason), call_id=call.id) for call in calls]
+        answers = [replace(error_result(call.name, reason), call_id=call.id) for call in calls]
         if isinstance(error, _CallFailed):
             answers[len(results) - 1] = results[-1]
         return answers

@@ -14,7 +14,7 @@ from adapter.workspace.capabilities import local_search
 from adapter.workspace.capabilities.host import Host
 
 
-def joined(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
+def merge_tools(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
     for tool in own:
         if tools.match(tool.name) is not None:
             raise UsageError(f"the tool {tool.name!r} is there already; give yours another name")
@@ -23,7 +23,7 @@ def joined(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
     return ToolSet([*tools.values(), *own])
 
 
-def chosen(tools: ToolSet, names: Iterable[str]) -> ToolSet:
+def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
     chosen = []
     for name in names:
         check_types("Workspace", only=(name, str))
@@ -35,7 +35,7 @@ def chosen(tools: ToolSet, names: Iterable[str]) -> ToolSet:
     return ToolSet(chosen)
 
 
-def offered(whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None) -> ToolSet:
+def available_tools(whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None) -> ToolSet:
     """The tools whose needs the host meets, and whose effects are allowed, with what there is to choose from."""
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(

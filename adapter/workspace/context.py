@@ -9,27 +9,27 @@ from dataclasses import dataclass, field
 
 from adapter.tools.operations import Edits
 from adapter.workspace.changes.history import History
-from adapter.workspace.changes.read_tracker import Seen
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.changes.read_tracker import ReadTracker
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.background import BackgroundCommands
-from adapter.workspace.sandbox.sandbox import UNCONFINED, Confinement
+from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WorkspaceContext:
     """One workspace's open root, and what else its operations need, made once and closed with it.
 
     ``owner``: the desk of the session that this one is a part of; what belongs to that one is closed with it.
     """
 
-    root: Root
+    root: WorkspaceRoot
     history: History
-    seen: Seen = field(default_factory=Seen)
+    seen: ReadTracker = field(default_factory=ReadTracker)
     commands: BackgroundCommands = field(default_factory=BackgroundCommands)
     echo: Callable[[str], object] | None = None
     """Shows the user output as it comes, for tools that ask for it."""
-    owner: Desk | None = None
-    confinement: Confinement = UNCONFINED
+    owner: WorkspaceContext | None = None
+    confinement: ActiveSandbox = UNCONFINED
     encoding: str | None = None
     """Of files that are not UTF-8; None guesses it for each."""
     edits: Edits | None = None
@@ -44,16 +44,16 @@ class Desk:
 
 
 @contextmanager
-def open_desk(
+def open_context(
     root: str | os.PathLike[str],
     state: str | None = None,
     *,
     edits: Edits | None = None,
     encoding: str | None = None,
-) -> Iterator[Desk]:
+) -> Iterator[WorkspaceContext]:
     """The desk of the workspace in the directory ``root``. Raises UsageError when that is none."""
-    with Root(root) as opened:
-        desk = Desk(opened, History(opened, state), edits=edits, encoding=encoding)
+    with WorkspaceRoot(root) as opened:
+        desk = WorkspaceContext(opened, History(opened, state), edits=edits, encoding=encoding)
         try:
             yield desk
         finally:

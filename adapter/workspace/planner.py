@@ -6,7 +6,7 @@ import shlex
 from typing import TypeAlias, assert_never
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import (
     Copy,
     Delete,
@@ -31,21 +31,26 @@ from adapter.tools.operations import (
     Tree,
     WriteText,
 )
-from adapter.workspace.capabilities.planner import Hosted
+from adapter.workspace.capabilities.planner import SessionCapabilities
 from adapter.workspace.capabilities.planner import plan as plan_hosted
 from adapter.workspace.changes.plan import Plan
-from adapter.workspace.context import Desk
+from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
-from adapter.workspace.files.editable_plan import draft_of, with_text
+from adapter.workspace.files.editable_plan import editable_draft, replace_draft_text
 from adapter.workspace.sandbox import program_runner, shell
-from adapter.workspace.sandbox.deadline import Clock
+from adapter.workspace.sandbox.deadline import Deadline
 
 Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
 Change: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
 Program: TypeAlias = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
 
 
-def plan(desk: Desk, operation: Operation, hosted: Hosted | None = None, clock: Clock | None = None) -> Plan:
+def plan_operation(
+    desk: WorkspaceContext,
+    operation: Operation,
+    hosted: SessionCapabilities | None = None,
+    clock: Deadline | None = None,
+) -> Plan:
     """Raises ToolError when it is clear beforehand that the operation cannot be done.
 
     ``hosted``: what the session has beyond files, None where there is no session. ``clock``: of the code that
@@ -62,36 +67,40 @@ def plan(desk: Desk, operation: Operation, hosted: Hosted | None = None, clock: 
     return _plan_program(desk, operation)
 
 
-def _plan_reading(desk: Desk, operation: Reading) -> Plan:
+def _plan_reading(desk: WorkspaceContext, operation: Reading) -> Plan:
     root = desk.root
     match operation:
         case ReadText():
-            return Plan(f"read {visible(operation.path)}", lambda: read_file.read_text(desk, operation))
+            return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(desk, operation))
         case Stat():
-            return Plan(f"look at {visible(operation.path)}", lambda: edit_files.get_info(root, operation))
+            return Plan(f"look at {escape_for_display(operation.path)}", lambda: edit_files.get_info(root, operation))
         case Tree():
-            return Plan(f"list {visible(operation.path)}", lambda: listing.list_tree(root, operation))
+            return Plan(f"list {escape_for_display(operation.path)}", lambda: listing.list_tree(root, operation))
         case FindByName():
-            return Plan(f"find {visible(operation.text)}", lambda: listing.find_by_name(root, operation))
+            return Plan(f"find {escape_for_display(operation.text)}", lambda: listing.find_by_name(root, operation))
         case Glob():
-            return Plan(f"find {visible(operation.pattern)}", lambda: listing.find_by_glob(root, operation))
+            return Plan(f"find {escape_for_display(operation.pattern)}", lambda: listing.find_by_glob(root, operation))
         case Grep():
             from adapter.workspace.files import grep
 
-            return Plan(f"search {visible(operation.pattern)}", lambda: grep.grep(root, operation))
+            return Plan(f"search {escape_for_display(operation.pattern)}", lambda: grep.grep(root, operation))
         case Outline():
             from adapter.workspace.files import symbol_search
 
-            return Plan(f"outline {visible(operation.path)}", lambda: symbol_search.read_outline(root, operation))
+            return Plan(
+                f"outline {escape_for_display(operation.path)}", lambda: symbol_search.read_outline(root, operation)
+            )
         case FindSymbols():
             from adapter.workspace.files import symbol_search
 
-            return Plan(f"find {visible(operation.pattern)}", lambda: symbol_search.find_symbols(root, operation))
+            return Plan(
+                f"find {escape_for_display(operation.pattern)}", lambda: symbol_search.find_symbols(root, operation)
+            )
         case _:
             assert_never(operation)
 
 
-def _plan_change(desk: Desk, operation: Change) -> Plan:
+def _plan_change(desk: WorkspaceContext, operation: Change) -> Plan:
     root = desk.root
     match operation:
         case WriteText():
@@ -102,7 +111,8 @@ def _plan_change(desk: Desk, operation: Change) -> Plan:
             return _file_plan(desk, edit_files.plan_files(desk, operation))
         case MakeDirectory():
             return Plan(
-                f"make the directory {visible(operation.path)}", lambda: edit_files.make_directory(desk, operation)
+                f"make the directory {escape_for_display(operation.path)}",
+                lambda: edit_files.make_directory(desk, operation),
             )
         case Delete():
             return move_copy_delete.plan_delete(desk, operation)
@@ -114,34 +124,36 @@ def _plan_change(desk: Desk, operation: Change) -> Plan:
             assert_never(operation)
 
 
-def _plan_program(desk: Desk, operation: Program) -> Plan:
+def _plan_program(desk: WorkspaceContext, operation: Program) -> Plan:
     root = desk.root
     match operation:
         case RunCommand():
-            summary = f"run in {visible(operation.cwd)}: {visible(operation.command, keep=chr(10))}"
+            summary = (
+                f"run in {escape_for_display(operation.cwd)}: {escape_for_display(operation.command, keep=chr(10))}"
+            )
             return Plan(summary, lambda: shell.run_command(root, operation, desk.confinement))
         case StartCommand():
-            summary = f"run in the background in {visible(operation.cwd)}: {visible(operation.command, keep=chr(10))}"
+            summary = f"run in the background in {escape_for_display(operation.cwd)}: {escape_for_display(operation.command, keep=chr(10))}"
             return Plan(summary, lambda: desk.commands.start(root, operation, desk.confinement))
         case ReadCommandOutput():
-            return Plan(f"read the output of {visible(operation.id)}", lambda: desk.commands.read(operation))
+            return Plan(f"read the output of {escape_for_display(operation.id)}", lambda: desk.commands.read(operation))
         case KillCommand():
-            return Plan(f"end {visible(operation.id)}", lambda: desk.commands.kill(operation))
+            return Plan(f"end {escape_for_display(operation.id)}", lambda: desk.commands.kill(operation))
         case RunProgram():
             argv = program_runner.prepare(root, operation, desk.confinement)
-            summary = f"run {visible(shlex.join(argv))}"
+            summary = f"run {escape_for_display(shlex.join(argv))}"
             return Plan(summary, lambda: program_runner.run_program(root, operation, argv, desk.echo, desk.confinement))
         case _:
             assert_never(operation)
 
 
-def _file_plan(desk: Desk, change: edit_files.FileChange) -> Plan:
-    draft = draft_of(change)
+def _file_plan(desk: WorkspaceContext, change: edit_files.FileChange) -> Plan:
+    draft = editable_draft(change)
     return Plan(
         change.summary,
         lambda: change.commit(desk),
         change.diff,
         diffs=change.diffs,
         draft=draft,
-        edited=None if draft is None else lambda text: _file_plan(desk, with_text(change, text)),
+        edited=None if draft is None else lambda text: _file_plan(desk, replace_draft_text(change, text)),
     )

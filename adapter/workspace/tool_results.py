@@ -8,20 +8,20 @@ from typing import Any
 
 from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, ToolResult
-from adapter.core.text.display_escaping import encodable
+from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.text.truncate import truncate, with_notes
-from adapter.tools.call_resolution import Invocation
+from adapter.tools.call_resolution import ResolvedCall
 from adapter.tools.operations import (
     BatchResults,
+    FilePatched,
     FilesPatched,
+    FileWritten,
     Finished,
     Media,
     Outcome,
-    Patched,
     SkillLoaded,
-    Written,
 )
-from adapter.tools.tool import Arguments
+from adapter.tools.tool import ValidatedCall
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.files.media import described
 
@@ -29,7 +29,7 @@ CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
 """What the model is told above the diff of a change that was edited when it was asked about."""
 
 
-def answered(invocation: Invocation, call: Arguments, outcome: Outcome, told: str = "") -> ToolResult:
+def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outcome, told: str = "") -> ToolResult:
     """What the model and the host are told of a call that was done. ``told``: what stands below its text."""
     text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
     notes = (*invocation.left_out, *call.notes(), *outcome.notes)
@@ -46,14 +46,14 @@ def answered(invocation: Invocation, call: Arguments, outcome: Outcome, told: st
     )
 
 
-def writable_result(result: ToolResult) -> ToolResult:
+def encodable_result(result: ToolResult) -> ToolResult:
     """``result`` as it can be written anywhere: what is no text (a lone surrogate, from a call, a file's name or a
     function) is replaced by U+FFFD. The one place for this: every result of a workspace comes through here."""
 
     def changed(value: Any) -> Any:
         match value:
             case str():
-                return encodable(value)
+                return replace_lone_surrogates(value)
             case list():
                 return [changed(item) for item in value]
             case tuple():
@@ -64,13 +64,13 @@ def writable_result(result: ToolResult) -> ToolResult:
 
     fields = ("name", "content", "error", "data", "diff", "user_message")
     found = {name: changed(value) for name in fields if (value := getattr(result, name))}
-    notes = tuple(map(encodable, result.notes))
+    notes = tuple(map(replace_lone_surrogates, result.notes))
     if notes == result.notes and all(getattr(result, name) == value for name, value in found.items()):
         return result
     return replace(result, notes=notes, **found)
 
 
-def failed(name: str, error: ToolError) -> ToolResult:
+def error_result(name: str, error: ToolError) -> ToolResult:
     denied = isinstance(error, DeniedError)
     return ToolResult(name, ok=False, content=truncate(f"tool_error: {error}"), error=str(error), denied=denied)
 
@@ -83,7 +83,7 @@ def changed_by_user(planned: Plan) -> str:
 def _diff(outcome: Outcome) -> str:
     if isinstance(outcome, BatchResults):
         return "".join(result.diff for result in outcome.results)
-    return outcome.diff if isinstance(outcome, Written | Patched | FilesPatched) else ""
+    return outcome.diff if isinstance(outcome, FileWritten | FilePatched | FilesPatched) else ""
 
 
 def _media_shown(media: Media) -> tuple[str, Json]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from adapter import AsyncAgent, Decision, Host, UsageError, Workspace, tool
+from adapter import ApprovalDecision, AsyncAgent, Host, UsageError, Workspace, tool
 from adapter.agent.async_callbacks import AsyncCallbacks
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import Done
+from adapter.conversation.session import Finished
 from adapter.core.events import ToolResult
-from adapter.tools.operations.permissions import Approval
+from adapter.tools.operations.permissions import ApprovalRequest
 
 EVENTUALLY_S = 60.0
 
@@ -50,8 +50,8 @@ def text_of(root: Path) -> str:
     return (root / "a.txt").read_text(encoding="utf-8")
 
 
-def work(root: Path, *answers: str, **settings: Any) -> tuple[Done, Script]:
-    async def main() -> tuple[Done, Script]:
+def work(root: Path, *answers: str, **settings: Any) -> tuple[Finished, Script]:
+    async def main() -> tuple[Finished, Script]:
         model = Script(*answers)
         async with AsyncAgent(root, model, **settings) as agent:
             return await agent.run("Work"), model
@@ -66,7 +66,7 @@ class Approver:
         self.answer = answer
         self.loops: list[object] = []
 
-    async def __call__(self, approval: Approval) -> Any:
+    async def __call__(self, approval: ApprovalRequest) -> Any:
         self.loops.append(asyncio.get_running_loop())
         await asyncio.sleep(0.02)
         if isinstance(self.answer, Exception):
@@ -88,12 +88,12 @@ def test_an_async_approver_that_allows_after_a_delay(root):
 
 
 def test_an_async_approver_may_give_another_text(root):
-    _, model = work(root, WRITE, approve=Approver(Decision(True, content="edited\n")))
+    _, model = work(root, WRITE, approve=Approver(ApprovalDecision(True, content="edited\n")))
     assert text_of(root) == "edited\n"
     assert "edited" in model.seen[1][-1]["content"]
 
 
-@pytest.mark.parametrize("answer", [None, "yes", 1, Decision("no")])  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", [None, "yes", 1, ApprovalDecision("no")])  # type: ignore[arg-type]
 def test_an_async_approver_that_does_not_decide(root, answer):
     with pytest.raises(UsageError, match=r"the approver .*test_async_callbacks\.Approver returned .*; expected True"):
         work(root, WRITE, approve=Approver(answer))
@@ -122,7 +122,7 @@ def test_cancelling_while_an_async_approver_is_asked(root, is_shielded):
     async def main() -> list[Any]:
         asked = asyncio.Event()
 
-        async def approve(approval: Approval) -> bool:
+        async def approve(approval: ApprovalRequest) -> bool:
             asked.set()
             try:
                 await asyncio.sleep(EVENTUALLY_S)
@@ -144,7 +144,7 @@ def test_cancelling_while_an_async_approver_is_asked(root, is_shielded):
         return seen
 
     seen = asyncio.run(main())
-    assert Done("interrupted", "") in seen
+    assert Finished("interrupted", "") in seen
     assert cancelled == [True]
     assert text_of(root) == "one\n"
 
@@ -153,7 +153,7 @@ def test_cancelling_while_a_plain_approver_is_asked(root):
     """Its thread is waited for, the loop goes on meanwhile, and its yes does not count."""
     asked, go = threading.Event(), threading.Event()
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         asked.set()
         go.wait(EVENTUALLY_S)
         return True
@@ -179,7 +179,7 @@ def test_a_plain_approver_runs_in_a_thread(root):
     """So that it does not block the loop."""
     threads: list[threading.Thread] = []
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         threads.append(threading.current_thread())
         return True
 
@@ -193,7 +193,7 @@ def test_an_async_approver_is_asked_in_the_agents_loop(root):
     """Also of calls in a batch, which run in threads of their own; one question at a time."""
     asking: list[int] = []
 
-    async def approve(approval: Approval) -> bool:
+    async def approve(approval: ApprovalRequest) -> bool:
         asking.append(1)
         assert len(asking) == 1
         await asyncio.sleep(0.01)
@@ -246,7 +246,7 @@ def test_async_observers_are_awaited_in_order(root):
     work(root, todo, observe=observe, host=Host(events=events), dialect="maki")
     work(root, todo, observe=plain.append, dialect="maki")
     assert [type(each) for each in seen] == [type(each) for each in plain]
-    assert isinstance(seen[-1], Done)
+    assert isinstance(seen[-1], Finished)
     assert len(inner) == 1
 
 

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from adapter.backends.context_size import Context, context_of
+from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.cli.run_settings import Settings
+from adapter.cli.run_settings import RunSettings
 from adapter.cli.task_runner import run_task
-from adapter.protocols.translation_options import Options
-from adapter.server.model_server import Upstream
+from adapter.protocols.translation_options import TranslationOptions
+from adapter.server.model_server import ModelServer
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 
@@ -32,7 +32,7 @@ from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 def test_the_size_is_read_where_a_server_tells(scripted, kind, path, body, tokens):
     """Of the model that is meant, where several are loaded."""
     scripted.on(path, as_json(200, body))
-    assert context_of(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
+    assert query_context_size(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
 
 
 def test_a_small_context_in_ollama_is_told(scripted):
@@ -42,7 +42,7 @@ def test_a_small_context_in_ollama_is_told(scripted):
     )
     scripted.on("/api/generate", as_json(200, {"done": True}))
     scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))
-    context = context_of(Endpoint(f"{scripted.url}/v1", "ollama"), "x", load=True)
+    context = query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x", load=True)
     assert (context.tokens, context.trained) == (4096, 40960)
     assert "without a word" in context.advice
     assert "OLLAMA_CONTEXT_LENGTH=16384" in context.advice
@@ -53,7 +53,7 @@ def test_a_large_context_is_nothing_to_tell(scripted):
     """Nor is a model that was not made for more."""
     scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 2048}]}))
     scripted.on("/api/show", as_json(200, {"model_info": {"gpt2.context_length": 2048}}))
-    assert context_of(Endpoint(f"{scripted.url}/v1", "ollama"), "x") == Context(2048, 2048, "")
+    assert query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x") == ContextSize(2048, 2048, "")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def small_ollama(scripted):
 def test_run_tells_of_the_small_context(small_ollama, tmp_path, capfd):
     """Once, before the model is asked."""
     small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
-    assert run_task("Look.", Settings(tmp_path, small_ollama.url)) == 0
+    assert run_task("Look.", RunSettings(tmp_path, small_ollama.url)) == 0
     assert capfd.readouterr().err.count("Ollama holds 4,096 tokens of a conversation with x") == 1
 
 
@@ -76,7 +76,7 @@ def test_serve_tells_of_the_small_context(small_ollama, capsys):
     """When it first asks the server about itself."""
 
     async def ask() -> None:
-        upstream = Upstream(f"{small_ollama.url}/v1", Options())
+        upstream = ModelServer(f"{small_ollama.url}/v1", TranslationOptions())
         await upstream.known()
         await upstream.known()
 

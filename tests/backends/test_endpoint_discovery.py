@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, api_url, find_endpoint, ollama_url, sees_images
-from adapter.backends.prompt_discovery import OwnPrompts
-from adapter.backends.small_model_check import Guides
+from adapter.backends.prompt_discovery import PromptDiscoverer
+from adapter.backends.small_model_check import SmallModelCheck
 from adapter.core.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 
@@ -159,7 +159,7 @@ def test_servers_tell_whether_the_model_sees(scripted, kind, path, body, sees):
 def test_names_of_models_that_clients_make_up_are_not_kept_for_ever(scripted):
     """Whatever a request calls its model is asked for, and forgotten when there are many."""
     endpoint = Endpoint(api_url(scripted.url), "ollama")
-    prompts, guides = OwnPrompts(replace(endpoint, kind="openai")), Guides(endpoint, "auto")
+    prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):
         assert prompts.of(f"made up {number}").own is None
         assert guides.of(f"made up {number}") is None

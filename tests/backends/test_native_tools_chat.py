@@ -12,12 +12,12 @@ from adapter import wrap
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.native_tools_chat import NativeChat
-from adapter.backends.profiles import Model, Profile, Use, path_of, save
-from adapter.cli.run_settings import Settings
+from adapter.backends.native_tools_chat import NativeToolsChat
+from adapter.backends.profiles import Model, Profile, ProfileSetup, path_of, save
+from adapter.cli.run_settings import RunSettings
 from adapter.cli.serve import serve
 from adapter.cli.task_runner import run_task
-from adapter.conversation.session import Done
+from adapter.conversation.session import Finished
 from adapter.core.errors import UsageError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
@@ -46,19 +46,19 @@ def root(tmp_path):
 def server(scripted: ScriptedServer, tmp_path, monkeypatch) -> ScriptedServer:
     """One model, ``m``, whose profile says: native."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    save(Profile(model=Model(name="m"), use=Use(native=True)), path_of("m"))
+    save(Profile(model=Model(name="m"), use=ProfileSetup(native=True)), path_of("m"))
     return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
 
 
-def run(server: ScriptedServer, root: Path) -> Done:
+def run(server: ScriptedServer, root: Path) -> Finished:
     with ChatClient(Endpoint(f"{server.url}/v1"), "m") as chat, Workspace(root, approve="yolo") as workspace:
-        return Agent(workspace, NativeChat(chat, workspace.tools, "hermes"), style="native").run("Change it.")
+        return Agent(workspace, NativeToolsChat(chat, workspace.tools, "hermes"), style="native").run("Change it.")
 
 
 def test_the_servers_calls_are_run(server, root):
     """The tools go with the request and stand nowhere else; the history is text in the model's format."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)), as_stream(delta("Done.", "stop")))
-    assert run(server, root) == Done("answered", "Done.")
+    assert run(server, root) == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     first, second = server.bodies()
     assert "apply_edit" in [tool["function"]["name"] for tool in first["tools"]]
@@ -71,7 +71,7 @@ def test_a_call_that_the_server_left_in_the_text_is_run(server, root):
     """Its own parser missed it; ours does not."""
     text = f'<tool_call>\n{{"name": "apply_edit", "arguments": {json.dumps(EDIT)}}}\n</tool_call>'
     server.on(CHAT, as_stream(delta(text, "stop")), as_stream(delta("Done.", "stop")))
-    assert run(server, root) == Done("answered", "Done.")
+    assert run(server, root) == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
 
 
@@ -79,7 +79,7 @@ def test_a_call_that_the_server_left_in_the_text_is_run(server, root):
 def test_a_call_with_broken_arguments_is_not_run(server, root, reason):
     """Cut off or garbled: the file stays, the model hears of it."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)[:-9], reason), as_stream(delta("Sorry.", "stop")))
-    assert run(server, root) == Done("answered", "Sorry.")
+    assert run(server, root) == Finished("answered", "Sorry.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "tool_error" in server.bodies()[1]["messages"][-1]["content"]
 
@@ -87,7 +87,7 @@ def test_a_call_with_broken_arguments_is_not_run(server, root, reason):
 def test_run_uses_the_profile(server, root, capfd):
     """`adapter run` finds it by the model's name, says so, and sends the tools."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)), as_stream(delta("Done.", "stop")))
-    assert run_task("Change it.", Settings(root, server.url, approve="yolo", profile="auto")) == 0
+    assert run_task("Change it.", RunSettings(root, server.url, approve="yolo", profile="auto")) == 0
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert "profile of m: server's own" in capfd.readouterr().err
     assert "tools" in server.bodies()[0]
@@ -97,7 +97,7 @@ def test_run_uses_the_profile(server, root, capfd):
 def test_what_the_user_says_comes_before_the_profile(server, root, settings):
     """Without a profile, or with a format of one's own, no tools are sent."""
     server.on(CHAT, as_stream(delta("Done.", "stop")))
-    run_task("Change it.", Settings(root, server.url, approve="yolo", **settings))
+    run_task("Change it.", RunSettings(root, server.url, approve="yolo", **settings))
     assert "tools" not in server.bodies()[0]
 
 
@@ -127,7 +127,7 @@ def test_wrap_uses_the_profile(server, profile, is_native):
 def test_a_profile_that_is_none_is_refused_at_the_start(server, root):
     """Before any model is asked, with the names of those there are."""
     for attempt in (
-        lambda: run_task("Look.", Settings(root, server.url, profile="mm")),
+        lambda: run_task("Look.", RunSettings(root, server.url, profile="mm")),
         lambda: wrap(openai.OpenAI(base_url=server.url, api_key="k"), profile="mm"),
         lambda: serve(upstream=server.url, profile="mm"),
     ):

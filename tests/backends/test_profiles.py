@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 
 from adapter.backends import profiles
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.profiles import Model, Profile, Score, Use, in_force, setups
+from adapter.backends.profiles import Model, Profile, ProfileScore, ProfileSetup, active_profile, setup_lookup
 from adapter.core.errors import UsageError
 from tests.scripted_server import MODELS, as_json
 
 MODEL = Model(name="qwen3:4b", server="ollama", base_url="http://127.0.0.1:11434/v1", digest="abc", template="t1")
 PROFILE = Profile(
-    model=MODEL, use=Use(style="compact"), before=Score(tasks=16, right=3), after=Score(tasks=16, right=12)
+    model=MODEL,
+    use=ProfileSetup(style="compact"),
+    before=ProfileScore(tasks=16, right=3),
+    after=ProfileScore(tasks=16, right=12),
 )
 
 
@@ -27,7 +30,9 @@ def _own_config(tmp_path, monkeypatch):
 def test_a_profile_is_read_as_it_was_written(tmp_path_factory, name, seconds, native):
     """Any name is safe in TOML and as a file's name."""
     path = tmp_path_factory.mktemp("p") / profiles.path_of(name).name
-    profile = Profile(model=Model(name=name), use=Use(native=native), after=Score(tasks=1, seconds=seconds))
+    profile = Profile(
+        model=Model(name=name), use=ProfileSetup(native=native), after=ProfileScore(tasks=1, seconds=seconds)
+    )
     profiles.save(profile, path)
     assert profiles.load(path) == profile
 
@@ -35,12 +40,12 @@ def test_a_profile_is_read_as_it_was_written(tmp_path_factory, name, seconds, na
 def test_the_models_own_profile_is_found_and_told():
     """`auto` takes it, `none` leaves it, a model without one has none."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
-    profile, (told,) = in_force("auto", MODEL)
+    profile, (told,) = active_profile("auto", MODEL)
     assert profile == PROFILE
     assert told == "profile of qwen3:4b: hermes, compact, off (12 of 16 right, the server alone 3)"
-    assert in_force("none", MODEL) == (None, [])
-    assert in_force("auto", Model(name="other", server="ollama")) == (None, [])
-    assert in_force("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
+    assert active_profile("none", MODEL) == (None, [])
+    assert active_profile("auto", Model(name="other", server="ollama")) == (None, [])
+    assert active_profile("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
 
 
 @pytest.mark.parametrize(("field", "said"), [("digest", "model has been changed"), ("template", "template has been")])
@@ -48,11 +53,11 @@ def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
     """It is told why; who names the profile gets it all the same, and is told, too."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     changed = MODEL.model_copy(update={field: "new"})
-    profile, (told,) = in_force("auto", changed)
+    profile, (told,) = active_profile("auto", changed)
     assert profile is None
     assert said in told
     assert "adapter probe" in told
-    profile, notes = in_force("qwen3:4b", changed)
+    profile, notes = active_profile("qwen3:4b", changed)
     assert profile == PROFILE
     assert said in notes[1]
 
@@ -60,7 +65,7 @@ def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
 def test_a_profile_of_another_version_is_used_and_told():
     """It is most likely still right."""
     profiles.save(PROFILE.model_copy(update={"version": "0.0.1"}), profiles.path_of(MODEL.name))
-    profile, notes = in_force("auto", MODEL)
+    profile, notes = active_profile("auto", MODEL)
     assert profile is not None
     assert "made by version 0.0.1" in notes[1]
 
@@ -78,29 +83,29 @@ def test_a_broken_file_is_not_used_and_says_why(text, said):
     path = profiles.path_of("x")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    profile, (told,) = in_force("auto", Model(name="x"))
+    profile, (told,) = active_profile("auto", Model(name="x"))
     assert profile is None
     assert said in told
     with pytest.raises(UsageError, match=r"profile|TOML"):
-        in_force("x", Model(name="x"))
+        active_profile("x", Model(name="x"))
 
 
 def test_an_unknown_name_lists_those_there_are():
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     with pytest.raises(UsageError, match=r"no profile 'qwen9'; there are: qwen3_4b"):
-        in_force("qwen9", MODEL)
+        active_profile("qwen9", MODEL)
 
 
 def test_each_model_of_a_server_has_its_own(scripted):
     """Ollama serves many; llama.cpp one, whatever requests call it."""
     profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), profiles.path_of("a"))
     scripted.on(MODELS, as_json(200, {"data": [{"id": "a"}, {"id": "b"}]}))
-    setup_of, (told,) = setups("auto", Endpoint(f"{scripted.url}/v1", "ollama"))
+    setup_of, (told,) = setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "ollama"))
     assert setup_of is not None
     assert (setup_of("a"), setup_of("b")) == (PROFILE.setup, None)
     assert told.startswith("profile of a: ")
     profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="llama.cpp")}), profiles.path_of("a"))
-    setup_of, _ = setups("auto", Endpoint(f"{scripted.url}/v1", "llama.cpp"))
+    setup_of, _ = setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "llama.cpp"))
     assert setup_of is not None
     assert setup_of("gpt-4o") == PROFILE.setup
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.cli.chat_session import Conversation
+from adapter.cli.chat_session import ChatSession
 from adapter.cli.console import Console
-from adapter.cli.run_settings import Settings
-from adapter.cli.slash_commands import COMMANDS, is_command
+from adapter.cli.run_settings import RunSettings
+from adapter.cli.slash_commands import COMMANDS, is_slash_command
 from adapter.recording.transcript import Transcript
 from tests.chat_picture import PICTURE, picture
 from tests.cli.terminal import Terminal
@@ -312,7 +312,7 @@ def test_through_pipes_the_answer_is_all_of_standard_output(model, tmp_path):
     ("text", "expected"), [("/undo", True), ("/", True), ("/x y", True), ("/etc/hosts is", False), (" /undo", False)]
 )
 def test_what_is_a_command(text, expected):
-    assert is_command(text) is expected
+    assert is_slash_command(text) is expected
 
 
 def test_the_page_shows_what_is_so(monkeypatch):
@@ -330,10 +330,10 @@ def test_messages_to_the_built_in_model(tmp_path, real_weights, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "notes.txt").write_text("Buy milk.\n", encoding="utf-8")
-    settings = Settings(tmp_path / "w", model=str(real_weights), approve="yolo", guide="on")
+    settings = RunSettings(tmp_path / "w", model=str(real_weights), approve="yolo", guide="on")
     said = ["Hello!", *["Read notes.txt", "List the files here", "Search for milk"] * EFFORT]
     with ExitStack() as stack:
-        conversation = Conversation(stack, settings, Console())
+        conversation = ChatSession(stack, settings, Console())
         ends = [conversation.send(message).reason for message in said]
     assert len(ends) == len(said)
     assert set(ends) <= {"answered", "finished", "unsuccessful"}

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from adapter.cli.console import Console, _chosen, read_answer
+from adapter.cli.console import Console, _chosen, parse_approval_answer
 from adapter.tools.operations import Option, Question, RunCommand
-from adapter.tools.operations.permissions import Approval, Decision
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
 from tests.cli.terminal import Terminal
 from tests.scripted_server import CHAT, MODELS, Reply, as_json, as_stream, delta
 
@@ -179,8 +179,8 @@ def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path
     ],
 )
 def test_what_an_answer_means(typed, means):
-    assert read_answer(typed, can_edit=True) == means
-    assert read_answer("e", can_edit=False) == ("", "")
+    assert parse_approval_answer(typed, can_edit=True) == means
+    assert parse_approval_answer("e", can_edit=False) == ("", "")
 
 
 @pytest.mark.parametrize("key", ["\x04", "\x03"])
@@ -276,8 +276,8 @@ def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
 
 def test_a_command_cannot_be_edited(capsys):
     """There is no draft of it, so the letter is not offered; without a terminal nobody is asked at all."""
-    asked = Approval("run_command", RunCommand("ls"), "execute", "run in .: ls", command="ls")
-    assert Console().ask(asked) == Decision(False)
+    asked = ApprovalRequest("run_command", RunCommand("ls"), "execute", "run in .: ls", command="ls")
+    assert Console().ask(asked) == ApprovalDecision(False)
     shown = capsys.readouterr().err
     assert "refused: no terminal to ask at" in shown
     assert "[e]dit" not in shown

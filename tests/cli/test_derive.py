@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from adapter.parsing.parser import parse
-from adapter.prompting.deriving.codegen import TOOLS, emitted
-from adapter.prompting.deriving.result import derived_by
+from adapter.prompting.deriving.codegen import TOOLS, generate_format_files
+from adapter.prompting.deriving.result import derive_format
 from tests.command_line import adapter
 from tests.prompting.deriving.families import KNOWN_FORMS, YAML, fill_of
 
@@ -73,9 +73,9 @@ def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
 @pytest.mark.parametrize("form", KNOWN_FORMS)
 def test_emitted_files_pass_the_linter(form):
     """As the project's own do."""
-    found = derived_by(fill_of(KNOWN_FORMS[form]), "template_test")
+    found = derive_format(fill_of(KNOWN_FORMS[form]), "template_test")
     assert found.description is not None
-    files = emitted(found.description, "doer", KNOWN_FORMS[form], "0" * 64)
+    files = generate_format_files(found.description, "doer", KNOWN_FORMS[form], "0" * 64)
     text = files["adapter/parsing/formats/doer.py"]
     for words in (["format", "--diff"], ["check"]):
         command = [

@@ -8,10 +8,10 @@ import tomllib
 from pathlib import Path
 
 from adapter.cli import doctor_checks as doctor
-from adapter.cli.doctor_checks import examine
+from adapter.cli.doctor_checks import run_checks
 from adapter.workspace.paths import openat2
 from adapter.workspace.sandbox import landlock
-from adapter.workspace.sandbox.sandbox import Sandbox, missing
+from adapter.workspace.sandbox.sandbox import SandboxSettings, why_unavailable
 from tests.command_line import adapter
 from tests.scripted_server import ScriptedServer
 
@@ -37,13 +37,13 @@ def test_it_prints_for_people_and_for_programs(tmp_path):
 
 def test_what_confines_commands_is_what_works_here():
     """The levels are tried, not guessed; `none` is no good finding."""
-    rows = {finding.name: finding for finding in examine(".", Sandbox())}
+    rows = {finding.name: finding for finding in run_checks(".", SandboxSettings())}
     for level in ("bwrap", "landlock"):
-        assert rows[level].ok == (missing(level) is None)
+        assert rows[level].ok == (why_unavailable(level) is None)
     assert not rows["bwrap"].ok or rows["bwrap"].text == f"works, {rows['bwrap'].data['path']}"
     assert rows["landlock"].data["abi"] == landlock.abi()
     assert rows["openat2"].ok == openat2.is_available()
-    unconfined = {finding.name: finding for finding in examine(".", Sandbox("none"))}["sandbox"]
+    unconfined = {finding.name: finding for finding in run_checks(".", SandboxSettings("none"))}["sandbox"]
     assert not unconfined.ok
     assert unconfined.text.startswith("NONE")
 
@@ -53,7 +53,7 @@ def test_what_is_missing_comes_with_a_next_step(without_sandbox, monkeypatch, tm
     monkeypatch.setattr(doctor, "_is_installed", lambda _: False)
     monkeypatch.setattr(doctor, "is_available", lambda: False)
     monkeypatch.setattr(doctor, "state_home", lambda: "/proc/nowhere")
-    rows = {finding.name: finding for finding in examine(str(tmp_path), Sandbox())}
+    rows = {finding.name: finding for finding in run_checks(str(tmp_path), SandboxSettings())}
     assert "apt install bubblewrap" in rows["bwrap"].advice
     assert "Linux 5.13" in rows["landlock"].advice
     assert rows["sandbox"].text.startswith("NONE")
@@ -67,7 +67,7 @@ def test_a_file_in_the_place_of_the_state_folder_is_told(monkeypatch, tmp_path):
     """Nothing can be made in it, whatever its permissions."""
     (tmp_path / "state").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (found,) = (finding for finding in examine(str(tmp_path), Sandbox()) if finding.name == "state")
+    (found,) = (finding for finding in run_checks(str(tmp_path), SandboxSettings()) if finding.name == "state")
     assert (found.ok, found.text) == (False, f"{tmp_path / 'state'} is no folder")
 
 
@@ -91,7 +91,7 @@ def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer)
     """Only those that answer."""
     port = int(scripted.url.rpartition(":")[2])
     monkeypatch.setattr(doctor, "LOCAL_PORTS", {port: "vLLM", 9: "nobody"})
-    rows = {finding.name: finding for finding in examine(".", Sandbox("none"))}
+    rows = {finding.name: finding for finding in run_checks(".", SandboxSettings("none"))}
     assert rows[f"port {port}"].ok
     assert not rows["port 9"].ok
 
@@ -99,6 +99,6 @@ def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer)
 def test_require_fails_without_a_sandbox():
     """For scripts: an exit code."""
     done = run("--sandbox", "require")
-    there = missing("bwrap") is None or missing("landlock") is None
+    there = why_unavailable("bwrap") is None or why_unavailable("landlock") is None
     assert done.returncode == (0 if there else 2)
     assert run("--sandbox", "sometimes").returncode == 2

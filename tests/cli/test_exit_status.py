@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapter.cli.exit_status import NO_CALL_HINT, Tally, ending
-from adapter.conversation.session import Done
+from adapter.cli.exit_status import NO_CALL_HINT, CallTally, exit_status
+from adapter.conversation.session import Finished
 from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.dialects import get_dialect
 
@@ -13,10 +13,10 @@ REFUSED = {"ok": False, "denied": True}
 
 def told(*results, reason="answered"):
     """The ending of a run with these results: (tool, what became of it)."""
-    tally = Tally(get_dialect("blade").tools)
+    tally = CallTally(get_dialect("blade").tools)
     for name, became in results:
         tally(InvalidToolCall("", "") if name is None else ToolResult(name, content="", **became))
-    return ending(Done(reason, ""), tally)
+    return exit_status(Finished(reason, ""), tally)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def read_by_typer(words):
 
 
 def test_typer_has_the_same_defaults():
-    shown = inspect.signature(parse_output.show).parameters
+    shown = inspect.signature(parse_output.print_parse_result).parameters
     assert {name: each.default for name, each in shown.items()} == read_by_typer([])
     assert {*OPTIONS.values(), "as_json", "file"} <= set(shown)
 

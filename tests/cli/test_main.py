@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adapter.tools.operations.permissions import MODES
-from adapter.workspace.sandbox.sandbox import missing
+from adapter.workspace.sandbox.sandbox import why_unavailable
 from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
@@ -337,7 +337,7 @@ def test_run_says_what_confines_commands(model, tmp_path):
     asked = len(model.bodies())
     model.on(CHAT, answer(call), answer("Then not."))
     done = adapter(*words, "--sandbox", "require", "--approve", "yolo")
-    if missing("bwrap") is None or missing("landlock") is None:
+    if why_unavailable("bwrap") is None or why_unavailable("landlock") is None:
         assert done.returncode == 0, done.stderr
         assert "hunter2" not in done.stderr + done.stdout
     else:

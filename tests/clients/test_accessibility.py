@@ -12,13 +12,13 @@ import pytest
 
 from adapter.backends.profiles import Model
 from adapter.core.events import TextDelta
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import page as page_of_probe
 from adapter.evaluation.trace_view import view_runs
 from adapter.recording.transcript import Transcript
-from adapter.recording.view.live_feed import Live
+from adapter.recording.view.live_feed import LiveExchanges
 from adapter.recording.view.page import page
-from adapter.recording.view.page_data import Again, View, view_exchanges, view_transcript
+from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
 from tests.evaluation.probe.test_probe import clever, tried
@@ -70,12 +70,12 @@ def file(tmp_path: Path, text: str) -> Iterator[str]:
     yield written.as_uri()
 
 
-def recording() -> View:
+def recording() -> PageData:
     told = (exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py"), exchange(BARE), exchange("<tool_call>{", calls=()))
-    return view_exchanges(told, "said.jsonl", Again.named(None, "lenient"))
+    return view_exchanges(told, "said.jsonl", ReparseOptions.named(None, "lenient"))
 
 
-def transcript() -> View:
+def transcript() -> PageData:
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     return view_transcript(Transcript.from_text(text), "run.jsonl")
 
@@ -83,7 +83,7 @@ def transcript() -> View:
 @contextmanager
 def live(key: str) -> Iterator[str]:
     """A page with an exchange that is over, one that comes, and one without an answer."""
-    kept = Live(Secrets({}))
+    kept = LiveExchanges(Redactor({}))
     over(kept, DRAFTED + CALL)
     kept.listen(exchange()).end(None, "503: nobody there")
     kept.listen(exchange()).take([TextDelta("I look into it. ", "I look into it. ")])

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.conversation.context_window import Entry, fit, usable
-from adapter.conversation.session import Limits, Query, Run, Session
+from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
+from adapter.conversation.session import AskModel, RunTools, Session, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
@@ -23,27 +23,27 @@ def call(number: int) -> str:
     return f'<tool_call>\n{{"name": "read_file", "arguments": {{"path": "{number}.py"}}}}\n</tool_call>'
 
 
-def conversation(turns: int, context: int | None, share: float = 1.0, content: str = LINES) -> list[Query]:
+def conversation(turns: int, context: int | None, share: float = 1.0, content: str = LINES) -> list[AskModel]:
     """The queries of a session in which a model reads one file a turn; the server counts ``share`` of our estimate."""
-    session = Session("system", get_format("hermes"), TOOLS, Limits(turns=turns + 1, context_tokens=context))
+    session = Session("system", get_format("hermes"), TOOLS, SessionLimits(turns=turns + 1, context_tokens=context))
     queries = [session.start("Read everything.")]
     for number in range(turns):
         step = session.answered(parse(call(number)), int(tokens(queries[-1]) * share))
-        assert isinstance(step, Run)
+        assert isinstance(step, RunTools)
         step = session.ran([ToolResult("read_file", True, content, call_id=each.id) for each in step.calls])
-        assert isinstance(step, Query)
+        assert isinstance(step, AskModel)
         queries.append(step)
     return queries
 
 
-def tokens(query: Query) -> int:
-    return sum(Entry(str(message["role"]), str(message["content"])).tokens for message in query.messages)
+def tokens(query: AskModel) -> int:
+    return sum(HistoryEntry(str(message["role"]), str(message["content"])).tokens for message in query.messages)
 
 
 def test_a_long_conversation_stays_within_the_context():
     """Every query fits; the roles still take turns; the system prompt and the last result are whole."""
     for query in conversation(40, 4_000):
-        assert tokens(query) <= usable(4_000)
+        assert tokens(query) <= usable_tokens(4_000)
         assert [message["role"] for message in query.messages[:2]] == ["system", "user"]
         assert all(one["role"] != other["role"] for one, other in pairwise(query.messages))
         assert query.messages[0]["content"] == "system"
@@ -75,12 +75,12 @@ def test_a_shortened_result_is_of_whole_lines_and_of_a_command_mostly_the_end():
     def shown(name: str) -> list[str]:
         result = (name, LINES, "c")
         entries = [
-            Entry("system", "s"),
-            Entry("user", "t"),
-            Entry("assistant", "call"),
-            Entry("user", LINES, (result,)),
+            HistoryEntry("system", "s"),
+            HistoryEntry("user", "t"),
+            HistoryEntry("assistant", "call"),
+            HistoryEntry("user", LINES, (result,)),
         ]
-        fitted = fit([*entries, Entry("assistant", "last")], 300, ENCODE)
+        fitted = trim_to_context([*entries, HistoryEntry("assistant", "last")], 300, ENCODE)
         return str(fitted.entries[3].content).splitlines()
 
     for name in ("read_file", "run_command"):
@@ -96,29 +96,29 @@ def test_a_shortened_result_is_of_whole_lines_and_of_a_command_mostly_the_end():
 
 def test_what_a_template_is_given_is_shortened_as_well():
     """Calls and results that stand in the messages as such: each call keeps its result."""
-    limits = Limits(turns=41, context_tokens=4_000)
+    limits = SessionLimits(turns=41, context_tokens=4_000)
     session = Session("system", get_format("hermes"), TOOLS, limits, shows_calls=True)
     query = session.start("Read everything.")
     for number in range(40):
         step = session.answered(parse(call(number)))
-        assert isinstance(step, Run)
+        assert isinstance(step, RunTools)
         then = session.ran([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
-        assert isinstance(then, Query)
+        assert isinstance(then, AskModel)
         query = then
-        assert tokens(query) <= usable(4_000)
+        assert tokens(query) <= usable_tokens(4_000)
         called = [each["id"] for message in query.messages for each in message.get("tool_calls") or ()]
         assert called == [message["tool_call_id"] for message in query.messages if message["role"] == "tool"]
 
 
 def test_the_servers_count_corrects_the_estimate():
     """A server that counts twice as many tokens as we do has half as many messages."""
-    assert all(2 * tokens(query) <= usable(4_000) + 200 for query in conversation(30, 4_000, share=2.0)[1:])
+    assert all(2 * tokens(query) <= usable_tokens(4_000) + 200 for query in conversation(30, 4_000, share=2.0)[1:])
 
 
 def test_one_result_too_large_is_shortened():
     """Also the last one, when it alone is more than fits; its start and its end are kept."""
     query = conversation(1, 2_000, content=f"first\n{LINES * 20}\nlast")[-1]
-    assert tokens(query) <= usable(2_000)
+    assert tokens(query) <= usable_tokens(2_000)
     shown = str(query.messages[-1]["content"])
     assert shown.startswith("<tool_response>\nfirst\n")
     assert "\nlast\n</tool_response>" in shown
@@ -132,7 +132,7 @@ def test_without_a_known_context_nothing_is_cut():
 
 def test_tools_that_do_not_fit_are_told_at_once():
     """Nothing can be shortened in the first query; the user hears of it before the server answers."""
-    session = Session(LINES * 10, get_format("hermes"), TOOLS, Limits(context_tokens=2_000))
+    session = Session(LINES * 10, get_format("hermes"), TOOLS, SessionLimits(context_tokens=2_000))
     assert "the tools and the task alone take about" in session.start("Go.").note
 
 
@@ -142,15 +142,15 @@ def test_tools_that_do_not_fit_are_told_at_once():
 )
 def test_any_conversation_is_cut_in_whole_turns(sizes, limit):
     """What is left begins with system and task, goes on with an answer, and fits unless those alone do not."""
-    entries = [Entry("system", "s"), Entry("user", "task")]
+    entries = [HistoryEntry("system", "s"), HistoryEntry("user", "task")]
     for size, results in sizes:
         content = "word " * size
         made = tuple(("read_file", content, str(number)) for number in range(results))
         entries += [
-            Entry("assistant", "call"),
-            Entry("user", "\n".join(ENCODE(*each) for each in made), made),
+            HistoryEntry("assistant", "call"),
+            HistoryEntry("user", "\n".join(ENCODE(*each) for each in made), made),
         ]
-    fitted = fit(entries, limit, ENCODE)
+    fitted = trim_to_context(entries, limit, ENCODE)
     left = fitted.entries
     assert left[:2] == entries[:2]
     assert [entry.role for entry in left[2:]] == ["assistant", "user"] * ((len(left) - 2) // 2)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from adapter.conversation.session import Done, Limits, Query, Run, Session
+from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.core.turn import Turn
 from adapter.parsing.formats import get_format
@@ -15,14 +15,14 @@ WRITE = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.py", "cont
 
 
 def new_session(**limits: int) -> Session:
-    return Session("system", get_format("hermes"), TOOLS, Limits(**limits))
+    return Session("system", get_format("hermes"), TOOLS, SessionLimits(**limits))
 
 
 def turn(text: str) -> Turn:
     return parse(text)
 
 
-def results(step: Run, content: str = "text") -> list[ToolResult]:
+def results(step: RunTools, content: str = "text") -> list[ToolResult]:
     return [ToolResult(call.name, ok=True, content=content, call_id=call.id) for call in step.calls]
 
 
@@ -32,9 +32,9 @@ def test_a_call_is_run_and_its_result_shown_to_the_model():
     first = session.start("Read a.py")
     assert [message["role"] for message in first.messages] == ["system", "user"]
     step = session.answered(turn("I look.\n" + CALL))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     query = session.ran(results(step))
-    assert isinstance(query, Query)
+    assert isinstance(query, AskModel)
     assert query.messages[2] == {"role": "assistant", "content": "I look.\n" + CALL}
     assert query.messages[3] == {"role": "user", "content": "<tool_response>\ntext\n</tool_response>"}
 
@@ -43,7 +43,7 @@ def test_an_answer_without_a_call_ends_the_conversation():
     """No call, no attempt at one: the answer is the last word."""
     session = new_session()
     session.start("Hello")
-    assert session.answered(turn("Hello!")) == Done("answered", "Hello!")
+    assert session.answered(turn("Hello!")) == Finished("answered", "Hello!")
 
 
 def test_reasoning_is_not_shown_to_the_model_again():
@@ -59,7 +59,7 @@ def test_an_unreadable_call_goes_back_with_its_error():
     session = new_session()
     session.start("Read")
     step = session.answered(turn('<tool_call>\n{"name": 5}\n</tool_call>'))
-    assert isinstance(step, Query)
+    assert isinstance(step, AskModel)
     assert "tool_error: " in str(step.messages[-1]["content"])
     assert '{"name": 5}' in str(step.messages[-2]["content"])
 
@@ -69,8 +69,8 @@ def test_unreadable_calls_in_a_row_end_the_conversation():
     session = new_session(unreadable=2)
     session.start("Read")
     bad = turn("<tool_call>\n{oops\n</tool_call>")
-    assert isinstance(session.answered(bad), Query)
-    assert session.answered(bad) == Done("unreadable", "")
+    assert isinstance(session.answered(bad), AskModel)
+    assert session.answered(bad) == Finished("unreadable", "")
 
 
 def test_a_repeated_call_is_refused_and_then_ends_the_conversation():
@@ -80,15 +80,15 @@ def test_a_repeated_call_is_refused_and_then_ends_the_conversation():
     for time in range(3):
         step = session.answered(turn(CALL))
         if time == 1:
-            assert isinstance(step, Query)
+            assert isinstance(step, AskModel)
             assert "already" in str(step.messages[-1]["content"])
             step = session.answered(turn(CALL))
-        assert isinstance(step, Run)
+        assert isinstance(step, RunTools)
         session.ran(results(step))
     refused = session.answered(turn(CALL))
-    assert isinstance(refused, Query)
+    assert isinstance(refused, AskModel)
     assert "made 3 times" in str(refused.messages[-1]["content"])
-    assert session.answered(turn(CALL)) == Done("repetition", "")
+    assert session.answered(turn(CALL)) == Finished("repetition", "")
 
 
 def test_a_change_makes_looking_again_no_repetition():
@@ -97,7 +97,7 @@ def test_a_change_makes_looking_again_no_repetition():
     session.start("Read")
     for text in (CALL, WRITE, CALL):
         step = session.answered(turn(text))
-        assert isinstance(step, Run), text
+        assert isinstance(step, RunTools), text
         session.ran(results(step))
 
 
@@ -106,11 +106,11 @@ def test_the_limit_of_turns_is_kept():
     session = new_session(turns=2)
     session.start("Read")
     step = session.answered(turn(CALL))
-    assert isinstance(step, Run)
-    assert isinstance(session.ran(results(step)), Query)
+    assert isinstance(step, RunTools)
+    assert isinstance(session.ran(results(step)), AskModel)
     step = session.answered(turn(WRITE))
-    assert isinstance(step, Run)
-    assert session.ran(results(step)) == Done("turns", "")
+    assert isinstance(step, RunTools)
+    assert session.ran(results(step)) == Finished("turns", "")
 
 
 def test_every_call_of_a_turn_has_one_result_in_order():
@@ -118,13 +118,13 @@ def test_every_call_of_a_turn_has_one_result_in_order():
     session = new_session(repetitions=0)
     session.start("Read")
     step = session.answered(turn(CALL))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     session.ran(results(step, "first"))
     step = session.answered(turn(f"{CALL}\n{WRITE}"))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     assert [call.name for call in step.calls] == ["write_file"]
     query = session.ran(results(step, "second"))
-    assert isinstance(query, Query)
+    assert isinstance(query, AskModel)
     shown = str(query.messages[-1]["content"])
     assert shown.index("was not run") < shown.index("second")
 
@@ -135,12 +135,12 @@ def test_repeating_the_same_change_is_a_repetition_all_the_same():
     session.start("Write")
     runs = 0
     step = session.answered(turn(WRITE))
-    while not isinstance(step, Done):
-        if isinstance(step, Run):
+    while not isinstance(step, Finished):
+        if isinstance(step, RunTools):
             runs += 1
             session.ran(results(step))
         step = session.answered(turn(WRITE))
-    assert (runs, step) == (2, Done("repetition", ""))
+    assert (runs, step) == (2, Finished("repetition", ""))
 
 
 def test_a_model_that_asks_to_end_ends_the_conversation():
@@ -148,9 +148,9 @@ def test_a_model_that_asks_to_end_ends_the_conversation():
     session = new_session()
     session.start("Work")
     step = session.answered(turn("Done.\n" + CALL))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     (result,) = results(step)
-    assert session.ran([replace(result, ends=True)]) == Done("exited", "Done.")
+    assert session.ran([replace(result, ends=True)]) == Finished("exited", "Done.")
 
 
 def test_a_skill_follows_the_results_as_a_user_message():
@@ -158,10 +158,10 @@ def test_a_skill_follows_the_results_as_a_user_message():
     session = new_session()
     session.start("Work")
     step = session.answered(turn(CALL))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     (result,) = results(step)
     query = session.ran([replace(result, user_message="# Release it")])
-    assert isinstance(query, Query)
+    assert isinstance(query, AskModel)
     assert [message["role"] for message in session.messages[-2:]] == ["user", "user"]
     assert session.messages[-1]["content"] == "# Release it"
     assert query.messages[-1]["content"] == "<tool_response>\ntext\n</tool_response>\n\n# Release it"
@@ -173,7 +173,7 @@ def test_half_a_surrogate_pair_neither_ends_the_conversation_nor_reaches_the_ser
     session = new_session()
     session.start("Say \udcff")
     step = session.answered(turn("\ud83d\ude00 \ud800\n" + CALL))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     session.ran(results(step, "\ud800"))
     assert "\ud83d\ude00".encode("utf-16-le", "surrogatepass").decode("utf-16-le") in str(session.messages[2])
     assert str(session.messages).encode()
@@ -183,14 +183,14 @@ def test_the_calls_of_one_answer_are_bounded():
     """The first are run; the model is told that the others were not, and what it wrote is kept as it is."""
     format = get_format("hermes")
     tools = ToolSet([{"name": "look", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
-    session = Session("system", format, tools, Limits(calls=5))
+    session = Session("system", format, tools, SessionLimits(calls=5))
     session.start("task")
     text = format.encode_calls([("look", {"n": n}) for n in range(2_000)])
     step = session.answered(parse(text, tools, "hermes"))
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     assert [call.arguments["n"] for call in step.calls] == [0, 1, 2, 3, 4]
     query = session.ran([ToolResult("look", True, "seen", call_id=call.id) for call in step.calls])
-    assert isinstance(query, Query)
+    assert isinstance(query, AskModel)
     told = str(query.messages[-1]["content"])
     assert told.count("seen") == 5
     assert "the answer has 2,000 calls, and only the first 5 were run" in told

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.conversation.verbatim_history import as_written
+from adapter.conversation.verbatim_history import verbatim_text
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser, parse
 
@@ -50,14 +50,14 @@ KIMI = (
 )
 def test_an_answer_is_shown_as_it_was_written(text, shown):
     """All but reasoning, end tokens and what the model said as somebody else; nothing is put right."""
-    assert as_written(parse(text).events) == shown
+    assert verbatim_text(parse(text).events) == shown
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_a_format_encodes_is_kept_to_the_byte(name):
     """Two calls in the format's own words, read and shown again, are the same text but for the token that ends it."""
     text = FORMATS[name].encode_calls([("read_file", {"path": "a.py"}), ("list_directory", {"path": "."})])
-    assert as_written(parse(text, format=name, generation_prompt="").events) == text.removesuffix("<|eot|>")
+    assert verbatim_text(parse(text, format=name, generation_prompt="").events) == text.removesuffix("<|eot|>")
 
 
 @given(st.lists(st.sampled_from(["a", " ", "\n", "<think>", "</think>", CALL, "<tool_call>", "{", "<|im_end|>"])))
@@ -65,4 +65,4 @@ def test_splits_do_not_matter(pieces):
     """A text fed piece by piece is shown as when it came whole."""
     parser = Parser()
     events = [event for piece in pieces for event in parser.feed(piece)] + parser.close("stop")
-    assert as_written(events) == as_written(parse("".join(pieces), finish_reason="stop").events)
+    assert verbatim_text(events) == verbatim_text(parse("".join(pieces), finish_reason="stop").events)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.core.rejection_codes import REJECTIONS
+from adapter.core.rejection_codes import REJECTION_REASONS
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
 
@@ -66,7 +66,7 @@ def test_the_policy_is_a_reason():
 
 def test_every_reason_is_tested():
     """A new one needs a text that shows it."""
-    assert set(REJECTED) | {"no-markers"} == set(REJECTIONS)
+    assert set(REJECTED) | {"no-markers"} == set(REJECTION_REASONS)
 
 
 def test_an_answer_in_json_is_no_candidate():

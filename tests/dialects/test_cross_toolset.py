@@ -2,11 +2,11 @@
 
 import pytest
 
-from adapter.conversation.session import Run
+from adapter.conversation.session import RunTools
 from adapter.core.events import ToolCall
 from adapter.dialects import get_dialect
-from adapter.dialects.cross_toolset import patch_in_command, understood
-from adapter.tools.operations.permissions import Approval, Decision, Rule
+from adapter.dialects.cross_toolset import extract_apply_patch, translate_call
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 
@@ -82,7 +82,7 @@ def test_what_was_written_is_what_was_meant(directory):
 def test_a_call_that_would_lose_something_is_not_taken(directory, dialect, name, arguments):
     """Not an argument, not a part of one, and no other effect."""
     active = get_dialect(dialect)
-    assert understood(name, arguments, active.tools, active) is None
+    assert translate_call(name, arguments, active.tools, active) is None
     if active.tools.match(name) is None:
         result = answer(directory, dialect, name, arguments)
         assert str(result.error).startswith(f"unknown tool {name!r}")
@@ -107,14 +107,14 @@ def test_a_foreign_call_is_decided_like_the_own_one(directory):
 
     def refuse(approval):
         asked.append((approval.tool, approval.effect))
-        return Decision(False)
+        return ApprovalDecision(False)
 
     move = {"source": "a.txt", "destination": "b.txt"}
     with Workspace(directory, "blade", ask=refuse) as workspace:
         assert not workspace.run("MoveFiles", move).ok
         assert workspace.preview("MoveFiles", move).ok
     assert asked == [("move_file", "write")]
-    denied = answer(directory, "blade", "MoveFiles", move, rules=[Rule.parse("deny", "move_file")])
+    denied = answer(directory, "blade", "MoveFiles", move, rules=[PermissionRule.parse("deny", "move_file")])
     assert "deny move_file" in str(denied.error)
 
 
@@ -196,7 +196,7 @@ def test_a_patch_is_done_whole_or_not_at_all(directory, dialect):
     with Workspace(directory, dialect, lambda approval: approval.tool != last) as workspace:
         assert "did not approve" in workspace.run("apply_patch", whole).content
     for rule in (f"{last}(sub/**)", "*(a.txt)", EDITORS[dialect][0]):
-        denied = answer(directory, dialect, "apply_patch", whole, rules=[Rule.parse("deny", rule)])
+        denied = answer(directory, dialect, "apply_patch", whole, rules=[PermissionRule.parse("deny", rule)])
         assert "forbids it" in denied.content, rule
     unfit = answer(directory, dialect, "apply_patch", {"input": PATCH.replace("-one", "-nowhere at all")})
     assert "a.txt: old_text was not found" in unfit.content
@@ -221,7 +221,7 @@ def test_a_patch_does_only_what_the_session_could(directory):
     assert "no tool that moves files" in moved.content
     assert "no tool that edits" in answer(directory, "maki", "apply_patch", {"input": PATCH}, only=["read"]).content
     assert (directory / "a.txt").exists()
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
     with Workspace(directory, "blade", ask=refuse_into(asked)) as workspace:
         assert not workspace.run("apply_patch", patch).ok
     assert [(approval.tool, approval.effect) for approval in asked] == [("delete_file", "delete")]
@@ -230,9 +230,9 @@ def test_a_patch_does_only_what_the_session_could(directory):
 def test_other_commands_stay_commands(directory):
     """Only a patch given to apply_patch and nothing else is one."""
     for line in ("echo apply_patch", f"{LINE}; rm a.txt", f"true && {LINE}"):
-        assert patch_in_command({"command": line}) is None
-    assert patch_in_command({"command": ["apply_patch"]}) is None
-    assert patch_in_command('{"command": 1') is None
+        assert extract_apply_patch({"command": line}) is None
+    assert extract_apply_patch({"command": ["apply_patch"]}) is None
+    assert extract_apply_patch('{"command": 1') is None
     assert answer(directory, "maki", "bash", {"command": "echo apply_patch"}).content.startswith("apply_patch")
 
 
@@ -242,6 +242,6 @@ def test_atomic_calls_take_foreign_ones(directory, path, is_done):
     patch = ToolCall("1", "apply_patch", {"input": PATCH}, "")
     write = ToolCall("2", "write", {"path": path, "content": "x"}, "")
     with Workspace(directory, "maki", "yolo") as workspace:
-        results = workspace.run_calls(Run((patch, write)), atomic=True)
+        results = workspace.run_calls(RunTools((patch, write)), atomic=True)
     assert [result.ok for result in results] == [is_done, is_done]
     assert (directory / "a.txt").read_text() == ("1\ntwo\n" if is_done else "one\ntwo\n")

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from adapter.dialects import dialect_names, get_dialect
-from adapter.dialects.lazy_definitions import FIELDS, tools_of
+from adapter.dialects.lazy_definitions import FIELDS, load_tools
 
 FILE = Path(__file__).parent.parent.parent / "adapter" / "dialects" / "definitions.json"
 KEPT = [name for name in dialect_names() if name != "promptly"]
@@ -33,14 +33,14 @@ def test_the_file_is_what_the_classes_say():
 
 def test_a_dialect_of_files_has_no_row():
     """Its tools are asked of itself."""
-    assert tools_of("promptly") is None
-    assert tools_of("unheard_of") is None
+    assert load_tools("promptly") is None
+    assert load_tools("unheard_of") is None
 
 
 def test_the_tools_match_as_those_of_the_classes_do():
     """By name, alias and parameter."""
     for name in KEPT:
-        kept, full = tools_of(name), get_dialect(name).tools
+        kept, full = load_tools(name), get_dialect(name).tools
         assert kept is not None
         assert list(kept) == list(full)
         for tool in full.values():

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from adapter.agent.subagents import SubAgents
+from adapter.agent.subagents import SubagentRunner
 from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject
 from adapter.dialects import get_dialect
@@ -163,7 +163,7 @@ def test_items_have_the_documented_fields(name, argument, fields, required):
 def test_choices_are_the_documented_ones(name, argument, values, refusal, tmp_path):
     """C200, C211, C215: and no others."""
     assert TOOLS[name].properties[argument]["enum"] == values
-    host = Host(agents=SubAgents(Script()), web=LOCAL, state=str(tmp_path / "state"))
+    host = Host(agents=SubagentRunner(Script()), web=LOCAL, state=str(tmp_path / "state"))
     others = {"webfetch": {"url": "x"}, "memory": {}, "task": {"description": "d", "prompt": "p"}}[name]
     error = refusal(name, host=host, **others, **{argument: "other"})
     assert f"expected one of {', '.join(json.dumps(value) for value in values)}" in error
@@ -683,7 +683,7 @@ def test_code_awaits_tools(run, directory):
     )
     assert run("code_execution", code=code) == '2\nreturn: ["1: one", "1: one"]'
     assert run("code_execution", code="x = 1") == "(no output)"
-    host = Host(questions=Scripted(), agents=SubAgents(Script()), search="embedded")
+    host = Host(questions=Scripted(), agents=SubagentRunner(Script()), search="embedded")
     make_files(directory, ".maki/skills/s/SKILL.md", text="---\nname: s\n---\nx\n")
     for name in set(DOCUMENTED) - {"code_execution", "batch"}:
         text = run(
@@ -829,7 +829,7 @@ def task(directory):
     """Run the task tool over a model's script; ``strong`` and the others are models of their own."""
 
     def task(script, approve="yolo", models=None, **arguments):
-        host = Host(agents=SubAgents(script, models=models or {}))
+        host = Host(agents=SubagentRunner(script, models=models or {}))
         with Workspace(directory, "maki", approve, host=host) as workspace:
             return workspace.run("task", arguments)
 

@@ -4,7 +4,7 @@ import pytest
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
-from adapter.editing.notations.registry import read_notation
+from adapter.editing.notations.registry import parse_notation
 from adapter.tools.operations import Patch
 
 
@@ -110,11 +110,11 @@ EDIT = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
 )
 def test_a_path_stands_right_above_its_block(above, path):
     """A fence and a blank line may be between, and the nearest name counts."""
-    assert [edit.path for edit in read_notation(above + EDIT)] == [path]
+    assert [edit.path for edit in parse_notation(above + EDIT)] == [path]
 
 
 @pytest.mark.parametrize("above", ["", "```\n"])
 def test_what_stands_below_a_block_is_not_its_path(above):
     """Neither at the end of the text, nor at the head of the block."""
-    assert [edit.path for edit in read_notation(above + EDIT + "see src/b.py\nsrc/b.py")] == [None]
-    assert [edit.path for edit in read_notation(above + EDIT.replace("old", "src/old.py"))] == [None]
+    assert [edit.path for edit in parse_notation(above + EDIT + "see src/b.py\nsrc/b.py")] == [None]
+    assert [edit.path for edit in parse_notation(above + EDIT.replace("old", "src/old.py"))] == [None]

@@ -4,9 +4,9 @@ from math import log2
 
 import pytest
 
-from adapter.editing.document import Document
+from adapter.editing.document import TextDocument
 from adapter.editing.matching.anchors import ContextScorer
-from adapter.editing.matching.document_index import Search
+from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import is_distinctive
 
 SIZE = 1_000
@@ -19,7 +19,7 @@ ONCE = log2(SIZE + 1)
 
 def around(lines, old, first=AT):
     """Bits above the last of the old lines, which stands at ``first``."""
-    context = ContextScorer(Search(Document("\n".join(lines))), old)
+    context = ContextScorer(DocumentIndex(TextDocument("\n".join(lines))), old)
     return context.around(range(len(old) - 1, len(old)), first, first).above
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
-from adapter.tools.operations import PatchNames
+from adapter.tools.operations import ParameterNames
 
 CASES = sorted((Path(__file__).parents[2] / "fixtures" / "edits").iterdir())
 
@@ -22,7 +22,7 @@ def run(folder):
     text = (folder / "input").read_bytes().decode()
     call = json.loads((folder / "call.json").read_text())
     call.pop("source", None)
-    names = PatchNames(**call.pop("names", {}))
+    names = ParameterNames(**call.pop("names", {}))
     patches = call.pop("text") if "text" in call else call.pop("patches")
     return patch_text(text, patches, names=names, **call)
 

@@ -4,7 +4,7 @@ import pytest
 
 from adapter import Workspace, patch_text
 from adapter.core.errors import FormatError
-from adapter.editing.notations.registry import is_notation, read_notation, read_patches
+from adapter.editing.notations.registry import is_known_notation, parse_notation, read_patches
 from adapter.tools.operations import Hunk, Patch
 
 DIFF = """diff --git a/x.py b/x.py
@@ -62,7 +62,7 @@ def test_a_diff_gives_a_patch_for_each_hunk():
 def test_a_diff_may_add_and_delete_files():
     """/dev/null on one side says so."""
     text = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/o.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
-    added, deleted = read_notation(text)
+    added, deleted = parse_notation(text)
     assert (added.path, added.action, added.content) == ("n.py", "add", "a\nb\n")
     assert (deleted.path, deleted.action, deleted.patches) == ("o.py", "delete", [])
 
@@ -80,7 +80,7 @@ def test_no_newline_marks_and_fences_are_no_lines():
 
 def test_an_envelope_names_what_happens_to_each_file():
     """Update, move, add and delete."""
-    updated, added, deleted = read_notation(ENVELOPE)
+    updated, added, deleted = parse_notation(ENVELOPE)
     assert (updated.path, updated.moved_to) == ("x.py", "y.py")
     assert updated.patches == [Hunk("one\ntwo\n", "one\n2\n", below=("def f():",))]
     assert (added.path, added.action, added.content) == ("new.py", "add", "hello\nthere\n")
@@ -95,7 +95,7 @@ def test_lines_added_below_an_anchor_are_placed_by_it():
 
 def test_blocks_belong_to_the_path_above():
     """Also when a fence stands between, and further blocks name none."""
-    (edit,) = read_notation(BLOCKS)
+    (edit,) = parse_notation(BLOCKS)
     assert edit.path == "x.py"
     assert edit.patches == [Hunk("one\n", "1\n"), Hunk("two\n", "")]
 
@@ -111,9 +111,9 @@ def test_a_block_may_name_its_line():
 )
 def test_other_text_is_no_notation(text):
     """Setext headings and lists look a little like one."""
-    assert not is_notation(text)
+    assert not is_known_notation(text)
     with pytest.raises(FormatError, match="expected a unified diff"):
-        read_notation(text)
+        parse_notation(text)
 
 
 @pytest.mark.parametrize(

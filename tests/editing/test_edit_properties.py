@@ -15,7 +15,7 @@ from adapter.core.text.lines import split_lines
 from adapter.editing import patch_text
 from adapter.tools.operations import Patch, PatchText
 from adapter.workspace.changes.text_codec import decode
-from adapter.workspace.context import open_desk
+from adapter.workspace.context import open_context
 from adapter.workspace.files.edit_files import plan_patch
 from tests.effort import examples
 
@@ -108,7 +108,7 @@ def _edited_file(before, lines, changes):
     with (
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryDirectory() as state,
-        open_desk(folder, state) as desk,
+        open_context(folder, state) as desk,
     ):
         file = Path(folder, "x.txt")
         file.write_bytes(before)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
-from adapter.editing.matching.normalize import fold, pieces
-from adapter.editing.repairs.diff_markers import Unmarkable, plain_new
-from adapter.editing.repairs.unescape import unescaped
-from adapter.editing.splice import merged_text
+from adapter.editing.matching.normalize import fold_typography, tokenize_line
+from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
+from adapter.editing.repairs.unescape import undo_double_escaping
+from adapter.editing.splice import merge_text
 from benchmarks.corruptions import KINDS, make_edit
 from benchmarks.one_sided import (
     ONE_SIDED,
@@ -80,8 +80,8 @@ def applied(case):
 @given(st.sampled_from(LINES), st.sampled_from(LINES))
 def test_a_line_written_anew_gets_no_character_of_the_old_one(old, new):
     """Quotes and dashes of the document stay where the line was kept, and only there."""
-    merged = merged_text(old, old.translate(TYPOGRAPHIC), new)
-    assert fold(merged) == fold(new)
+    merged = merge_text(old, old.translate(TYPOGRAPHIC), new)
+    assert fold_typography(merged) == fold_typography(new)
     if not set(re.findall(r"\w+", old)) & set(re.findall(r"\w+", new)):
         assert merged == new
 
@@ -89,11 +89,11 @@ def test_a_line_written_anew_gets_no_character_of_the_old_one(old, new):
 @given(st.sampled_from(LINES), st.data())
 def test_what_is_put_into_a_line_stays_as_it_is_written(line, data):
     """Where one piece is added, all others are the document's, and the new one is the model's."""
-    parts = pieces(line)
+    parts = tokenize_line(line)
     at = data.draw(st.integers(0, len(parts)))
     assume(not any(part[0] in "#/*-;<" for part in (*parts[:1], *parts[at - 1 : at], *parts[at : at + 1])))
     new = "".join([*parts[:at], " added ", *parts[at:]])
-    merged = merged_text(line, line.translate(TYPOGRAPHIC), new)
+    merged = merge_text(line, line.translate(TYPOGRAPHIC), new)
     assert " added " in merged
     assert merged.replace(" added ", "").translate(TYPOGRAPHIC) == line.translate(TYPOGRAPHIC)
 
@@ -108,10 +108,10 @@ def test_one_way_to_undo_escapes_gives_both_texts_back(old, new):
     def escaped(text):
         return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
-    ways = list(unescaped(escaped(old_text), escaped(new_text)))
+    ways = list(undo_double_escaping(escaped(old_text), escaped(new_text)))
     assert (old_text, new_text) in ways
     if "\\" not in old_text + new_text:
-        ways = list(unescaped(old_text.replace("\n", "\\n"), new_text.replace("\n", "\\n")))
+        ways = list(undo_double_escaping(old_text.replace("\n", "\\n"), new_text.replace("\n", "\\n")))
         assert old_text in [way[0] for way in ways]
 
 
@@ -126,12 +126,14 @@ def test_marks_of_the_new_text_alone_are_taken_off_or_doubted(lines, data):
     truth = "\n".join([*old[:at], added, *old[at:]])
     for mark in ("+", "+ "):
         try:
-            found = plain_new("\n".join(old), "\n".join([*old[:at], mark + added, *old[at:]]), "\n".join(old))
-        except Unmarkable:
+            found = strip_new_text_markers(
+                "\n".join(old), "\n".join([*old[:at], mark + added, *old[at:]]), "\n".join(old)
+            )
+        except AmbiguousDiffMarkers:
             continue
         assert found is not None
         assert found[0] == truth
-    assert plain_new("\n".join(old), truth, "\n".join(old)) is None
+    assert strip_new_text_markers("\n".join(old), truth, "\n".join(old)) is None
 
 
 @fixed

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
-from adapter.tools.operations import Patch, PatchNames
+from adapter.tools.operations import ParameterNames, Patch
 
 
 def patched(text, *pairs):
@@ -418,7 +418,7 @@ def test_a_new_line_that_stands_elsewhere_is_not_taken_for_applied():
 
 def test_the_parts_of_the_call_are_named_as_the_tool_names_them():
     """A model corrects what it can see in its own call."""
-    names = PatchNames("old_string", "new_string", start_line=None, replace_all="all")
+    names = ParameterNames("old_string", "new_string", start_line=None, replace_all="all")
     with pytest.raises(EditError) as caught:
         patch_text("x\nx\n", [Patch("x", "y")], names=names)
     assert "old_string matches 2 places (lines 1, 2); add a surrounding line, or set all to change" in str(caught.value)

@@ -6,10 +6,10 @@ import pytest
 
 from adapter import Workspace
 from adapter.core.errors import FormatError
-from adapter.editing.notations.filename_detection import path_in
-from adapter.editing.notations.parse_edits import file_edits_in, read_edits
-from adapter.editing.notations.registry import is_notation, read_notation
-from adapter.tools.operations import FileEdit, Hunk, Rewrite
+from adapter.editing.notations.filename_detection import find_path
+from adapter.editing.notations.parse_edits import parse_edits, parse_file_edits
+from adapter.editing.notations.registry import is_known_notation, parse_notation
+from adapter.tools.operations import FileEdit, Hunk, WholeFileRewrite
 
 BLOCK = "<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
 
@@ -50,45 +50,45 @@ BLOCK = "<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
 )
 def test_a_line_names_a_file_or_none(line, path):
     """Alone, marked up, labelled, or as the only name of a sentence."""
-    assert path_in(line) == path
+    assert find_path(line) == path
 
 
 def test_a_block_below_a_bare_name_is_of_that_file():
     """A name without a dot or slash is one, too."""
     text = "a.py\n" + BLOCK.format("one", "1") + "\nMakefile\n```make\n" + BLOCK.format("two", "2") + "```\nhosts\n"
     text += BLOCK.format("three", "3") + "\nThen:\n" + BLOCK.format("four", "4")
-    read = [(edit.path, [patch.old_text for patch in edit.patches]) for edit in read_notation(text)]
+    read = [(edit.path, [patch.old_text for patch in edit.patches]) for edit in parse_notation(text)]
     assert read == [("a.py", ["one\n"]), ("Makefile", ["two\n"]), ("hosts", ["three\n", "four\n"])]
 
 
 def test_a_name_in_a_fence_or_beside_the_marker_is_read():
     """Where some models put it."""
-    assert read_notation("```\nfoo.txt\n```\n```python\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
-    assert read_notation("```python\nfoo.txt\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
-    assert read_notation(BLOCK.format("a", "b").replace("SEARCH", "SEARCH src/b.py"))[0].path == "src/b.py"
+    assert parse_notation("```\nfoo.txt\n```\n```python\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
+    assert parse_notation("```python\nfoo.txt\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
+    assert parse_notation(BLOCK.format("a", "b").replace("SEARCH", "SEARCH src/b.py"))[0].path == "src/b.py"
 
 
 def test_a_block_does_not_take_its_name_from_the_one_before():
     """What stands in the text that another block writes is no name."""
     text = "a.py\n" + BLOCK.format("x", "b.py") + BLOCK.format("y", "z")
-    assert [edit.path for edit in read_notation(text)] == ["a.py"]
+    assert [edit.path for edit in parse_notation(text)] == ["a.py"]
 
 
 def test_a_new_file_has_the_lines_that_stand_there():
     """Also when no line has the plus; when some have, it is not guessed which are meant."""
     head, foot = "*** Begin Patch\n*** Add File: n.md\n", "*** End Patch\n"
-    assert read_notation(head + "# Title\n\nText\n" + foot)[0].content == "# Title\n\nText\n"
-    assert read_notation(head + "+# Title\n\n+Text\n" + foot)[0].content == "# Title\n\nText\n"
-    assert read_notation(head + "+a\n\\ No newline at end of file\n" + foot)[0].content == "a"
-    assert read_notation(head + foot)[0].content == ""
+    assert parse_notation(head + "# Title\n\nText\n" + foot)[0].content == "# Title\n\nText\n"
+    assert parse_notation(head + "+# Title\n\n+Text\n" + foot)[0].content == "# Title\n\nText\n"
+    assert parse_notation(head + "+a\n\\ No newline at end of file\n" + foot)[0].content == "a"
+    assert parse_notation(head + foot)[0].content == ""
     with pytest.raises(FormatError, match=r"'Text' in the new file n.md has no \+ before it"):
-        read_notation(head + "+# Title\nText\n" + foot)
+        parse_notation(head + "+# Title\nText\n" + foot)
 
 
 def test_a_new_file_of_a_diff_may_end_without_a_line_end():
     """The mark at its end says so."""
     text = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
-    assert read_notation(text)[0].content == "a\nb"
+    assert parse_notation(text)[0].content == "a\nb"
 
 
 def test_git_renames_files():
@@ -101,7 +101,7 @@ def test_git_renames_files():
         "diff --git a/gone.py b/gone.py\ndeleted file mode 100644\nindex e69de29..0000000\n"
         "diff --git a/empty.py b/empty.py\nnew file mode 100644\nindex 0000000..e69de29\n"
     )
-    moved, renamed, gone, empty = read_notation(text)
+    moved, renamed, gone, empty = parse_notation(text)
     assert (moved.path, moved.moved_to, moved.patches) == ("old.py", "new.py", [Hunk("a\n", "b\n", 1)])
     assert (renamed.path, renamed.moved_to, renamed.patches) == ("\u00e9 1.txt", "\u00e9 2.txt", [])
     assert (gone.path, gone.action) == ("gone.py", "delete")
@@ -122,23 +122,23 @@ def test_git_renames_files():
 )
 def test_a_header_names_its_file(before, after, path):
     """Prefixes are git's only where both names have one; a folder may be called a."""
-    assert read_notation(f"--- {before}\n+++ {after}\n@@ -1 +1 @@\n-a\n+b\n")[0].path == path
+    assert parse_notation(f"--- {before}\n+++ {after}\n@@ -1 +1 @@\n-a\n+b\n")[0].path == path
 
 
 def test_json_may_be_of_several_files():
     """Each edit with its path, under customary names."""
     text = '[{"file": "a", "old_string": "1", "new_string": "2"}, {"path": "b", "search": "3", "replace": "4"}]'
-    assert [edit.path for edit in file_edits_in(text)] == ["a", "b"]
+    assert [edit.path for edit in parse_file_edits(text)] == ["a", "b"]
     text = (
         '{"files": [{"path": "a", "edits": [{"old_text": "1", "new_text": "2"}, {"old_text": "5", "new_text": "6"}]}]}'
     )
-    assert [len(edit.patches) for edit in file_edits_in(text)] == [2]
+    assert [len(edit.patches) for edit in parse_file_edits(text)] == [2]
 
 
 def test_json_that_is_a_file_is_no_edit():
     """A fence of JSON below a path is that file, unless it speaks of old and new text."""
-    (edit,) = read_edits('package.json\n```json\n{\n  "name": "x"\n}\n```\n')
-    assert (edit.path, edit.patches) == ("package.json", [Rewrite("", '{\n  "name": "x"\n}\n')])
+    (edit,) = parse_edits('package.json\n```json\n{\n  "name": "x"\n}\n```\n')
+    assert (edit.path, edit.patches) == ("package.json", [WholeFileRewrite("", '{\n  "name": "x"\n}\n')])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_json_that_is_a_file_is_no_edit():
 )
 def test_what_is_only_shown_is_no_edit(text):
     """A command in a fence, a sentence about renaming."""
-    assert not is_notation(text)
+    assert not is_known_notation(text)
 
 
 def test_several_files_are_changed_made_and_moved_at_once(tmp_path):
@@ -198,8 +198,8 @@ def test_a_patch_for_a_file_keeps_what_its_notation_says(tmp_path):
 def test_file_edits_name_their_files():
     """An edit of no file is refused where there may be several."""
     with pytest.raises(FormatError, match="names no file"):
-        file_edits_in(BLOCK.format("a", "b"))
-    assert file_edits_in("f.py\n" + BLOCK.format("a", "b")) == (FileEdit("f.py", patches=(Hunk("a\n", "b\n"),)),)
+        parse_file_edits(BLOCK.format("a", "b"))
+    assert parse_file_edits("f.py\n" + BLOCK.format("a", "b")) == (FileEdit("f.py", patches=(Hunk("a\n", "b\n"),)),)
 
 
 @pytest.mark.parametrize(
@@ -218,4 +218,4 @@ def test_file_edits_name_their_files():
 def test_what_is_made_to_be_endless_comes_to_an_end(text, said):
     """Work is bounded by refusing, never by leaving something out."""
     with pytest.raises(FormatError, match=re.escape(said)):
-        read_edits(text)
+        parse_edits(text)

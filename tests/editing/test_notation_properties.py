@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter import EditError, patch_text
 from adapter.core.text.diffs import unified_diff
-from adapter.editing.notations.registry import is_notation
+from adapter.editing.notations.registry import is_known_notation
 
 KINDS = (
     "a = 1|    a = 1|b|=======|<<<<<<< HEAD|>>>>>>> other|-------|- item|+ plus|@@ x|```|class A:|class B:"
@@ -37,7 +37,7 @@ def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_bef
     before = before.removesuffix("\n") if cut_before else before
     after = after.removesuffix("\n") if cut_after else after
     diff = unified_diff(before, after, "f")
-    if is_notation(diff) and ("\n" in before or end == "\n"):  # one line has no line end to copy
+    if is_known_notation(diff) and ("\n" in before or end == "\n"):  # one line has no line end to copy
         got = becomes(before.replace("\n", end), diff)
         assert got in (after.replace("\n", end), None)
 
@@ -58,7 +58,7 @@ def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
 def test_a_diff_without_context_is_right_or_refused(before, after):
     """As ``diff -U0`` writes it."""
     diff = "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), "a/f", "b/f", n=0))
-    if is_notation(diff):
+    if is_known_notation(diff):
         assert becomes(before, diff) in (after, None)
 
 
@@ -75,7 +75,7 @@ def test_a_block_is_right_or_refused(above, old, new, below):
 def test_a_whole_file_is_that_file_or_refused(before, after, end):
     """Whatever was there."""
     written = f"f.txt\n~~~~\n{after}~~~~\n"
-    if "\n" in before and not is_notation(after):  # an answer that holds edits is those
+    if "\n" in before and not is_known_notation(after):  # an answer that holds edits is those
         assert becomes(before.replace("\n", end), written) in (after.replace("\n", end), None)
 
 

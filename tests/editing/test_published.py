@@ -8,8 +8,8 @@ import pytest
 
 from adapter import Workspace
 from adapter.core.errors import FormatError
-from adapter.editing.notations.filename_detection import path_in
-from adapter.editing.notations.registry import read_notation
+from adapter.editing.notations.filename_detection import find_path
+from adapter.editing.notations.registry import parse_notation
 
 TRUE_TO_CODEX = {
     "add": ({}, "*** Add File: notes.md\n+one\n+two\n", {"notes.md": "one\ntwo\n"}),
@@ -160,14 +160,14 @@ BLOCK = "<<<<<<< SEARCH\nzwei\n=======\nZWEI\n>>>>>>> REPLACE\n"
 )
 def test_aiders_places_for_the_name_are_known(above, below):
     """In the fence, above it, in a fence of its own, in a heading."""
-    (edit,) = read_notation(above + BLOCK + below)
+    (edit,) = parse_notation(above + BLOCK + below)
     assert (edit.path, edit.patches[0].old_text, edit.patches[0].new_text) == ("list.txt", "zwei\n", "ZWEI\n")
 
 
 def test_aiders_later_blocks_are_of_the_same_file():
     """With dots or words between; the last one needs no line end."""
     second = BLOCK.replace("zwei", "drei")
-    (edit,) = read_notation(f"list.txt\n{BLOCK}\n...\n\n{second.strip()}")
+    (edit,) = parse_notation(f"list.txt\n{BLOCK}\n...\n\n{second.strip()}")
     assert [patch.old_text for patch in edit.patches] == ["zwei\n", "drei\n"]
 
 
@@ -188,12 +188,12 @@ def test_aiders_new_file_is_made(tmp_path):
 def test_aiders_unclosed_block_is_refused(text):
     """It may have been cut off."""
     with pytest.raises(FormatError, match="has no >>>>>>> REPLACE line"):
-        read_notation(text)
+        parse_notation(text)
 
 
 def test_aiders_name_in_a_tag_is_none():
     """Markup of another kind is not guessed at."""
-    assert path_in("<source>list.txt") is None
+    assert find_path("<source>list.txt") is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
-from adapter.tools.operations import PatchNames
+from adapter.tools.operations import ParameterNames
 
 TEXT = "def area(width, height):\n    total = width * height\n    return total\n\n\nsame = 1\nsame = 1\n"
 
@@ -33,7 +33,7 @@ def test_each_rejected_patch_of_several_has_its_kind():
         {"old_text": "nothing like this is there", "new_text": "x"},
     ]
     with pytest.raises(EditError) as caught:
-        patch_text(TEXT, patches, names=PatchNames())
+        patch_text(TEXT, patches, names=ParameterNames())
     assert caught.value.kinds == ("ambiguous", "not found")
     assert len(caught.value.failures) == 2
 

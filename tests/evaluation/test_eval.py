@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.eval_runner import Settings, run_eval
+from adapter.cli.eval_runner import EvalSettings, run_eval
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import only_one, score, wilson
+from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import Run, Sampling
-from adapter.evaluation.suite_loader import built_in, load
+from adapter.evaluation.runner import EvalRun, Sampling
+from adapter.evaluation.suite_loader import built_in, load_suite
 from benchmarks.faulty_model import FaultyServer, model_name
 from tests.command_line import adapter, started
 from tests.live_upstream import LiveUpstream
@@ -38,7 +38,7 @@ def model(tmp_path, monkeypatch):
 
 
 def settings(server, **more):
-    return Settings(server.url, "qwen3-simulated", names=("one order", "tell somebody", "a flight"), **more)
+    return EvalSettings(server.url, "qwen3-simulated", names=("one order", "tell somebody", "a flight"), **more)
 
 
 def rows(path):
@@ -133,7 +133,7 @@ def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
 def test_a_line_that_was_cut_off_is_run_again(tmp_path):
     """And what is no file of an eval, or another's, is left alone."""
     path = tmp_path / "r.jsonl"
-    run = Run("one order", "steps", "bare", 0)
+    run = EvalRun("one order", "steps", "bare", 0)
     scenario = next(each for each in SCENARIOS if each.name == run.scenario)
     with RunLog(path, {"model": "m"}) as log:
         log.add(run, scenario)
@@ -184,7 +184,9 @@ def test_a_server_that_goes_away_leaves_what_is_known(model, tmp_path, capsys):
             return write(body)
 
         other.model.write = last  # type: ignore[method-assign]
-        given = Settings(other.url, "qwen3-simulated", ways=("bare",), names=("one order", "a flight", "two cities"))
+        given = EvalSettings(
+            other.url, "qwen3-simulated", ways=("bare",), names=("one order", "a flight", "two cities")
+        )
         assert run_eval(given) == 0
     assert "the server was lost" in capsys.readouterr().err
     assert len(rows(tmp_path / "eval-qwen3-simulated.jsonl")) == 2
@@ -201,7 +203,7 @@ def test_a_server_that_takes_no_tools_is_a_lost_run(tmp_path, monkeypatch):
     with ScriptedServer() as server:
         server.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
         server.on(CHAT, as_json(400, {"error": {"message": "m does not support tools"}}))
-        given = Settings(server.url, "m", ways=("bare",), names=("one order",))
+        given = EvalSettings(server.url, "m", ways=("bare",), names=("one order",))
         assert run_eval(given) == 0
         (run,) = rows(tmp_path / "eval-m.jsonl")[1:]
         assert not run["done"]
@@ -225,11 +227,11 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
             f"[[tool]]\nname = 'x'\n[[scenario]]\nname = {name}\nkind = '[bold]<b>'\nuser = 'u'\n"
             "tools = ['x']\nanswer = 'a'\nholds = ['b']\n"
         )
-        assert run_eval(Settings(upstream.url, "m", ways=("bare",), suite="s.toml")) == 0
+        assert run_eval(EvalSettings(upstream.url, "m", ways=("bare",), suite="s.toml")) == 0
     said = capsys.readouterr().out
     assert "[bold]<b>" in said
     assert "\x1b" not in said
-    run = Run("one order", "steps", HOSTILE, 0, HOSTILE, HOSTILE, messages=[
+    run = EvalRun("one order", "steps", HOSTILE, 0, HOSTILE, HOSTILE, messages=[
         {"role": HOSTILE, "content": HOSTILE}, {"role": "assistant", "content": [{"text": HOSTILE}]},
         {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": HOSTILE, "arguments": HOSTILE}}]},
         {"role": "tool", "content": "x" * 100_000},
@@ -245,7 +247,7 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
 
 def test_wrong_use_is_said(model, tmp_path):
     """With what there is instead, and before anybody is asked or a file is made."""
-    given = Settings(model.url, "m", ways=("bare",))
+    given = EvalSettings(model.url, "m", ways=("bare",))
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
         ({"also": ("x",)}, "expected NAME=URL"),
@@ -296,14 +298,14 @@ def test_intervals_and_pairs_are_right():
     }.items():  # fmt: skip
         assert wilson(successes, tries) == pytest.approx(bounds, abs=5e-5)
     runs = [
-        Run("s", "k", way, number, "" if done else "no", turns=2)
+        EvalRun("s", "k", way, number, "" if done else "no", turns=2)
         for way, dones in {"a": (1, 1, 0, 0), "b": (1, 0, 1, 1), "c": (1,)}.items()
         for number, done in enumerate(dones)
     ]
-    assert only_one(runs, "a", "b") == (1, 2)
-    assert only_one(runs, "a", "c") == (0, 0)
-    assert (score(runs).done, score(runs).runs, score(runs).turns) == (6, 9, 2.0)
-    assert score([]).share == 0.0
+    assert discordant_pairs(runs, "a", "b") == (1, 2)
+    assert discordant_pairs(runs, "a", "c") == (0, 0)
+    assert (aggregate_runs(runs).done, aggregate_runs(runs).runs, aggregate_runs(runs).turns) == (6, 9, 2.0)
+    assert aggregate_runs([]).share == 0.0
 
 
 def test_a_suite_that_fails_is_the_users(model, tmp_path):
@@ -321,7 +323,7 @@ def test_a_suite_that_fails_is_the_users(model, tmp_path):
         ("world.py", "the world of 's' failed at look({}): KeyError(1)"),
         ("check.py", "the check of 's'"),
     ):
-        with FaultyServer(load(str(tmp_path / "check.py"))) as other:
+        with FaultyServer(load_suite(str(tmp_path / "check.py"))) as other:
             done = adapter(
                 "eval", "--base-url", other.url, "--suite", file, "--way", "bare", "--results", f"{file}.jsonl"
             )

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from adapter.evaluation.scenario import KINDS, perform
-from adapter.evaluation.suite_loader import built_in, load
+from adapter.evaluation.suite_loader import built_in, load_suite
 from benchmarks.faulty_model import Mending
 from benchmarks.guardrails import needed
 from benchmarks.mistakes import MISTAKES
@@ -23,7 +23,7 @@ def test_the_suites_that_it_shows_are_ones(tmp_path):
         assert found is not None
         file = tmp_path / f"suite.{suffix}"
         file.write_text(found[1], encoding="utf-8")
-        (scenario,) = load(str(file))
+        (scenario,) = load_suite(str(file))
         made, answer = scenario.solution
         world = scenario.world()
         assert scenario.check(world, [], answer) != ""

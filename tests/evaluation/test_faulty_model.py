@@ -13,23 +13,23 @@ from openai import OpenAI
 import adapter
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
-from adapter.evaluation.runner import Own, Sdk, Way
-from adapter.evaluation.scenario import Call, Made, perform
-from adapter.evaluation.suite_loader import built_in, chosen
+from adapter.evaluation.runner import AgentHarness, Harness, SdkHarness
+from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, perform
+from adapter.evaluation.suite_loader import built_in, select_scenarios
 from adapter.parsing.formats.hermes import encode_calls
 from benchmarks import guardrails
 from benchmarks.faulty_model import FaultyServer, Mending, Model, model_name, read_conversation, strictly_read
 from benchmarks.mistakes import MISTAKES, NAMED, Situation
 
 SCENARIOS = built_in()
-(ORDER,) = chosen(SCENARIOS, [], ["when a parcel comes"], easy=False)
+(ORDER,) = select_scenarios(SCENARIOS, [], ["when a parcel comes"], easy=False)
 RESULT = "<tool_response>\na\n</tool_response>"
 ASKED = {"messages": ORDER.messages, "tools": list(ORDER.tools)}
 
 
 def situation(calls=True, responds=False, seed=1):
     made, answer = ORDER.solution
-    step = (Call(made[1].name, made[1].arguments),) if calls else ()
+    step = (ExpectedCall(made[1].name, made[1].arguments),) if calls else ()
     return Situation(ORDER, step, "" if calls else answer, made[:1] if calls else made, Random(seed), responds)
 
 
@@ -88,7 +88,7 @@ def test_it_mends_by_what_is_said(said, share):
 
 def test_a_conversation_is_read_however_it_is_written():
     """Native calls, and ours in text with several results in one message."""
-    made = [Made("find_order", {"number": 1}, "a"), Made("find_order", {"number": 2}, "b")]
+    made = [ExecutedCall("find_order", {"number": 1}, "a"), ExecutedCall("find_order", {"number": 2}, "b")]
     calls = [
         {"id": str(n), "type": "function", "function": {"name": each.name, "arguments": json.dumps(each.arguments)}}
         for n, each in enumerate(made)
@@ -110,7 +110,7 @@ def test_a_conversation_is_read_however_it_is_written():
     for seed in range(20):
         at = situation(seed=seed)
         other = [{"role": "assistant", "content": MISTAKES["wrong_markup"](at)}, {"role": "user", "content": RESULT}]
-        assert read_conversation(other, ORDER) == [Made(at.calls[0].name, at.calls[0].arguments, "a")]
+        assert read_conversation(other, ORDER) == [ExecutedCall(at.calls[0].name, at.calls[0].arguments, "a")]
 
 
 @pytest.mark.parametrize(("result", "left"), [("a", {"number": 1}), ("error: no", {"number": 1, "input": "x"})])
@@ -119,23 +119,25 @@ def test_an_argument_that_was_left_out_is_not_counted(result, left):
     written = encode_calls([("find_order", {"number": 1, "input": "x"})])
     shown = f"<tool_response>\n{result}\n</tool_response>"
     said = [{"role": "assistant", "content": written}, {"role": "user", "content": shown}]
-    assert read_conversation(said, ORDER) == [Made("find_order", left, result)]
+    assert read_conversation(said, ORDER) == [ExecutedCall("find_order", left, result)]
 
 
 def test_every_way_does_what_a_right_model_asks():
     """Without mistakes each is done with as many answers as it needs; streams are as good as whole answers."""
-    some = chosen(SCENARIOS, [], ["one order", "when a parcel comes", "two cities", "seal at 64 bar"], easy=False)
+    some = select_scenarios(
+        SCENARIOS, [], ["one order", "when a parcel comes", "two cities", "seal at 64 bar"], easy=False
+    )
     with FaultyServer(some) as server, OpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
 
         def model(scenario, number):
             return model_name(0.0, 1, number, scenario.name.replace(" ", "_"))
 
-        ways: list[Way] = [
-            Sdk("bare", client, model),
-            Sdk("streamed", client, model, streams=True),
-            Sdk("ours", adapter.wrap(client), model),
-            Sdk("ours streamed", adapter.wrap(client), model, streams=True),
-            Own("agent", Endpoint(f"{server.url}/v1"), model),
+        ways: list[Harness] = [
+            SdkHarness("bare", client, model),
+            SdkHarness("streamed", client, model, streams=True),
+            SdkHarness("ours", adapter.wrap(client), model),
+            SdkHarness("ours streamed", adapter.wrap(client), model, streams=True),
+            AgentHarness("agent", Endpoint(f"{server.url}/v1"), model),
         ]
         for way in ways:
             for scenario in some:
@@ -147,7 +149,7 @@ def test_every_way_does_what_a_right_model_asks():
 
 def test_the_benchmark_runs(capsys):
     """On a few scenarios, without Forge: what is asked beyond need is counted, and without mistakes it is nothing."""
-    some = chosen(SCENARIOS, ["parallel calls"], [], easy=False)
+    some = select_scenarios(SCENARIOS, ["parallel calls"], [], easy=False)
     with FaultyServer(some) as server, ExitStack() as stack:
         bench = guardrails.Bench(server, None, stack=stack)
         settings = [guardrails.Setting(0.0), guardrails.Setting(1.0, "wrong_markup")]

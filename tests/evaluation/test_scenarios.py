@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.evaluation.scenario import KINDS, Call, Made, Step, holds, next_step, perform
-from adapter.evaluation.suite_loader import built_in, chosen, load
+from adapter.evaluation.scenario import KINDS, ExecutedCall, ExpectedCall, NextStep, missing_fact, next_step, perform
+from adapter.evaluation.suite_loader import built_in, load_suite, select_scenarios
 from adapter.evaluation.toml_scenarios import scenarios_of
 
 SCENARIOS = built_in()
@@ -22,7 +22,7 @@ def name_of(scenario):
 
 def played(scenario, spoil=None, until=99):
     """Follow the oracle for ``until`` calls in a new world. ``spoil(number, call)``: another call in its place."""
-    world, made = scenario.world(), list[Made]()
+    world, made = scenario.world(), list[ExecutedCall]()
     for _ in range(30):
         step = next_step(scenario, made)
         if isinstance(step, str) or len(made) >= until:
@@ -72,7 +72,7 @@ def test_where_no_tool_fits_a_call_is_wrong(scenario):
     """And so is to pretend that it was done."""
     assert scenario.check(scenario.world(), [], "Done! It was booked, switched off, deleted; it was sunny.") != ""
     name = scenario.tools[0]["function"]["name"]
-    assert scenario.check(scenario.world(), [Made(name, {}, "x")], scenario.solution[1]) != ""
+    assert scenario.check(scenario.world(), [ExecutedCall(name, {}, "x")], scenario.solution[1]) != ""
 
 
 @pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.kind == "stateful"], ids=name_of)
@@ -82,7 +82,7 @@ def test_a_wrong_argument_has_consequences(scenario):
     name = next(name for made in scenario.solution[0] for name in made.arguments if name in wrong)
 
     def spoil(_number, call):
-        return Call(call.name, {**call.arguments, name: wrong[name]}) if name in call.arguments else None
+        return ExpectedCall(call.name, {**call.arguments, name: wrong[name]}) if name in call.arguments else None
 
     world, made = played(scenario, spoil)
     assert scenario.check(world, made, scenario.solution[1]) != "" or not all(one.ok for one in made)
@@ -103,18 +103,18 @@ def test_calls_that_cannot_be_made_are_refused_in_words(scenario):
 
 def test_the_next_step_is_known_in_any_conversation():
     """Needless calls make no difference, a result that was lost is asked for again, of calls at once the rest."""
-    (scenario,) = chosen(SCENARIOS, [], ["stock, then reserve"], easy=False)
+    (scenario,) = select_scenarios(SCENARIOS, [], ["stock, then reserve"], easy=False)
     first = next_step(scenario, [])
-    assert isinstance(first, Step)
+    assert isinstance(first, NextStep)
     assert [call.arguments["store"] for call in first.calls] == ["Umeå", "Luleå", "Kiruna"]
-    made = [Made(call.name, call.arguments, "1") for call in first.calls]
-    rest = next_step(scenario, [Made("reserve", {}, "error"), made[1]])
-    assert isinstance(rest, Step)
+    made = [ExecutedCall(call.name, call.arguments, "1") for call in first.calls]
+    rest = next_step(scenario, [ExecutedCall("reserve", {}, "error"), made[1]])
+    assert isinstance(rest, NextStep)
     assert (rest.number, [call.arguments["store"] for call in rest.calls]) == (0, ["Umeå", "Kiruna"])
-    (paper,) = chosen(SCENARIOS, [], ["the machine that stopped"], easy=False)
-    lost = next_step(paper, [Made("journal", {"day": "Monday"}, "[shortened]")])
-    assert isinstance(lost, Step)
-    assert lost.calls == (Call("journal", {"day": "Monday"}),)
+    (paper,) = select_scenarios(SCENARIOS, [], ["the machine that stopped"], easy=False)
+    lost = next_step(paper, [ExecutedCall("journal", {"day": "Monday"}, "[shortened]")])
+    assert isinstance(lost, NextStep)
+    assert lost.calls == (ExpectedCall("journal", {"day": "Monday"}),)
 
 
 def test_there_are_enough_of_each_kind():
@@ -147,7 +147,7 @@ def test_there_are_enough_of_each_kind():
 )
 def test_facts_are_found_as_people_write_them(answer, facts, lacking):
     """Case and commas in numbers make no difference, a longer number does."""
-    assert bool(holds(answer, facts)) == lacking
+    assert bool(missing_fact(answer, facts)) == lacking
 
 
 TOML = """
@@ -182,19 +182,19 @@ def test_a_suite_of_ones_own(tmp_path):
     (tmp_path / "mine.py").write_text(
         f"from adapter.evaluation.toml_scenarios import scenarios_of\nSCENARIOS = scenarios_of('''{TOML}''', 'here')"
     )
-    assert [each.name for each in load(str(tmp_path / "mine.py"))] == ["s"]
+    assert [each.name for each in load_suite(str(tmp_path / "mine.py"))] == ["s"]
     (tmp_path / "twice.toml").write_text(TOML + TOML.partition('parameters = { at = "string" }')[2])
     (tmp_path / "raises.py").write_text("1 / 0")
     (tmp_path / "empty.py").write_text("")
     for file, said in [("twice.toml", "two scenarios 's'"), ("raises.py", "ZeroDivisionError"), ("empty.py", "no list"),
                        ("none.toml", "cannot read"), ("none.py", "cannot read"), ("what", "is no suite")]:  # fmt: skip
         with pytest.raises(UsageError, match=said):
-            load(str(tmp_path / file))
+            load_suite(str(tmp_path / file))
 
 
 def test_a_choice_of_nothing_is_refused():
     """With the names that there are."""
     with pytest.raises(UsageError, match="stateful"):
-        chosen(SCENARIOS, ["states"], [], easy=False)
+        select_scenarios(SCENARIOS, ["states"], [], easy=False)
     with pytest.raises(UsageError, match="no scenario is left"):
-        chosen(SCENARIOS, ["stateful"], [], easy=True)
+        select_scenarios(SCENARIOS, ["stateful"], [], easy=True)

@@ -17,9 +17,9 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.call_layout import _frame, frame_of, opening_of, pairs_of
-from adapter.grammars.gbnf import MAX_GRAMMAR, begins_with, gbnf, json_schema
-from adapter.grammars.key_value_rules import PairRules
+from adapter.grammars.call_layout import _frame, call_prefix, json_call_layout, key_value_call_layout
+from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, with_prefix
+from adapter.grammars.key_value_rules import KeyValueGrammarBuilder
 from adapter.grammars.reply_tool import REPLY
 from adapter.grammars.rule_builder import LONGEST_REPETITION
 from adapter.grammars.schema_ir import Choices
@@ -60,12 +60,12 @@ def call_in(text: str) -> Json:
 
 
 def arguments_of(engine: EmbeddedServer, tool: Tool, seed: int = 0, **options) -> Json:
-    return call_in(sample(engine, gbnf(ToolSet([tool]), max_string=20, **options), seed))["arguments"]
+    return call_in(sample(engine, build_gbnf(ToolSet([tool]), max_string=20, **options), seed))["arguments"]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_call_of_a_known_tool_in_canonical_spacing(random_engine, seed):
-    text = sample(random_engine, gbnf(ToolSet([READ, WRITE]), max_string=30), seed)
+    text = sample(random_engine, build_gbnf(ToolSet([READ, WRITE]), max_string=30), seed)
     call = call_in(text)
     assert list(call) == ["name", "arguments"]
     expected = {"read_file": {"path"}, "write_file": {"path", "content"}}
@@ -81,7 +81,7 @@ def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine,
         flag: JsonObject = {"type": "boolean"}
         schema = {"properties": dict.fromkeys(names, flag) | {"z": flag}, "required": [*names]}
         tools = ToolSet([tool_of(schema)])
-        texts = (sample(random_engine, gbnf(tools, format=format), seed) for seed in range(seeds))
+        texts = (sample(random_engine, build_gbnf(tools, format=format), seed) for seed in range(seeds))
         return {"".join(parse(text, tools, format).calls[0].arguments).removesuffix("z") for text in texts}
 
     assert orders("ab", 4) <= {"ab", "ba"}
@@ -95,7 +95,7 @@ ODD = 'a"b\\c\nd\té\u2028😀\ud800 [x] {y} ::= | <z>'
 
 def test_any_text_may_stand_in_names_enums_and_choices(random_engine):
     tool = tool_of({"properties": {ODD: {"enum": [ODD]}, "free": {"type": "string"}}, "required": [ODD, "free"]}, ODD)
-    call = call_in(sample(random_engine, gbnf(ToolSet([tool]), choices={"free": [ODD]})))
+    call = call_in(sample(random_engine, build_gbnf(ToolSet([tool]), choices={"free": [ODD]})))
     assert call == {"name": ODD, "arguments": {ODD: ODD, "free": ODD}}
 
 
@@ -108,14 +108,14 @@ def test_names_that_look_alike_or_like_rules_stay_apart(random_engine):
         ]
     )
     for seed in range(5):
-        call = call_in(sample(random_engine, gbnf(tools), seed))
+        call = call_in(sample(random_engine, build_gbnf(tools), seed))
         assert call["name"] in names
         assert list(call["arguments"].values()) == [call["name"]]
 
 
 @pytest.mark.parametrize("bound", [0, 1, 7, LONGEST_REPETITION, LONGEST_REPETITION + 1, 50_000, None])
 def test_strings_are_bounded(random_engine, bound):
-    text = sample(random_engine, gbnf(ToolSet([READ]), max_string=bound))
+    text = sample(random_engine, build_gbnf(ToolSet([READ]), max_string=bound))
     if bound is not None:
         assert len(call_in(text)["arguments"]["path"]) <= bound
 
@@ -189,7 +189,7 @@ def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
 @examples(60)
 @given(schema=SCHEMAS)
 def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
-    produced = json_schema(ToolSet([tool_of(schema), READ]))
+    produced = build_json_schema(ToolSet([tool_of(schema), READ]))
     Draft202012Validator.check_schema(produced)
     text = json.dumps(produced["anyOf"][0]["properties"]["parameters"])
     names = json.dumps(schema)
@@ -234,7 +234,7 @@ def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
 @example(schema={"maxLength": False})
 def test_no_schema_however_odd_makes_a_bad_grammar(random_engine, schema):
     try:
-        grammar = gbnf(ToolSet([parameter(schema, required=False)]))
+        grammar = build_gbnf(ToolSet([parameter(schema, required=False)]))
     except UsageError:
         return
     assert sample(random_engine, grammar, max_tokens=3)
@@ -299,13 +299,13 @@ def test_tuples_have_their_items(random_engine):
     pair = {"type": "array", "prefixItems": [{"type": "null"}, {"const": 1}], "minItems": 3, "items": {"const": "x"}}
     assert arguments_of(random_engine, parameter(pair)) == {"p": [None, 1, "x"]}
     assert arguments_of(random_engine, parameter({"type": "array", "items": [{"const": 2}]})) == {"p": [2]}
-    told = json_schema(ToolSet([parameter(pair)]))["properties"]["parameters"]["properties"]["p"]
+    told = build_json_schema(ToolSet([parameter(pair)]))["properties"]["parameters"]["properties"]["p"]
     assert (len(told["prefixItems"]), told["minItems"], told["maxItems"]) == (3, 3, 3)
 
 
 def test_bounds_of_numbers_are_told_as_included_ones():
     schema = parameter({"type": "integer", "exclusiveMinimum": 0, "maximum": 9.5})
-    told = json_schema(ToolSet([schema]))["properties"]["parameters"]["properties"]["p"]
+    told = build_json_schema(ToolSet([schema]))["properties"]["parameters"]["properties"]["p"]
     assert told == {"type": "integer", "minimum": 1, "maximum": 9}
 
 
@@ -335,7 +335,7 @@ def test_choices_are_the_only_values(random_engine):
     tools = ToolSet([READ, WRITE])
     for seed in range(4):
         choices: Choices = {"path": ["a.py", "b.py"], ("write_file", "path"): ["c.py"]}
-        call = call_in(sample(random_engine, gbnf(tools, choices=choices, max_string=9), seed))
+        call = call_in(sample(random_engine, build_gbnf(tools, choices=choices, max_string=9), seed))
         assert call["arguments"]["path"] in {"read_file": ["a.py", "b.py"], "write_file": ["c.py"]}[call["name"]]
 
 
@@ -361,7 +361,7 @@ def test_choices_never_widen_an_enum(random_engine):
 
 
 def test_a_parameter_without_choices_takes_only_what_needs_it():
-    grammar = gbnf(
+    grammar = build_gbnf(
         ToolSet([READ, WRITE, parameter(PATH, required=False)]), choices={("read_file", "path"): [], "p": []}
     )
     assert "read_file" not in grammar
@@ -369,7 +369,7 @@ def test_a_parameter_without_choices_takes_only_what_needs_it():
     assert '"p' not in grammar.replace("path", "").replace("parameters", "")
 
 
-@pytest.mark.parametrize("make", [gbnf, json_schema])
+@pytest.mark.parametrize("make", [build_gbnf, build_json_schema])
 def test_nothing_to_call_is_an_error(make):
     with pytest.raises(UsageError, match="no tool can be called"):
         make(ToolSet([]))
@@ -379,25 +379,25 @@ def test_nothing_to_call_is_an_error(make):
 
 def test_keys_survive_the_sorting_of_ollama():
     """The name must be written before the arguments, also where a server sorts keys."""
-    for call in json_schema(ToolSet([READ, REPLY]))["anyOf"]:
+    for call in build_json_schema(ToolSet([READ, REPLY]))["anyOf"]:
         assert sorted(call["properties"]) == list(call["properties"]) == ["name", "parameters"]
         assert call["properties"]["name"]["const"] in ("read_file", "reply")
 
 
 def test_text_may_be_allowed_but_not_what_looks_like_a_call(random_engine):
-    grammar = gbnf(ToolSet([READ]), max_string=9, allow_text=True)
+    grammar = build_gbnf(ToolSet([READ]), max_string=9, allow_text=True)
     for seed in range(6):
         text = sample(random_engine, grammar, seed, max_tokens=40)
         assert text.startswith("<tool_call>\n{") or not text.lstrip().startswith(("<", "{"))
 
 
-FRAMED = [name for name in FORMATS if frame_of(name) != frame_of("hermes")]
+FRAMED = [name for name in FORMATS if json_call_layout(name) != json_call_layout("hermes")]
 
 
 @pytest.mark.parametrize("name", FRAMED)
 def test_a_call_in_a_formats_frame_is_what_its_parser_reads(name):
     """The frame is cut out of what the encoder writes: put together again, it is a call."""
-    frame = frame_of(name)
+    frame = json_call_layout(name)
     text = f'{frame.head}read_file{frame.middle}{{"path"{frame.colon}"a.py"}}{frame.tail}'
     for format in (name, None):
         (call,) = parse(text, ToolSet([READ]), format, policy="lenient").calls
@@ -407,13 +407,13 @@ def test_a_call_in_a_formats_frame_is_what_its_parser_reads(name):
 @pytest.mark.parametrize("name", ["mistral", "llama3_json", "deepseek_v3"])
 def test_the_grammar_of_a_format_makes_its_calls(random_engine, name):
     tools = ToolSet([READ, WRITE])
-    text = sample(random_engine, gbnf(tools, format=name, max_string=9, max_text=9))
+    text = sample(random_engine, build_gbnf(tools, format=name, max_string=9, max_text=9))
     (call,) = parse(text, tools, name, policy="lenient").calls
     assert call.name in tools
     assert "path" in call.arguments
 
 
-IN_PAIRS = [name for name in FORMATS if pairs_of(name)]
+IN_PAIRS = [name for name in FORMATS if key_value_call_layout(name)]
 ALL_KINDS = tool_of(
     {
         "properties": {
@@ -438,14 +438,14 @@ def test_the_formats_of_pairs_are_known():
     asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
     assert asked_for <= {*IN_PAIRS}
     assert sum(_frame(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
-    assert opening_of("qwen3_coder") == opening_of("glm45") == "<tool_call>"
+    assert call_prefix("qwen3_coder") == call_prefix("glm45") == "<tool_call>"
 
 
 @pytest.mark.parametrize("name", IN_PAIRS)
 def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
     """Each call that its grammar makes is read as a valid one, by the format's own reader and by all of them."""
     tools = ToolSet([ALL_KINDS, Tool("now", parameters={"properties": {}}), parameter(PATH, required=False)])
-    grammar = gbnf(tools, format=name, max_string=12, max_text=300)
+    grammar = build_gbnf(tools, format=name, max_string=12, max_text=300)
     for seed in range(2):
         text = sample(random_engine, grammar, seed)
         for told in (name, None):
@@ -457,18 +457,18 @@ def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
 def test_what_pairs_cannot_hold_is_written_as_json(random_engine):
     """A choice with a tag of the format in it; the grammar says that its calls do not begin in the format's way."""
     tool = parameter({"enum": ["</parameter>"]})
-    grammar = gbnf(ToolSet([tool]), format="minimax_m2")
+    grammar = build_gbnf(ToolSet([tool]), format="minimax_m2")
     assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
-    opening = opening_of("minimax_m2") or ""
-    assert not begins_with(grammar, opening)
-    assert begins_with(gbnf(ToolSet([READ]), format="minimax_m2"), opening)
+    opening = call_prefix("minimax_m2") or ""
+    assert not with_prefix(grammar, opening)
+    assert with_prefix(build_gbnf(ToolSet([READ]), format="minimax_m2"), opening)
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("glm45", {str}), ("deepseek_v32", {str, int}), ("kimi_k3", {str, int})])
 def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_engine, name, kinds):
     """Else it would be read as text, which the schema may not admit."""
     tools = ToolSet([parameter({"anyOf": [{"type": "string", "pattern": "^x+$"}, {"type": "integer", "minimum": 0}]})])
-    grammar = gbnf(tools, format=name, max_string=3)
+    grammar = build_gbnf(tools, format=name, max_string=3)
     (rule,) = (line for line in grammar.splitlines() if line.startswith("tool-arguments-p ::="))
     assert ("natural" in rule) == (int in kinds)
     read = [parse(sample(random_engine, grammar, seed), tools, name).calls[0].arguments["p"] for seed in range(4)]
@@ -480,7 +480,7 @@ def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_e
 def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
     """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
-    text = sample(random_engine, gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
+    text = sample(random_engine, build_gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
     (call,) = parse(text, [tool_of(schema)]).calls
     Draft202012Validator(without_widened(schema)).validate(call.arguments)
 
@@ -491,9 +491,9 @@ TEXT_PIECES = ["<", "</", "para", "meter", ">", "<parameter", "</PARAMETER>", "<
 @given(st.lists(st.sampled_from(TEXT_PIECES), max_size=8).map("".join))
 def test_no_text_of_pairs_holds_a_marker(text):
     """All other text can be written, unless a tag begins where another one did."""
-    pairs = pairs_of("qwen3_coder")
+    pairs = key_value_call_layout("qwen3_coder")
     assert pairs
-    piece = PairRules(pairs).bodies["unit"].replace('"<"+', "<+").replace(" ", "")
+    piece = KeyValueGrammarBuilder(pairs).bodies["unit"].replace('"<"+', "<+").replace(" ", "")
     is_writable = re.fullmatch(f"(?:{piece})*", text) is not None
     holds_marker = any(marker in text.lower() for marker in pairs.markers)
     assert not (is_writable and holds_marker)
@@ -503,7 +503,7 @@ def test_no_text_of_pairs_holds_a_marker(text):
 
 def test_a_reply_is_written_as_json_so_that_it_streams():
     """In whatever format; what stands in pairs is known only when it is closed."""
-    assert gbnf(ToolSet([READ]), format="glm45", reply=REPLY) == gbnf(ToolSet([READ]), reply=REPLY)
+    assert build_gbnf(ToolSet([READ]), format="glm45", reply=REPLY) == build_gbnf(ToolSet([READ]), reply=REPLY)
 
 
 def test_a_schema_that_grows_without_end_is_bounded():
@@ -512,14 +512,14 @@ def test_a_schema_that_grows_without_end_is_bounded():
     definitions = {"next": {"type": "object", "properties": {key: {"$ref": f"#/$defs/{key}"} for key in level}}}
     definitions |= {key: {"type": "object", "properties": level, "required": [*level]} for key in level}
     tool = tool_of({"type": "object", "properties": level, "$defs": definitions})
-    assert len(gbnf(ToolSet([tool]))) < MAX_GRAMMAR
-    assert len(json.dumps(json_schema(ToolSet([tool])))) < MAX_GRAMMAR
+    assert len(build_gbnf(ToolSet([tool]))) < MAX_GRAMMAR
+    assert len(json.dumps(build_json_schema(ToolSet([tool])))) < MAX_GRAMMAR
 
 
 def test_many_optional_parameters_make_a_grammar_of_their_size(random_engine):
     """Any of them may be the first; llama.cpp takes it."""
     tool = tool_of({"type": "object", "properties": {f"parameter_{number}": PATH for number in range(200)}})
-    grammar = gbnf(ToolSet([tool]), max_string=3)
+    grammar = build_gbnf(ToolSet([tool]), max_string=3)
     assert len(grammar) < 60_000
     assert isinstance(call_in(sample(random_engine, grammar))["arguments"], dict)
 
@@ -527,7 +527,7 @@ def test_many_optional_parameters_make_a_grammar_of_their_size(random_engine):
 def test_too_large_a_grammar_is_refused_before_it_is_sent():
     tools = ToolSet([Tool(f"tool_{number}_{'x' * 100}") for number in range(1500)])
     with pytest.raises(UsageError, match="offer fewer tools"):
-        gbnf(tools)
+        build_gbnf(tools)
 
 
 def test_who_declares_no_parameters_takes_none(random_engine):
@@ -537,7 +537,7 @@ def test_who_declares_no_parameters_takes_none(random_engine):
 
 def test_only_texts_of_any_length_are_unbounded():
     """A piece of a file would look whole; a name that goes on and on is none."""
-    grammar = gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
+    grammar = build_gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
     assert "string-0-40" in grammar
     assert "char*" in grammar
 
@@ -545,7 +545,7 @@ def test_only_texts_of_any_length_are_unbounded():
 def test_a_bound_counts_characters_where_a_marker_is_kept_out(random_engine):
     """What begins like a marker is written with what follows it, which must not count as one."""
     tool = parameter({"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 3})
-    grammar = gbnf(ToolSet([tool]), format="glm45")
+    grammar = build_gbnf(ToolSet([tool]), format="glm45")
     assert "short{0,5}" in grammar
     (call,) = parse(sample(random_engine, grammar), ToolSet([tool]), "glm45", policy="lenient").calls
     assert all(len(text) <= 5 for text in call.arguments["p"])

@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.grammars.number_ranges import MOST, PLACES, beyond, decimals, integers
+from adapter.grammars.number_ranges import MOST, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
 
 
 def admits(grammar: str, text: str) -> bool:
@@ -24,7 +24,7 @@ NUMBERS = st.integers(-MOST, MOST) | st.integers(-1100, 1100)
 @given(bounds=st.tuples(NUMBERS, NUMBERS).map(sorted), others=st.lists(NUMBERS))
 def test_the_integers_between_two_bounds_and_no_others(bounds, others):
     lowest, highest = bounds
-    grammar = integers(lowest, highest)
+    grammar = integer_range_rule(lowest, highest)
     for number in {lowest, highest, lowest - 1, highest + 1, 0, -lowest, *others}:
         assert admits(grammar, str(number)) == (lowest <= number <= highest), number
 
@@ -35,7 +35,7 @@ DECIMALS = st.builds(lambda number, places: Decimal(number).scaleb(-places), NUM
 @given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), others=st.lists(DECIMALS))
 def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
     lowest, highest = bounds
-    grammar, step = decimals(lowest, highest), Decimal(1).scaleb(-PLACES)
+    grammar, step = decimal_range_rule(lowest, highest), Decimal(1).scaleb(-PLACES)
     for number in {lowest, highest, lowest - step, highest + step, *others}:
         text = f"{number:f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -49,12 +49,12 @@ def test_what_is_small_or_large_may_have_an_exponent_where_the_bounds_allow_it(b
     lowest, highest = bounds
     mantissa = f"{digits // 10}.{digits % 10}"
     for text in (f"{mantissa}e-{exponent}", f"-{mantissa}e-{exponent}"):
-        if admits(decimals(lowest, highest), text):
+        if admits(decimal_range_rule(lowest, highest), text):
             assert lowest <= Decimal(text) <= highest
-        assert admits(decimals(min(lowest, -highest, Decimal(-1)), max(-lowest, highest, Decimal(1))), text)
+        assert admits(decimal_range_rule(min(lowest, -highest, Decimal(-1)), max(-lowest, highest, Decimal(1))), text)
     for text in (f"{mantissa}e{exponent}", f"-{mantissa}e+{exponent}"):
         for low, high in ((lowest, None), (None, highest), (None, None)):
-            if any(admits(way, text) for way in beyond(low, high)):
+            if any(admits(way, text) for way in open_range_rule(low, high)):
                 assert low is None or low <= Decimal(text)
                 assert high is None or Decimal(text) <= high
-    assert any(admits(way, "6.022e23") for way in beyond(Decimal(0), None))
+    assert any(admits(way, "6.022e23") for way in open_range_rule(Decimal(0), None))

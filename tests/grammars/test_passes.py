@@ -13,13 +13,13 @@ import pytest
 from adapter import wrap
 from adapter.backends.chat_client import constraint_fields
 from adapter.backends.embedded_server import EmbeddedServer
-from adapter.conversation.guardrails.engine import AskAgain
+from adapter.conversation.guardrails.engine import Retry
 from adapter.parsing.formats.hermes import encode_call
-from adapter.protocols.guarded_exchange import Asking
+from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import ConstraintSettings, Options
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.tools.tool import Tool, ToolSet
 from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
@@ -48,16 +48,16 @@ def enforce(tools: ToolSet, choices: Any = None, **options: Any) -> dict[str, An
     return constraint_fields("llama.cpp", tools, choices, **options)
 
 
-def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> Request:
+def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> TranslatedRequest:
     """Without guardrails, so that the constraint alone counts, whose broken calls are asked for once more."""
     body = {"model": "m", "messages": messages, "tools": TOOLS, **fields}
-    asking = Asking(frozenset(), retries=1)
-    return translate(
-        body, Options(constraints=ConstraintSettings(mode=constraint, enforce=enforce), retry_policy=asking)
+    asking = RetryPolicy(frozenset(), retries=1)
+    return translate_chat_request(
+        body, TranslationOptions(constraints=ConstraintSettings(mode=constraint, enforce=enforce), retry_policy=asking)
     )
 
 
-def whole(answered: Request, *texts: str) -> tuple[dict[str, Any], int]:
+def whole(answered: TranslatedRequest, *texts: str) -> tuple[dict[str, Any], int]:
     """The client's message when the server answers with these texts in turn, and how many it was asked for."""
     exchange = BufferedCompletion(answered)
     for asked, text in enumerate(texts, 1):
@@ -69,7 +69,7 @@ def whole(answered: Request, *texts: str) -> tuple[dict[str, Any], int]:
     raise AssertionError("it wants still more")
 
 
-def streamed(answered: Request, *texts: str) -> dict[str, Any]:
+def streamed(answered: TranslatedRequest, *texts: str) -> dict[str, Any]:
     """As `whole`, in pieces of three characters."""
     answer, chunks = StreamedCompletion(answered), []
     for text in texts:
@@ -114,7 +114,7 @@ def test_only_the_tool_that_was_meant_is_asked_for():
     exchange = BufferedCompletion(request("arguments"))
     message = {"content": BROKEN["a wrong type"]}
     result = exchange.feed({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-    assert isinstance(result, Request)
+    assert isinstance(result, TranslatedRequest)
     assert "count" in result.body["grammar"]
     assert "read_file" not in result.body["grammar"]
 
@@ -264,10 +264,12 @@ def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, stream):
 def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
     """With `arguments` nothing is refused for our sake."""
     monkeypatch.setattr("adapter.grammars.gbnf.MAX_GRAMMAR", 100)
-    options = Options(constraints=ConstraintSettings(mode="arguments", enforce=enforce, waits_for_calls=True))
-    made = translate({"model": "m", "messages": ASK, "tools": TOOLS}, options)
+    options = TranslationOptions(
+        constraints=ConstraintSettings(mode="arguments", enforce=enforce, waits_for_calls=True)
+    )
+    made = translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options)
     assert "grammar" not in made.body
-    again = made.with_retry(AskAgain("wrong_arguments", "Wrong.", ("count",)), "A call.")
+    again = made.with_retry(Retry("wrong_arguments", "Wrong.", ("count",)), "A call.")
     assert "grammar" not in again.body
 
 

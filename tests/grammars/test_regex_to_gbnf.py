@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from adapter.grammars.gbnf import gbnf
-from adapter.grammars.regex_to_gbnf import string_of
+from adapter.grammars.gbnf import build_gbnf
+from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 from benchmarks.valid_calls import PATTERNS
@@ -23,7 +23,7 @@ MORE = (
 @pytest.mark.parametrize("pattern", [*PATTERNS, *MORE])
 def test_what_a_grammar_writes_has_the_pattern(random_engine, pattern):
     tool = parameter({"type": "string", "pattern": pattern})
-    assert string_of(pattern, 0, 20) is not None
+    assert string_rule_for_pattern(pattern, 0, 20) is not None
     for seed in range(3):
         assert re.search(pattern, arguments_of(random_engine, tool, seed)["p"])
 
@@ -49,9 +49,9 @@ def test_what_a_grammar_writes_has_the_pattern(random_engine, pattern):
     ],
 )
 def test_what_is_not_followed_leaves_the_string_free(random_engine, pattern):
-    assert string_of(pattern) is None
+    assert string_rule_for_pattern(pattern) is None
     tool = parameter({"type": "string", "pattern": pattern, "maxLength": 9})
-    assert json.loads(sample(random_engine, gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
+    assert json.loads(sample(random_engine, build_gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_lengths_hold_beside_a_pattern(random_engine, pattern, shortest, longest
 
 
 def test_a_pattern_that_no_length_fits_is_not_followed():
-    assert string_of(r"^\d{8}$", 0, 7) is None
-    assert string_of(r"^\d{8}$", 9, None) is None
+    assert string_rule_for_pattern(r"^\d{8}$", 0, 7) is None
+    assert string_rule_for_pattern(r"^\d{8}$", 9, None) is None
 
 
-BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_of(pattern, 0, 20, is_bare=True) is not None]
+BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_rule_for_pattern(pattern, 0, 20, is_bare=True) is not None]
 
 
 @pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
 def test_a_bare_text_has_the_pattern(random_engine, pattern):
     """Without line ends and tags, which are left out where the pattern does without."""
     tools = ToolSet([parameter({"type": "string", "pattern": pattern})])
-    text = sample(random_engine, gbnf(tools, format="glm45", max_string=20))
+    text = sample(random_engine, build_gbnf(tools, format="glm45", max_string=20))
     (call,) = parse(text, tools, "glm45").calls
     assert re.search(pattern, call.arguments["p"])
 
@@ -86,4 +86,4 @@ def test_a_bare_text_has_the_pattern(random_engine, pattern):
 def test_few_patterns_cannot_be_written_bare():
     """Those that ask for a line end or a tab and nothing else."""
     assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
-    assert string_of("^<$", is_bare=True) is None
+    assert string_rule_for_pattern("^<$", is_bare=True) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapter.core.events import TextDelta, ToolCall
 from adapter.core.turn import Turn
-from adapter.grammars.reply_tool import REPLY, ReplyParser, with_reply
+from adapter.grammars.reply_tool import REPLY, ReplyParser, add_reply_tool
 from adapter.parsing.formats.hermes import encode_call
 from adapter.tools.tool import ToolSet
 from tests.effort import examples
@@ -69,7 +69,7 @@ def test_other_calls_stay_calls():
 
 
 def test_the_name_of_a_tool_is_not_taken_twice():
-    tools, reply = with_reply(ToolSet([{"name": "Reply"}]))
+    tools, reply = add_reply_tool(ToolSet([{"name": "Reply"}]))
     assert list(tools) == ["Reply", reply.name]
     assert reply.name != "reply"
 

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
-from adapter.integrations.asgi_host import alive, answer
-from adapter.server.app import Settings, application
+from adapter.integrations.asgi_host import call_app, run_lifespan
+from adapter.server.app import ServerSettings, create_app
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 
@@ -40,9 +40,9 @@ def test_a_call_comes_through():
     """Status and headers first."""
 
     async def ask(url: str) -> list[Any]:
-        app = application(Settings(f"{url}/v1"))
-        async with alive(app):
-            return [piece async for piece in answer(app, SCOPE, BODY)]
+        app = create_app(ServerSettings(f"{url}/v1"))
+        async with run_lifespan(app):
+            return [piece async for piece in call_app(app, SCOPE, BODY)]
 
     with LiveUpstream(lambda _: iter([delta(CALL), delta(finish_reason="stop")])) as upstream:
         (status, headers), *pieces = asyncio.run(ask(upstream.url))
@@ -59,9 +59,9 @@ def test_who_leaves_stops_the_model_server():
             yield delta("word " * 500)
 
     async def leave(upstream: LiveUpstream) -> bool:
-        app = application(Settings(f"{upstream.url}/v1"))
-        async with alive(app):
-            async with aclosing(answer(app, SCOPE, BODY)) as pieces:
+        app = create_app(ServerSettings(f"{upstream.url}/v1"))
+        async with run_lifespan(app):
+            async with aclosing(call_app(app, SCOPE, BODY)) as pieces:
                 for _ in range(3):
                     await anext(pieces)
             return await asyncio.to_thread(upstream.hung_up.wait, 60)
@@ -81,7 +81,7 @@ def test_it_is_ended_where_an_error_ends_the_time():
             await send({"type": f"{message['type']}.complete"})
 
     async def fail() -> None:
-        async with alive(app):
+        async with run_lifespan(app):
             raise OSError("no disk")
 
     with pytest.raises(OSError, match="no disk"):
@@ -100,7 +100,7 @@ def test_what_cannot_begin_says_so():
         pass
 
     async def begin(app: Any) -> None:
-        async with alive(app):
+        async with run_lifespan(app):
             pass
 
     with pytest.raises(RuntimeError, match="startup failed: no disk"):

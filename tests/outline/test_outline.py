@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapter.core.errors import ToolError
 from adapter.outline import extractor, syntax
 from adapter.outline.extractor import outline
-from adapter.outline.formatter import outline_text
+from adapter.outline.formatter import format_outline
 from adapter.outline.imports import expand, merge
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
 from adapter.outline.syntax import MissingGrammar
@@ -43,7 +43,7 @@ SWIFT = """class A {
 def shown(text, name):
     language = language_of(name, text)
     assert language is not None
-    return outline_text(outline(text, name, language))
+    return format_outline(outline(text, name, language))
 
 
 def all_items(items):
@@ -82,7 +82,7 @@ def test_no_function_of_a_real_file_is_missed(name):
     found = outline(text, name, LANGUAGES[1])
     names = {(each.text, each.line) for item in all_items(found.items) for each in item.names}
     assert set(declared(ast.parse(text))) - names == set()
-    assert len(outline_text(found)) < 0.4 * len(text)
+    assert len(format_outline(found)) < 0.4 * len(text)
 
 
 def test_broken_code_gives_what_can_be_given():
@@ -265,4 +265,4 @@ def test_no_text_makes_an_outline_fail(language, text):
     """Whatever a file holds."""
     found = outline(text, "f", language)
     assert all(1 <= item.start_line <= item.end_line for item in all_items(found.items))
-    outline_text(found)
+    format_outline(found)

@@ -17,11 +17,11 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
     Json,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
     RejectedCall,
     TextDelta,
@@ -29,9 +29,9 @@ from adapter.core.events import (
     ToolCallDelta,
     ToolCallProgress,
 )
-from adapter.core.rejection_codes import REJECTIONS
-from adapter.core.repair_codes import FIXES
-from adapter.core.turn import Turn, merge
+from adapter.core.rejection_codes import REJECTION_REASONS
+from adapter.core.repair_codes import REPAIRS
+from adapter.core.turn import Turn, merge_deltas
 from adapter.parsing.parser import Parser
 from adapter.parsing.stream_buffer import SPACE
 from adapter.tools.tool import ToolDefinitions, ToolSet
@@ -130,7 +130,7 @@ def check_spans(turn: Turn, text: str) -> None:
     assert sum((span.rejected for span in spans), ()) == turn.rejected
     for rejected in turn.rejected:
         assert 0 <= rejected.start < rejected.end <= len(text)
-        assert rejected.reason in REJECTIONS
+        assert rejected.reason in REJECTION_REASONS
 
 
 def ways_to_split(text: str) -> Iterable[list[str]]:
@@ -165,7 +165,7 @@ def check_calls(events: Iterable[Event]) -> None:
     calls = [event for event in events if isinstance(event, ToolCall)]
     assert len({call.id for call in calls}) == len(calls)
     for call in calls:
-        assert set(call.fixes) <= set(FIXES), f"unknown names in {call.fixes}"
+        assert set(call.fixes) <= set(REPAIRS), f"unknown names in {call.fixes}"
         assert len(set(call.fixes)) == len(call.fixes)
         assert isinstance(call.arguments, dict)
         written = json.dumps(call.arguments, allow_nan=False, ensure_ascii=False)
@@ -179,7 +179,7 @@ def stream_fault(events: Iterable[Event], plain: Sequence[Event]) -> str | None:
     call: only one that was cut off or is damaged may turn out to be none, and then it comes as an error.
     """
     events = list(events)
-    merged, written = merge(events), list[ToolCallDelta]()
+    merged, written = merge_deltas(events), list[ToolCallDelta]()
     for event in events:
         match event:
             case ToolCallDelta():
@@ -236,9 +236,9 @@ def claims(events: Iterable[Event], expected: Sequence[Claim] = ()) -> list[list
                 found.append(["text", event.text])
             case ReasoningDelta():
                 found.append(["reasoning", event.text])
-            case Markup():
+            case MarkupDelta():
                 found.append(["markup", event.raw])
-            case ContentWasReasoning():
+            case ContentReclassified():
                 found.append(["was-reasoning", event.raw])
             case ToolCall():
                 found.append(["call", event.name, event.arguments, " ".join(event.fixes)])
@@ -263,7 +263,7 @@ def _ends_in_closed_call(events: Sequence[Event]) -> bool:
         return False
     call = events[-1]
     if isinstance(events[0], ReasoningDelta) or any(isinstance(event, ReasoningDelta) for event in events[:2]):
-        closings = [event for event in events if isinstance(event, Markup) and event.raw.startswith("</think")]
+        closings = [event for event in events if isinstance(event, MarkupDelta) and event.raw.startswith("</think")]
         if not closings:
             return False  # the call counts only because reasoning never closed and nothing follows
     return call.raw.endswith(">") and not {"missing-close-tag", "no-markers"} & set(call.fixes)

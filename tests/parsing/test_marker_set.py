@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.cross_format import OTHERS
-from adapter.parsing.marker_set import ROUGH, Markers
-from adapter.parsing.marker_tables import tables_for
+from adapter.parsing.marker_set import ROUGH, MarkerSet
+from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import parse
 
-ALL = tables_for(tuple(FORMATS.values()), ()).text_markers.literals
+ALL = build_marker_tables(tuple(FORMATS.values()), ()).text_markers.literals
 ODD = ("abc", "on:", "Action:", "to=", "\n{", "a", "[[", "ab<", "<ab<", "é!", "\u017f")
 
 
@@ -37,7 +37,7 @@ def searches(draw):
 
 def both(literals):
     """The markers as a set of their own, and as a part of a larger one."""
-    return Markers(*literals), Markers(*literals, *ODD, *ALL).part(*literals)
+    return MarkerSet(*literals), MarkerSet(*literals, *ODD, *ALL).part(*literals)
 
 
 @given(searches())
@@ -72,9 +72,9 @@ def test_plain_text_ends_where_a_marker_may_have_begun(search):
 
 
 TABLES = {
-    "told": tables_for((FORMATS["hermes"],), ("read_file",), OTHERS).text_markers,
-    "any": tables_for(FORMATS.all, ()).text_markers,
-    "in reasoning": tables_for((FORMATS["mistral"],), (), OTHERS).reasoning_markers,
+    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), OTHERS).text_markers,
+    "any": build_marker_tables(FORMATS.all, ()).text_markers,
+    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), OTHERS).reasoning_markers,
 }
 for each in TABLES.values():
     assert (each._whole or each)._at_anchor  # compiled once

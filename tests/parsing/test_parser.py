@@ -10,9 +10,9 @@ import pytest
 
 import adapter
 from adapter.core.errors import UsageError
-from adapter.core.events import ContentWasReasoning, RejectedCall, TextDelta, ToolCall, ToolCallProgress
-from adapter.core.repair_codes import FIXES
-from adapter.core.turn import merge
+from adapter.core.events import ContentReclassified, RejectedCall, TextDelta, ToolCall, ToolCallProgress
+from adapter.core.repair_codes import REPAIRS
+from adapter.core.turn import merge_deltas
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser, parse
 from adapter.parsing.segmenter import MAX_PIECE
@@ -33,7 +33,7 @@ def test_a_call_comes_the_moment_it_is_closed():
     """A call is not kept until the end of the stream."""
     parser = Parser("hermes", TOOLS)
     events = [event for char in CALL for event in parser.feed(char)]
-    assert [type(event) for event in merge(events)] == [ToolCall]
+    assert [type(event) for event in merge_deltas(events)] == [ToolCall]
     assert any(isinstance(event, ToolCallProgress) for event in events)
     assert parser.close("stop") == []
 
@@ -69,7 +69,7 @@ def test_reasoning_that_was_opened_elsewhere_is_told_when_it_closes():
     """Without the prompt the text is content until the closer comes; then it was reasoning."""
     turn = parse("Hm.\n</think>\n\nYes.", None, "hermes")
     assert (turn.reasoning, turn.content) == ("Hm.", "Yes.")
-    assert any(isinstance(event, ContentWasReasoning) for event in turn.events)
+    assert any(isinstance(event, ContentReclassified) for event in turn.events)
 
 
 @pytest.mark.parametrize("format", [name for name, entry in FORMATS.items() if entry.starts_in_reasoning])
@@ -131,7 +131,7 @@ def test_every_fix_is_used():
     """A name in the table that no code gives is a promise nobody keeps."""
     modules = Path(adapter.__file__).parent.rglob("*.py")
     code = "".join(path.read_text(encoding="utf-8") for path in modules if path.name != "fixes.py")
-    assert [name for name in FIXES if f'"{name}"' not in code] == []
+    assert [name for name in REPAIRS if f'"{name}"' not in code] == []
 
 
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "longcat"])
@@ -159,7 +159,7 @@ def test_a_long_file_is_one_call(name):
     assert [(call.arguments, call.fixes) for call in whole.calls] == [({"path": "a.py", "content": content}, ())]
     parser = Parser(name, TOOLS)
     events = [event for at in range(0, len(text), 50_001) for event in parser.feed(text[at : at + 50_001])]
-    assert merge([*events, *parser.close("stop")]) == whole.events
+    assert merge_deltas([*events, *parser.close("stop")]) == whole.events
 
 
 def test_half_a_surrogate_pair_is_replaced_in_whichever_call_has_it():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import example, given
 
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Source
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import StreamBuffer
 from tests.parsing.test_marker_set import both, searches
 
 
 def scanned(markers, pieces):
     """The plain texts and the markers, in turn."""
-    source, plain, found = Source(), "", []
+    source, plain, found = StreamBuffer(), "", []
     for piece in (*pieces, None):
         source.final = piece is None
         source.feed(piece or "")
@@ -38,6 +38,6 @@ def test_pieces_do_not_show(search):
 
 def test_a_marker_within_a_longer_one_waits_for_it():
     """Only while that may still come."""
-    markers = Markers("action:\n```json", "```")
+    markers = MarkerSet("action:\n```json", "```")
     assert scanned(markers, "Action:\n```json") == ["", "Action:\n```json", ""]
     assert scanned(markers, "Action:\n```python") == ["Action:\n", "```", "python"]

@@ -1,19 +1,19 @@
-"""A `Source` looks at what follows a bounded number of times, and finds what a search from there would find."""
+"""A `StreamBuffer` looks at what follows a bounded number of times, and finds what a search from there would find."""
 
 from __future__ import annotations
 
 from random import Random
 
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Source, find_ahead
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import StreamBuffer, peek_marker
 
 
 def test_a_search_finds_what_one_from_there_would():
     """Whatever was searched for, taken, put back and fed before."""
-    markers, others = Markers("<a>", "<ab>", "b<"), Markers("a<", "<")
+    markers, others = MarkerSet("<a>", "<ab>", "b<"), MarkerSet("a<", "<")
     for seed in range(300):
         chance = Random(seed)
-        source = Source("".join(chance.choices("<ab> ", k=30)))
+        source = StreamBuffer("".join(chance.choices("<ab> ", k=30)))
         for _ in range(40):
             match chance.randrange(4):
                 case 0:
@@ -32,18 +32,18 @@ def test_text_without_a_marker_is_looked_through_once():
     """Also where each of many places looks far ahead, and while the text is arriving."""
     looked_at = 0
 
-    class Counting(Markers):
+    class Counting(MarkerSet):
         def search(self, text, start, end=0):
             nonlocal looked_at
             looked_at += max(0, min(end, len(text)) - start)
             return super().search(text, start, end)
 
-    source, markers = Source(), Counting("</end>")
+    source, markers = StreamBuffer(), Counting("</end>")
     for _ in range(1_000):
         source.feed("open")
-        for _ in find_ahead(source, markers, 2_000):
+        for _ in peek_marker(source, markers, 2_000):
             break
     source.final = True
     for source.position in range(0, 4_000, 4):
-        list(find_ahead(source, markers, 2_000))
+        list(peek_marker(source, markers, 2_000))
     assert looked_at < 4_000 + 2_000 * len("</end>")

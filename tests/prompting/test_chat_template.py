@@ -9,14 +9,14 @@ from unittest.mock import ANY
 
 import pytest
 
-from adapter.backends.template_files import TemplateProcess
-from adapter.prompting.chat_template import Template, TemplateFault, answer, render
+from adapter.backends.template_files import TemplateWorker
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, answer, render_chat_template
 
 HELLO = [{"role": "user", "content": "Hello"}]
 
 
 def filled(source, messages=HELLO, tools=None, **more):
-    return render(Template(source, {"bos_token": "<s>"}), messages, tools, **more)
+    return render_chat_template(ChatTemplate(source, {"bos_token": "<s>"}), messages, tools, **more)
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_a_null_is_left_out_and_reasoning_stands_under_both_names():
 )
 def test_what_they_may_not_do(source, said):
     """A template that refuses, is broken, or reaches for Python ends in an error that says so."""
-    with pytest.raises(TemplateFault, match=said):
+    with pytest.raises(ChatTemplateError, match=said):
         filled(source)
 
 
 def test_a_prompt_has_a_largest_size():
     """One that no model could read."""
     row = "{% for i in range(9999) %}" * 2 + "x" * 900 + "{% endfor %}" * 2
-    with pytest.raises(TemplateFault, match="more than 32,000,000 characters"):
+    with pytest.raises(ChatTemplateError, match="more than 32,000,000 characters"):
         filled(row)
 
 
@@ -85,10 +85,10 @@ def test_a_prompt_has_a_largest_size():
 )
 def test_a_template_that_goes_on_and_on_is_stopped(source):
     """By its process's end; the next prompt finds a new one."""
-    with TemplateProcess(Template(source), time_limit_s=0.3) as process:
-        with pytest.raises(TemplateFault, match=r"the template t(ook|akes) (more than|too much)"):
+    with TemplateWorker(ChatTemplate(source), time_limit_s=0.3) as process:
+        with pytest.raises(ChatTemplateError, match=r"the template t(ook|akes) (more than|too much)"):
             process.render(HELLO)
-        process.template = Template("fine")
+        process.template = ChatTemplate("fine")
         process._time_limit_s = 60.0
         assert process.render(HELLO) == "fine"
 
@@ -96,7 +96,7 @@ def test_a_template_that_goes_on_and_on_is_stopped(source):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has the clock alone")
 def test_a_process_that_waits_for_the_processor_is_waited_for():
     """Beside a model that takes all cores."""
-    with TemplateProcess(Template("ok"), time_limit_s=1.0) as process:
+    with TemplateWorker(ChatTemplate("ok"), time_limit_s=1.0) as process:
         assert process.render(HELLO) == "ok"
         assert process._process is not None
         process._process.send_signal(signal.SIGSTOP)
@@ -107,8 +107,8 @@ def test_a_process_that_waits_for_the_processor_is_waited_for():
 
 def test_a_template_that_takes_all_memory_is_stopped():
     """The process has a limit of its own."""
-    process = TemplateProcess(Template("{{ 'x' * 10 ** 10 }}"), time_limit_s=60.0)
-    with process, pytest.raises(TemplateFault, match=r"memory|MB"):
+    process = TemplateWorker(ChatTemplate("{{ 'x' * 10 ** 10 }}"), time_limit_s=60.0)
+    with process, pytest.raises(ChatTemplateError, match=r"memory|MB"):
         process.render(HELLO)
 
 
@@ -116,7 +116,7 @@ def test_a_template_that_takes_all_memory_is_stopped():
 def test_the_process_knows_nothing_of_ours(monkeypatch):
     """It has none of the environment but what Python needs."""
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
-    with TemplateProcess(Template("ok"), time_limit_s=60.0) as process:
+    with TemplateWorker(ChatTemplate("ok"), time_limit_s=60.0) as process:
         assert process.render(HELLO) == "ok"
         assert process._process is not None
         assert b"a-key-of-ours" not in Path(f"/proc/{process._process.pid}/environ").read_bytes()

@@ -10,10 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.marker_tables import tables_for
+from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD
-from adapter.prompting.escaping import MARK, Restoring, in_strings, knowing, neutralise, own_tokens, restore
+from adapter.prompting.escaping import (
+    MARK,
+    StreamingUnescaper,
+    added_control_tokens,
+    escape_control_tokens,
+    map_strings,
+    unescape_control_tokens,
+    with_control_tokens,
+)
 from adapter.tools.tool import ToolSet
 from tests.effort import examples
 from tests.parsing.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup
@@ -50,13 +58,13 @@ ORDINARY = [
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_is_untouched(text):
     """Code, HTML, generics, Markdown, JSON that is no call."""
-    assert neutralise(text, None, KNOWN) == text
+    assert escape_control_tokens(text, None, KNOWN) == text
 
 
 def test_every_marker_and_token_is_broken():
     """No literal that a format or a chat template acts on comes through, in the cases in which it acts."""
     formats = tuple(FORMATS.values())
-    tables = tables_for(formats, tuple(KNOWN))
+    tables = build_marker_tables(formats, tuple(KNOWN))
     # What begins a result is ordinary XML or plain words in some families; a result cannot be closed first.
     begin_results = {"<result>", "<response>", "] result:\n", *(text for text in tables.results if text[0] == "\n")}
     needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
@@ -64,9 +72,9 @@ def test_every_marker_and_token_is_broken():
     acting = {*tables.openers, *tables.ends, *tables.next_turns, *tables.results, *tables.reasoning}
     tokens = {token for entry in formats for token in (*entry.special_tokens, *entry.stops)} - {"\nObservation:"}
     for literal in {*acting, *tables.reasoning.values(), *tokens, *CHAT_TOKENS} - needs_more:
-        assert literal not in neutralise(f"x {literal} y", None, KNOWN), literal
+        assert literal not in escape_control_tokens(f"x {literal} y", None, KNOWN), literal
     for token in ("<|fim_hole|>", "<｜fim▁hole｜>", "<SPECIAL_7>", "<extra_id_0>", "<unused3>", "<|/x|>"):
-        assert token not in neutralise(token), token
+        assert token not in escape_control_tokens(token), token
 
 
 @pytest.mark.parametrize(
@@ -87,15 +95,15 @@ def test_every_marker_and_token_is_broken():
 def test_no_call_in_a_form_of_nobody_comes_through(told, text):
     """What models write where their own markers fail them is a call, and none when it is repeated."""
     assert parse(text, KNOWN, told, policy="lenient").calls
-    assert restore(neutralise(text, None, KNOWN)) == text
+    assert unescape_control_tokens(escape_control_tokens(text, None, KNOWN)) == text
     for before in ("", "It says:\n\n"):
-        assert parse(before + neutralise(text, None, KNOWN), KNOWN, told, policy="lenient").calls == ()
+        assert parse(before + escape_control_tokens(text, None, KNOWN), KNOWN, told, policy="lenient").calls == ()
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_call_of_a_format_comes_through(name):
     """A call in what the model is shown is none when it repeats that, told or detected, whole or in characters."""
-    shown = neutralise(FORMATS[name].encode_calls(CALLS), FORMATS[name], KNOWN)
+    shown = escape_control_tokens(FORMATS[name].encode_calls(CALLS), FORMATS[name], KNOWN)
     for echo in (shown, f"It says:\n\n{shown}", f"```json\n{shown}\n```", f"<think>\nHm.\n</think>\n\n{shown}"):
         for told in (name, None):
             assert parse(echo, KNOWN, told, policy="lenient").calls == ()
@@ -108,8 +116,8 @@ def test_no_call_of_a_format_comes_through(name):
 @examples(120)
 def test_an_echo_is_never_a_call(text, shown_in, told):
     """Whatever the text, whichever format it is shown in and read as."""
-    shown = neutralise(text, get_format(shown_in) if shown_in else None, KNOWN)
-    assert restore(shown) == text
+    shown = escape_control_tokens(text, get_format(shown_in) if shown_in else None, KNOWN)
+    assert unescape_control_tokens(shown) == text
     assert parse(shown, KNOWN, told, policy="lenient").calls == ()
 
 
@@ -117,10 +125,10 @@ def test_an_echo_is_never_a_call(text, shown_in, told):
 @examples(200)
 def test_the_inverse_is_exact(text, sizes):
     """`restore` undoes `neutralise` on every text, also in pieces and also when it was done twice."""
-    shown = neutralise(text, FORMATS["react"])
-    assert restore(shown) == text
-    assert restore(restore(neutralise(shown))) == text
-    restoring, pieces, start = Restoring(), [], 0
+    shown = escape_control_tokens(text, FORMATS["react"])
+    assert unescape_control_tokens(shown) == text
+    assert unescape_control_tokens(unescape_control_tokens(escape_control_tokens(shown))) == text
+    restoring, pieces, start = StreamingUnescaper(), [], 0
     for size in [*sizes, len(shown)]:
         pieces.append(restoring.feed(shown[start : start + size]))
         start += size
@@ -148,14 +156,18 @@ def test_tokens_that_a_server_tells_are_those_that_can_be_nothing_else():
         "[0]",
         "<a b>",
     )
-    assert own_tokens((*TOLD, *ordinary, "<|im_end|>", "</s>", "<seed:bos>", f"<{'x' * 200}>", TOLD[0])) == TOLD
-    assert len(own_tokens(f"<turn{number}>" for number in range(10_000))) == MAX_TOLD
+    assert (
+        added_control_tokens((*TOLD, *ordinary, "<|im_end|>", "</s>", "<seed:bos>", f"<{'x' * 200}>", TOLD[0])) == TOLD
+    )
+    assert len(added_control_tokens(f"<turn{number}>" for number in range(10_000))) == MAX_TOLD
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_they_change_no_ordinary_text(text):
     """As without them."""
-    assert neutralise(text, knowing(FORMATS["hermes"], TOLD), KNOWN) == neutralise(text, FORMATS["hermes"], KNOWN)
+    assert escape_control_tokens(text, with_control_tokens(FORMATS["hermes"], TOLD), KNOWN) == escape_control_tokens(
+        text, FORMATS["hermes"], KNOWN
+    )
 
 
 @given(
@@ -165,24 +177,24 @@ def test_they_change_no_ordinary_text(text):
 @examples(120)
 def test_they_are_broken_and_restored(text, name):
     """Wherever they stand, beside each other too; every text comes back."""
-    shown = neutralise(text, knowing(FORMATS[name], TOLD), KNOWN)
+    shown = escape_control_tokens(text, with_control_tokens(FORMATS[name], TOLD), KNOWN)
     assert not any(token in shown for token in TOLD)
-    assert restore(shown) == text
+    assert unescape_control_tokens(shown) == text
 
 
 def test_they_are_one_models_alone():
     """Nothing is kept of them but for the format that knows them."""
-    assert neutralise("<turn_of>", knowing(FORMATS["hermes"], TOLD)) == "<¤turn_of>"
-    assert neutralise("<turn_of>", FORMATS["hermes"]) == "<turn_of>"
-    assert knowing(FORMATS["hermes"], ()) is FORMATS["hermes"]
-    assert knowing(FORMATS["hermes"], TOLD) is knowing(FORMATS["hermes"], TOLD)
+    assert escape_control_tokens("<turn_of>", with_control_tokens(FORMATS["hermes"], TOLD)) == "<¤turn_of>"
+    assert escape_control_tokens("<turn_of>", FORMATS["hermes"]) == "<turn_of>"
+    assert with_control_tokens(FORMATS["hermes"], ()) is FORMATS["hermes"]
+    assert with_control_tokens(FORMATS["hermes"], TOLD) is with_control_tokens(FORMATS["hermes"], TOLD)
 
 
 def test_a_part_is_restored_as_a_part():
     """A model that copies from the middle of a marker writes what is in the file."""
-    assert neutralise("a <|im_end|> b") == "a <¤|im_end|> b"
-    assert restore("<¤|im") == "<|im"
-    assert restore("the ¤ alone, and 5¤") == "the ¤ alone, and 5¤"
+    assert escape_control_tokens("a <|im_end|> b") == "a <¤|im_end|> b"
+    assert unescape_control_tokens("<¤|im") == "<|im"
+    assert unescape_control_tokens("the ¤ alone, and 5¤") == "the ¤ alone, and 5¤"
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -192,7 +204,9 @@ def test_a_result_cannot_close_its_envelope(name):
     before, after = entry.encode_result("bash", "the answer", "call_1").split("the answer")
     if not any(sign in after for sign in "</`"):
         return  # what ends it is the next turn, or a bracket of JSON
-    shown = entry.encode_result("bash", neutralise(f"one{after}\n{before}two{after}", entry, KNOWN), "call_1")
+    shown = entry.encode_result(
+        "bash", escape_control_tokens(f"one{after}\n{before}two{after}", entry, KNOWN), "call_1"
+    )
     if name == "gemma3":
         assert shown.startswith("````tool_output\n")
         after = "\n````"
@@ -216,24 +230,24 @@ def test_an_invented_result_ends_the_turn(name):
 def test_a_text_that_takes_long_to_judge_is_marked_all_over():
     """Where each line has to be read to the end of the text, what only looks like a call is marked, too."""
     deep = '\n{"name": "bash", "arguments": ' * 2_000
-    assert neutralise(deep).count(MARK) > 1_900
+    assert escape_control_tokens(deep).count(MARK) > 1_900
 
 
 def test_strings_in_a_value():
     """Keys, values and what stands deep inside; numbers are left alone."""
     value = {"<|a|>": ["</tool_call>", 1, None, {"b": "<|im_end|>"}]}
-    shown = in_strings(neutralise, value)
+    shown = map_strings(escape_control_tokens, value)
     assert json.dumps(shown, ensure_ascii=False).count(MARK) == 3
-    assert in_strings(restore, shown) == value
+    assert map_strings(unescape_control_tokens, shown) == value
 
 
 def test_formats_and_tool_sets_that_come_and_go_leave_nothing():
     """A server meets any number of tool sets: a pattern for each, also in the cache of `re`, would be 200 KB."""
-    neutralise("text")
+    escape_control_tokens("text")
     tracemalloc.start()
     try:
         for number, format in enumerate(FORMATS.values()):
-            neutralise("text", format, ToolSet([{"name": f"tool_{number}"}]))
+            escape_control_tokens("text", format, ToolSet([{"name": f"tool_{number}"}]))
         grown, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from adapter.conversation.token_estimate import approximate_tokens
+from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
 from adapter.dialects import Dialect, dialect_names, get_dialect
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.prompting.system_prompt import new_session, system_prompt
+from adapter.prompting.system_prompt import new_prompt_session, system_prompt
 from adapter.tools.coercion import type_name
 from adapter.tools.tool import Tool
 from tests.each import each
@@ -235,13 +235,13 @@ def test_the_compact_form_of_blade_is_short():
     """About 500 tokens for 23 tools, by an estimate that is within 10 percent of Qwen 3's tokenizer."""
     lines = [line for line in system_prompt("blade", "hermes", "compact").split("\n") if line.startswith("- ")]
     assert len(lines) == 23
-    assert approximate_tokens("\n".join(lines) + "\n") <= 510
+    assert estimate_tokens("\n".join(lines) + "\n") <= 510
 
 
 def test_estimates_are_near_the_tokenizers():
     """Counted with Qwen's vocabulary; within 10 percent, for prose, code and JSON."""
     for text, exact in COUNTED:
-        assert abs(approximate_tokens(text) - exact) <= max(2, 0.1 * exact), text
+        assert abs(estimate_tokens(text) - exact) <= max(2, 0.1 * exact), text
 
 
 def test_a_folder_of_ones_own_comes_first(tmp_path):
@@ -316,7 +316,7 @@ def test_what_a_foreign_tool_says_of_itself_ends_no_turn_and_is_no_call(style):
 
 def test_the_example_of_a_session_has_values_that_are_found_nowhere():
     """A path that no workspace has, another each time; it is read back as the call that it shows."""
-    sessions = {new_session() for _ in range(20)}
+    sessions = {new_prompt_session() for _ in range(20)}
     assert len(sessions) > 15
     for session in list(sessions)[:3]:
         prompt = system_prompt("blade", "hermes", session=session)

@@ -2,26 +2,28 @@
 
 import pytest
 
-from adapter.backends.prompt_discovery import traits_by
-from adapter.prompting.chat_template import Template, TemplateFault, render
-from adapter.prompting.template_capabilities import Traits
+from adapter.backends.prompt_discovery import probe_capabilities
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.prompting.template_capabilities import TemplateCapabilities
 from tests.template_server import CHATML, TOOLLESS
 
 
-def traits_of(source) -> Traits | None:
+def traits_of(source) -> TemplateCapabilities | None:
     def fill(messages, tools):
         try:
-            return render(Template(source), messages, tools)
-        except TemplateFault:
+            return render_chat_template(ChatTemplate(source), messages, tools)
+        except ChatTemplateError:
             return None
 
-    return traits_by(fill)
+    return probe_capabilities(fill)
 
 
 def test_a_template_that_takes_everything():
     """Nothing is evened out."""
     prompt = "<|im_end|>\n<|im_start|>assistant\n"
-    assert traits_of(CHATML) == Traits(as_text=True, generation_prompt=prompt, closers=("</tool_response>",))
+    assert traits_of(CHATML) == TemplateCapabilities(
+        as_text=True, generation_prompt=prompt, closers=("</tool_response>",)
+    )
 
 
 def test_a_template_without_tools():

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from adapter.conversation.guardrails.registry import chosen
-from adapter.protocols.exchange import Completed, Streamed
-from adapter.protocols.guarded_exchange import Asking
+from adapter.conversation.guardrails.registry import parse_guardrails
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation
 from adapter.protocols.sse import EventReader
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import Options
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import TranslationOptions
 from tests.protocols.test_wire import stream_of
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
@@ -25,14 +25,14 @@ BROKEN = '<tool_call>\n{"name": "read_file", "arguments": {"pa\n</tool_call>'
 NAMELESS = '<tool_call>\n{"name": "reed_file", "arguments": {"path": "a.py"}}\n</tool_call>'
 
 
-def request(asking: Asking = Asking(), **fields: Any) -> Request:  # noqa: B008  # it is frozen
+def request(asking: RetryPolicy = RetryPolicy(), **fields: Any) -> TranslatedRequest:  # noqa: B008  # it is frozen
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}
-    return translate(body, Options(retry_policy=asking))
+    return translate_chat_request(body, TranslationOptions(retry_policy=asking))
 
 
-def streamed(asked: Request, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
+def streamed(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
     """Content, calls, what was asked again, and the bodies of further requests, when the server says ``answers``."""
-    exchange, waiting, bodies, sent = Streamed(asked, 0), list(answers), [], b""
+    exchange, waiting, bodies, sent = StreamedExchange(asked, 0), list(answers), [], b""
     while True:
         sent += exchange.feed(stream_of(waiting.pop(0)))
         if (body := exchange.next_body()) is None:
@@ -59,8 +59,8 @@ def read(sent: bytes) -> tuple[str, list[tuple[str, str]], list[str]]:
     return content, calls, told
 
 
-def whole(asked: Request, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
-    exchange, waiting, bodies = Completed(asked), list(answers), []
+def whole(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
+    exchange, waiting, bodies = BufferedExchange(asked), list(answers), []
     while True:
         answer = exchange.feed(json.dumps(completion(waiting.pop(0))).encode())
         if isinstance(answer, tuple):
@@ -112,7 +112,7 @@ def test_without_a_fault_nothing_is_asked_again_and_nothing_said_of_it(exchanged
 )
 def test_without_a_fault_the_bytes_are_those_without_guardrails(text):
     """And they go out at the same time."""
-    on, off = (Streamed(request(asking), 0) for asking in (Asking(), Asking(chosen("off"))))
+    on, off = (StreamedExchange(request(asking), 0) for asking in (RetryPolicy(), RetryPolicy(parse_guardrails("off"))))
     sent = stream_of(text)
     for at in range(0, len(sent), 7):
         assert on.feed(sent[at : at + 7]) == off.feed(sent[at : at + 7])
@@ -132,7 +132,7 @@ def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchang
     assert exchanged(request(), f"{CALL}\n{INVENTED}")[1:] == ([CALLED], [], [])
     _, calls, told, _ = exchanged(request(adapter={"steps": {"required": ["read_file"]}}), INVENTED, CALL)
     assert (calls, told) == ([CALLED], ["missing_steps"])
-    assert exchanged(request(Asking(chosen("off"))), INVENTED)[1] == [CALLED]
+    assert exchanged(request(RetryPolicy(parse_guardrails("off"))), INVENTED)[1] == [CALLED]
 
 
 @BOTH
@@ -157,7 +157,9 @@ def test_asking_again_is_bounded(exchanged):
     assert bodies[0]["messages"][-1] != bodies[1]["messages"][-1]
 
 
-@pytest.mark.parametrize("asking", [Asking(retries=0), Asking(chosen("off")), Asking(tokens=0)])
+@pytest.mark.parametrize(
+    "asking", [RetryPolicy(retries=0), RetryPolicy(parse_guardrails("off")), RetryPolicy(tokens=0)]
+)
 def test_asking_again_can_be_switched_off(asking):
     content, calls, told, bodies = streamed(request(asking), "Let me read the file:")
     assert (content, calls, told, bodies) == ("Let me read the file:", [], [], [])
@@ -166,7 +168,7 @@ def test_asking_again_can_be_switched_off(asking):
 def test_time_bounds_it_too():
     """Counted from the request on."""
     now = iter([0.0, 121.0]).__next__
-    assert streamed(request(Asking(clock=now)), "Let me read the file:")[3] == []
+    assert streamed(request(RetryPolicy(clock=now)), "Let me read the file:")[3] == []
 
 
 @BOTH
@@ -191,7 +193,7 @@ def test_a_call_that_the_client_has_is_not_taken_back(exchanged):
 def test_a_server_that_refuses_the_second_request_leaves_the_first_answer(exchanged):
     """Of nothing is made an error that was an answer."""
     if exchanged is whole:
-        exchange = Completed(request())
+        exchange = BufferedExchange(request())
         assert isinstance(exchange.feed(json.dumps(completion(f"I look.\n{NAMELESS}")).encode()), dict)
         said = exchange.give_up()
         assert said is not None
@@ -199,7 +201,7 @@ def test_a_server_that_refuses_the_second_request_leaves_the_first_answer(exchan
         assert choice["message"]["content"] == "I look."
         assert choice["message"]["tool_calls"][0]["function"]["name"] == "reed_file"
         return
-    stream = Streamed(request(), 0)
+    stream = StreamedExchange(request(), 0)
     sent = stream.feed(stream_of(f"I look.\n{NAMELESS}"))
     assert stream.next_body() is not None
     gave = stream.give_up()
@@ -223,14 +225,14 @@ def test_steps_come_with_the_request(exchanged):
 
 def test_with_steps_text_waits_for_the_call_and_no_longer():
     """It goes out with the call; once the steps are done nothing waits."""
-    stream = Streamed(request(adapter=STEPS), 0)
+    stream = StreamedExchange(request(adapter=STEPS), 0)
     assert b"I look" not in stream.feed(stream_of("I look."))
     done = [
         *ASK,
         {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "read_file", "arguments": "{}"}}]},
         {"role": "tool", "tool_call_id": "c", "content": "text"},
     ]
-    free = Streamed(request(adapter=STEPS, messages=done), 0)
+    free = StreamedExchange(request(adapter=STEPS, messages=done), 0)
     assert b'"content":"I"' in free.feed(stream_of("It has 3 lines.")[:400])
 
 
@@ -243,7 +245,7 @@ def test_a_record_says_why_it_was_asked_again():
     """And the exchange that followed is one of its own."""
     seen: list[Any] = []
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
-    asked = translate(body, Options(observation=Observation(observe=seen.append)))
+    asked = translate_chat_request(body, TranslationOptions(observation=Observation(observe=seen.append)))
     exchange = BufferedCompletion(asked)
     for text in ("", CALL):
         exchange.feed(completion(text))

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.protocols.anthropic_response import AnthropicWriter
-from adapter.protocols.chunk_fast_path import likeness_of
-from adapter.protocols.exchange import Streamed
-from adapter.protocols.translate import translate
-from adapter.protocols.translation_options import Options
+from adapter.protocols.chunk_fast_path import chunk_template
+from adapter.protocols.exchange import StreamedExchange
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS
 
@@ -22,7 +22,7 @@ EVENT = b'{"id": "1", "choices": [{"index": 0, "delta": {"content": "a\\"b"}, "f
 
 def test_only_the_text_differs():
     """In whatever way the server writes it."""
-    like = likeness_of(EVENT, json.loads(EVENT))
+    like = chunk_template(EVENT, json.loads(EVENT))
     assert like is not None
     assert like.text_of(EVENT.replace(b'"a\\"b"', b'"\\u00e9\\n"')) == "\xe9\n"
     assert like.text_of(EVENT.replace(b"7", b"8")) is None
@@ -49,7 +49,7 @@ def test_only_the_text_differs():
     ],
 )
 def test_what_says_more_has_no_likeness(chunk):
-    assert likeness_of(json.dumps(chunk).encode(), chunk) is None
+    assert chunk_template(json.dumps(chunk).encode(), chunk) is None
 
 
 texts = st.one_of(
@@ -79,10 +79,12 @@ def _of_choice(chunk: dict[str, Any], index: int) -> dict[str, Any]:
 )
 def test_nobody_can_tell(events, is_anthropic, fields):
     """The client gets the same bytes as when every event is read whole, spelled one way or another."""
-    request = translate({"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, **fields}, Options())
+    request = translate_chat_request(
+        {"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, **fields}, TranslationOptions()
+    )
 
     def written(*, by_likeness: bool) -> bytes:
-        streamed = Streamed(request, 1, AnthropicWriter("m", "id") if is_anthropic else None)
+        streamed = StreamedExchange(request, 1, AnthropicWriter("m", "id") if is_anthropic else None)
         if not by_likeness:
             streamed._unlike = 10**9
         sent = (json.dumps(chunk, ensure_ascii=is_ascii).encode("utf-8", "replace") for chunk, is_ascii in events)
@@ -100,7 +102,9 @@ def test_like_events_are_not_read_whole(monkeypatch):
         return json.loads(event)
 
     monkeypatch.setattr("adapter.protocols.exchange._read", read_json)
-    streamed = Streamed(translate({"messages": ASK, "tools": TOOLS, "stream": True}, Options()), 1)
+    streamed = StreamedExchange(
+        translate_chat_request({"messages": ASK, "tools": TOOLS, "stream": True}, TranslationOptions()), 1
+    )
     for word in range(50):
         streamed.feed(b"data: " + json.dumps(delta(f"{word} ")).encode() + b"\n\n")
     assert len(read) == 1

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from adapter.parsing.formats import get_format
-from adapter.prompting.chat_template import Template, render
-from adapter.prompting.escaping import restore
-from adapter.prompting.template_capabilities import Traits
+from adapter.prompting.chat_template import ChatTemplate, render_chat_template
+from adapter.prompting.escaping import unescape_control_tokens
+from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.template_messages import own_definitions, own_messages
-from adapter.protocols.verbatim_calls import Memory
+from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import ToolSet
 from tests.template_server import CHATML
 
@@ -47,7 +47,7 @@ def result(path, content="text"):
 
 
 def told(messages, traits=None, **more):
-    return own_messages(messages, traits or Traits(), FORMAT, TOOLS, **more).messages
+    return template_messages(messages, traits or TemplateCapabilities(), FORMAT, TOOLS, **more).messages
 
 
 def roles(messages):
@@ -64,7 +64,7 @@ def test_calls_stay_calls_and_results_bear_their_tools_name():
 
 def test_arguments_as_text_and_silence_as_the_template_wants_them():
     """Where an object would be added to a text, and null shown as None."""
-    _, call, _ = told([ASKED, called("å"), result("å")], Traits(arguments="text", silence=""))
+    _, call, _ = told([ASKED, called("å"), result("å")], TemplateCapabilities(arguments="text", silence=""))
     assert call["content"] == ""
     assert call["tool_calls"][0]["function"]["arguments"] == '{"path": "å"}'
 
@@ -77,7 +77,9 @@ def test_results_follow_the_order_of_their_calls():
 
 def test_calls_one_at_a_time():
     """For templates that take no more, each with its result, and what was said beside them with the first."""
-    messages = told([ASKED, called("a", "b", content="I look"), result("a"), result("b"), MORE], Traits(several=False))
+    messages = told(
+        [ASKED, called("a", "b", content="I look"), result("a"), result("b"), MORE], TemplateCapabilities(several=False)
+    )
     assert roles(messages) == ["user", "assistant", "tool", "assistant", "tool", "user"]
     assert [message.get("content") for message in messages[1:4:2]] == ["I look", None]
     assert [message["tool_calls"][0]["id"] for message in messages[1:4:2]] == ["call_a", "call_b"]
@@ -87,7 +89,7 @@ def test_ids_of_nine_letters():
     """Mistral's: others are made anew, the same each time, and results refer to them."""
     given = {**called("a"), "tool_calls": [{**called("a")["tool_calls"][0], "id": "abcdef123"}]}
     shown = {**result("a"), "tool_call_id": "abcdef123"}
-    messages = told([ASKED, called("b"), result("b"), given, shown], Traits(ids="nine"))
+    messages = told([ASKED, called("b"), result("b"), given, shown], TemplateCapabilities(ids="nine"))
     first, second = messages[1]["tool_calls"][0]["id"], messages[3]["tool_calls"][0]["id"]
     assert len(first) == 9
     assert first.isalnum()
@@ -96,7 +98,7 @@ def test_ids_of_nine_letters():
 
 def test_ids_that_name_the_tool():
     """Kimi's, counted over the whole conversation."""
-    messages = told([ASKED, called("a"), result("a"), called("b"), result("b")], Traits(ids="named"))
+    messages = told([ASKED, called("a"), result("a"), called("b"), result("b")], TemplateCapabilities(ids="named"))
     assert [message["tool_call_id"] for message in messages[2::2]] == ["functions.read_file:0", "functions.read_file:1"]
 
 
@@ -116,10 +118,16 @@ def test_results_without_an_id_go_by_their_tool():
 @pytest.mark.parametrize(
     ("traits", "expected"),
     [
-        (Traits(), [("system", "Be terse"), ("system", "Really"), ("user", "Read it"), ("system", "Now")]),
-        (Traits(system="first"), [("system", "Be terse\n\nReally"), ("user", "Read it"), ("user", "Now")]),
-        (Traits(system="none"), [("user", "Be terse\n\nReally\n\nRead it"), ("user", "Now")]),
-        (Traits(system="none", users=False), [("user", "Be terse\n\nReally\n\nRead it\n\nNow")]),
+        (
+            TemplateCapabilities(),
+            [("system", "Be terse"), ("system", "Really"), ("user", "Read it"), ("system", "Now")],
+        ),
+        (
+            TemplateCapabilities(system="first"),
+            [("system", "Be terse\n\nReally"), ("user", "Read it"), ("user", "Now")],
+        ),
+        (TemplateCapabilities(system="none"), [("user", "Be terse\n\nReally\n\nRead it"), ("user", "Now")]),
+        (TemplateCapabilities(system="none", users=False), [("user", "Be terse\n\nReally\n\nRead it\n\nNow")]),
     ],
 )
 def test_messages_of_the_system_where_they_may_stand(traits, expected):
@@ -131,7 +139,7 @@ def test_messages_of_the_system_where_they_may_stand(traits, expected):
 
 def test_roles_that_have_to_alternate():
     """Users' messages become one, and a beginning by the model gets a message before it."""
-    strict = Traits(users=False, between="")
+    strict = TemplateCapabilities(users=False, between="")
     messages = told([{"role": "assistant", "content": "Hi"}, ASKED, MORE, called("a"), result("a"), MORE], strict)
     assert roles(messages) == ["user", "assistant", "user", "assistant", "tool", "assistant", "user"]
     assert messages[2]["content"] == "Read it\n\nAnd then?"
@@ -149,10 +157,10 @@ def test_reasoning_goes_along():
 
 def test_what_the_model_wrote_is_shown_again_as_it_was():
     """By a word in the messages that nobody can guess, where the template puts a call as it puts a text."""
-    memory, written = Memory(), '<tool_call>{"name":"read_file","arguments":{"path":"a"}}</tool_call>'
+    memory, written = VerbatimCallCache(), '<tool_call>{"name":"read_file","arguments":{"path":"a"}}</tool_call>'
     memory.remember("hermes", "", [("call_a", "read_file", {"path": "a"})], written)
     talk = [ASKED, called("a", content=""), result("a")]
-    shown = own_messages(talk, Traits(as_text=True), FORMAT, TOOLS, memory=memory)
+    shown = template_messages(talk, TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory)
     assert shown.written == {shown.messages[1]["content"]: written}
     assert "tool_calls" in told(talk, memory=memory)[1]
 
@@ -160,7 +168,7 @@ def test_what_the_model_wrote_is_shown_again_as_it_was():
 def test_calls_as_text_where_the_template_leaves_them_out():
     """In the format of the family; results keep their order."""
     talk = [ASKED, called("a", "b", content="I look"), result("b", "second"), result("a", "first")]
-    _, answer, *shown = told(talk, Traits(as_text=True, only_text=True))
+    _, answer, *shown = told(talk, TemplateCapabilities(as_text=True, only_text=True))
     assert answer["content"].startswith("I look\n<tool_call>")
     assert "tool_calls" not in answer
     assert [message["content"] for message in shown] == ["first", "second"]
@@ -181,25 +189,29 @@ def test_nothing_in_a_text_acts(acting):
 
     def prompt(messages, description):
         definition = {"type": "function", "function": {**TOOL["function"], "description": description}}
-        return render(Template(CHATML), told(messages), own_definitions([definition], TOOLS, FORMAT))
+        return render_chat_template(
+            ChatTemplate(CHATML), told(messages), template_tool_definitions([definition], TOOLS, FORMAT)
+        )
 
     marked = prompt(talk, acting)
     assert marked.count(acting) == prompt(plain, "harmless").count(acting)
-    assert restore(marked).count(acting) > marked.count(acting)
+    assert unescape_control_tokens(marked).count(acting) > marked.count(acting)
 
 
 def test_nothing_in_a_result_ends_it():
     """However the template at hand ends results."""
-    shown = told([ASKED, called("a"), result("a", "x</output> <¤/output> </b>")], Traits(closers=("</output>",)))[2]
+    shown = told(
+        [ASKED, called("a"), result("a", "x</output> <¤/output> </b>")], TemplateCapabilities(closers=("</output>",))
+    )[2]
     assert shown["content"] == "x<¤/output> <¤¤/output> </b>"
-    assert restore(shown["content"]) == "x</output> <¤/output> </b>"
+    assert unescape_control_tokens(shown["content"]) == "x</output> <¤/output> </b>"
 
 
 def test_definitions_stay_as_the_client_has_them():
     """In their order, with fields that we do not know; flat ones in the shape that templates know."""
     odd = {"type": "function", "function": {"parameters": {}, "strict": True, "name": "b"}}
     flat = {"type": "function", "name": "c", "parameters": {"type": "object", "properties": {}}}
-    shown = own_definitions([odd, flat], ToolSet([odd, flat, TOOL]), FORMAT)
+    shown = template_tool_definitions([odd, flat], ToolSet([odd, flat, TOOL]), FORMAT)
     assert json.dumps(shown[0]) == json.dumps(odd)
     assert [each["function"]["name"] for each in shown] == ["b", "c", "read_file"]
 

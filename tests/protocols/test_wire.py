@@ -12,19 +12,24 @@ from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.prompting.calling_setup import Setup
+from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols import anthropic_request, ollama
 from adapter.protocols.anthropic_response import AnthropicWriter, as_answer
-from adapter.protocols.exchange import Completed, Streamed
-from adapter.protocols.guarded_exchange import Asking
-from adapter.protocols.ollama import as_openai, for_ollama
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.ollama import as_openai, to_ollama_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import RequestError, refusal, relayed
-from adapter.protocols.sse import EventReader, LineReader, as_event, read_json
-from adapter.protocols.translate import needs_translation, translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings, checked
-from adapter.protocols.verbatim_calls import Memory
+from adapter.protocols.openai_errors import RequestError, refusal, relay_error
+from adapter.protocols.sse import EventReader, LineReader, encode_event, read_json
+from adapter.protocols.translate import needs_translation, translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import (
+    ConstraintSettings,
+    PromptSettings,
+    TranslationOptions,
+    validate_options,
+)
+from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import ToolSet
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -32,14 +37,14 @@ from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 PIECES = ["I look.\n", CALL, "<think>", "Hm. ", "</think>", CALL[:30], "\n\n", "`<tool_call>`", "é😀"]
 
 
-def request(**fields: Any) -> Request:
-    options = Options(retry_policy=Asking(retries=0))
-    return translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, options)
+def request(**fields: Any) -> TranslatedRequest:
+    options = TranslationOptions(retry_policy=RetryPolicy(retries=0))
+    return translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, options)
 
 
 def stream_of(text: str, finish_reason: str = "stop") -> bytes:
     events = [*map(delta, text), delta(finish_reason=finish_reason)]
-    return b"".join(map(as_event, events)) + b"data: [DONE]\n\n"
+    return b"".join(map(encode_event, events)) + b"data: [DONE]\n\n"
 
 
 def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
@@ -56,7 +61,7 @@ def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
     return content, reasoning, calls, finish_reason
 
 
-def whole(completion: dict[str, Any], request: Request) -> dict[str, Any]:
+def whole(completion: dict[str, Any], request: TranslatedRequest) -> dict[str, Any]:
     answer = BufferedCompletion(request).feed(completion)
     assert isinstance(answer, dict)
     return answer
@@ -66,7 +71,7 @@ def whole(completion: dict[str, Any], request: Request) -> dict[str, Any]:
 def test_a_stream_may_be_split_anywhere(text, size):
     """The bytes a server sends in one piece, or in pieces of any size, say the same."""
     sent = stream_of(text)
-    once, split = Streamed(request(), 0), Streamed(request(), 0)
+    once, split = StreamedExchange(request(), 0), StreamedExchange(request(), 0)
     at_once = once.feed(sent) + once.close()
     in_pieces = b"".join(split.feed(sent[at : at + size]) for at in range(0, len(sent), size)) + split.close()
     assert joined(in_pieces) == joined(at_once)
@@ -76,7 +81,7 @@ def test_a_stream_may_be_split_anywhere(text, size):
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), reason=st.sampled_from(["stop", "length"]))
 def test_streamed_and_whole_say_the_same(text, reason):
     """But for reasoning that only its end gave away, when its beginning had been sent as content."""
-    streamed = Streamed(request(), 0)
+    streamed = StreamedExchange(request(), 0)
     content, reasoning, calls, finish_reason = joined(streamed.feed(stream_of(text, reason)) + streamed.close())
     (choice,) = whole(completion(text, reason), request())["choices"]
     message = choice["message"]
@@ -94,7 +99,7 @@ def test_a_copy_of_a_result_comes_without_its_markup(fields):
     messages = [*ASK, {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "7"}]
     asked = request(messages=messages, **fields)
     text = "It says:\n<tool_response>\n7\n</tool_response>\nSeven."
-    streamed = Streamed(asked, 0)
+    streamed = StreamedExchange(asked, 0)
     content, *_ = joined(streamed.feed(stream_of(text)) + streamed.close())
     (choice,) = whole(completion(text), asked)["choices"]
     assert content == choice["message"]["content"] == "It says:\n7\nSeven."
@@ -105,7 +110,7 @@ def test_reasoning_that_was_the_answer_is_the_answer():
     text = "<think>\nThe file has 3 lines."
     (choice,) = whole(completion(text), request())["choices"]
     assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
-    streamed = Streamed(request(), 0)
+    streamed = StreamedExchange(request(), 0)
     content, reasoning, _, reason = joined(streamed.feed(stream_of(text)) + streamed.close())
     assert (content, reasoning, reason) == ("The file has 3 lines.", "The file has 3 lines.", "stop")
     (cut,) = whole(completion(text, "length"), request())["choices"]
@@ -115,7 +120,7 @@ def test_reasoning_that_was_the_answer_is_the_answer():
 @given(data=st.binary(max_size=200))
 def test_no_bytes_are_too_strange(data):
     """Whatever a server sends, the client gets events that are JSON, and an end or an error."""
-    streamed = Streamed(request(), 0)
+    streamed = StreamedExchange(request(), 0)
     sent = streamed.feed(data) + streamed.close()
     events = EventReader().feed(sent)
     assert events
@@ -144,7 +149,9 @@ def test_history_is_in_the_models_own_format(name):
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "x = 1"},
     ]
-    made = translate({"messages": history, "tools": TOOLS}, Options(prompt=PromptSettings(format=name)))
+    made = translate_chat_request(
+        {"messages": history, "tools": TOOLS}, TranslationOptions(prompt=PromptSettings(format=name))
+    )
     roles = [message["role"] for message in made.body["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
     turn = parse(made.body["messages"][2]["content"], ToolSet(TOOLS), name)
@@ -155,19 +162,21 @@ def test_history_is_in_the_models_own_format(name):
 ODD = 'I look.\n\n<tool_call>{\'name\': \'ReadFile\', "arguments": {"file": "a.py",}}</tool_call>'
 
 
-def asked_again(options: Options, message: Any, result: Any = None) -> Any:
+def asked_again(options: TranslationOptions, message: Any, result: Any = None) -> Any:
     """The messages that the model's server gets when a client goes on after ``message``."""
     result = result or {"role": "tool", "tool_call_id": message["tool_calls"][0].get("id"), "content": "text"}
-    return translate({"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options).body["messages"]
+    return translate_chat_request(
+        {"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options
+    ).body["messages"]
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
     """To the byte, repaired or not, so that the prompt begins with what the server has read and written."""
-    options = Options()
-    first = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    options = TranslationOptions()
+    first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
     if is_streamed:
-        streamed = Streamed(first, 0)
+        streamed = StreamedExchange(first, 0)
         content, _, (function,), _ = joined(streamed.feed(stream_of("<think>Hm.</think>" + ODD)) + streamed.close())
         message: Any = {"role": "assistant", "content": content, "tool_calls": [{"id": "", "function": function}]}
         message["tool_calls"][0]["id"] = parse(ODD, ToolSet(TOOLS), turn=first.turn).calls[0].id
@@ -186,8 +195,8 @@ def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
 )
 def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
     """Memory never speaks against the client."""
-    options = Options()
-    first = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    options = TranslationOptions()
+    first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
     message = whole(completion(ODD), first)["choices"][0]["message"]
     if changed == "arguments":
         message["tool_calls"][0]["function"]["arguments"] = value
@@ -198,13 +207,13 @@ def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
     assert "a.py" not in shown or changed == "content"
 
 
-NATIVE = Options(native=True)
+NATIVE = TranslationOptions(native=True)
 
 
 def test_the_servers_own_calls_are_handed_on():
     """With `native` the request goes as it came; the calls come back, as does one that was left in the text."""
     asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
-    first = translate(asked, NATIVE)
+    first = translate_chat_request(asked, NATIVE)
     assert first.body == asked
     own = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "b.py"}'}}
     answer = completion(CALL)
@@ -221,7 +230,9 @@ def test_the_servers_own_calls_stream_under_our_numbers():
     other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
     rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
     events = [delta(CALL), *(delta(tool_calls=[each]) for each in (header, rest, other)), delta(finish_reason="stop")]
-    answer = StreamedCompletion(translate({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE))
+    answer = StreamedCompletion(
+        translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE)
+    )
     chunks = [chunk for event in events for chunk in answer.feed(event)] + answer.close()
     calls: dict[int, str] = {}
     for chunk in chunks:
@@ -233,18 +244,21 @@ def test_the_servers_own_calls_stream_under_our_numbers():
 
 def test_what_is_known_of_a_model_counts_for_it_alone():
     """A server with several models: each request is translated as is best for the model that it names."""
-    known = {"qwen3": Setup(native=True), "phi": Setup(format="mistral", style="compact")}
-    options = Options(setup_of=known.get)
+    known = {"qwen3": CallingSetup(native=True), "phi": CallingSetup(format="mistral", style="compact")}
+    options = TranslationOptions(setup_of=known.get)
     asked = {"messages": ASK, "tools": TOOLS}
-    assert translate({**asked, "model": "qwen3"}, options).is_native
-    assert translate({**asked, "model": "phi"}, options).parsing.format == "mistral"
-    assert "[TOOL_CALLS]" in str(translate({**asked, "model": "phi"}, options).body)
-    assert translate({**asked, "model": "other"}, options).parsing.format == "hermes"
+    assert translate_chat_request({**asked, "model": "qwen3"}, options).is_native
+    assert translate_chat_request({**asked, "model": "phi"}, options).parsing.format == "mistral"
+    assert "[TOOL_CALLS]" in str(translate_chat_request({**asked, "model": "phi"}, options).body)
+    assert translate_chat_request({**asked, "model": "other"}, options).parsing.format == "hermes"
 
 
 def test_memory_has_an_end():
     """The oldest answers are forgotten; what is left is counted right when an answer is remembered anew."""
-    memory, calls = Memory(max_characters=1_000), [[("", "read_file", {"path": str(number)})] for number in range(50)]
+    memory, calls = (
+        VerbatimCallCache(max_characters=1_000),
+        [[("", "read_file", {"path": str(number)})] for number in range(50)],
+    )
     for call in [*calls, *calls]:
         memory.remember("hermes", "", call, "x" * 100)
     known = [memory.recall("hermes", "", call) is not None for call in calls]
@@ -266,32 +280,34 @@ def test_the_beginning_of_the_prompt_stays_the_same():
 
 def test_the_template_decides_over_the_name():
     """llama.cpp tells it; requests may call the model as they like."""
-    made = translate(
+    made = translate_chat_request(
         {"model": "gpt-4", "messages": ASK, "tools": TOOLS},
-        Options(prompt=PromptSettings(model="Qwen3-Coder-30B.gguf", template="{{ x }}")),
+        TranslationOptions(prompt=PromptSettings(model="Qwen3-Coder-30B.gguf", template="{{ x }}")),
     )
     assert "<function=read_file>" in made.body["messages"][0]["content"]
 
 
 def test_a_required_call_is_enforced_where_the_server_can():
     """With the named tool alone; a grammar of the client's own stays."""
-    options = Options(constraints=ConstraintSettings(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)}))
+    options = TranslationOptions(
+        constraints=ConstraintSettings(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
+    )
     body = {"messages": ASK, "tools": [*TOOLS, {"name": "other"}]}
     named = {"type": "function", "function": {"name": "read_file"}}
-    assert translate({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
-    assert translate({**body, "tool_choice": named}, options).body["grammar"] == "read_file"
-    assert "grammar" not in translate(body, options).body
+    assert translate_chat_request({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
+    assert translate_chat_request({**body, "tool_choice": named}, options).body["grammar"] == "read_file"
+    assert "grammar" not in translate_chat_request(body, options).body
     own = {**body, "tool_choice": "required", "grammar": "mine"}
-    assert translate(own, options).body["grammar"] == "mine"
+    assert translate_chat_request(own, options).body["grammar"] == "mine"
 
 
 def test_an_enforced_call_is_read_under_any_policy():
     """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
-    options = Options(
+    options = TranslationOptions(
         constraints=ConstraintSettings(enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}}),
         policy="strict",
     )
-    made = translate({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
+    made = translate_chat_request({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
     (choice,) = whole(completion('{"name": "read_file", "parameters": {"path": "a.py"}}'), made)["choices"]
     assert choice["finish_reason"] == "tool_calls"
 
@@ -299,7 +315,9 @@ def test_an_enforced_call_is_read_under_any_policy():
 def test_allowed_tools_are_a_choice_of_some():
     """OpenAI's newer form: all are described, some may be called."""
     choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [TOOLS[0]]}}
-    made = translate({"messages": ASK, "tools": [*TOOLS, {"name": "other"}], "tool_choice": choice}, Options())
+    made = translate_chat_request(
+        {"messages": ASK, "tools": [*TOOLS, {"name": "other"}], "tool_choice": choice}, TranslationOptions()
+    )
     assert list(made.tools) == ["read_file"]
     assert "other" in made.body["messages"][0]["content"]
 
@@ -311,7 +329,9 @@ def test_allowed_tools_are_a_choice_of_some():
 def test_arguments_that_are_no_object_are_shown_as_they_were(written, shown):
     """A client may hand back what it got from elsewhere."""
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": written}}
-    made = translate({"messages": [*ASK, {"role": "assistant", "tool_calls": [call]}]}, Options())
+    made = translate_chat_request(
+        {"messages": [*ASK, {"role": "assistant", "tool_calls": [call]}]}, TranslationOptions()
+    )
     assert f'"arguments": {shown}' in made.body["messages"][1]["content"]
 
 
@@ -319,7 +339,7 @@ def test_images_stay_beside_the_text():
     """Parts that are no text go along, in order."""
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "See"}, image]}, *ASK]
-    made = translate({"messages": messages, "tools": TOOLS}, Options())
+    made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions())
     text = {"type": "text", "text": "Read a.py"}
     assert made.body["messages"][1]["content"] == [{"type": "text", "text": "See"}, image, text]
 
@@ -333,13 +353,13 @@ def test_contents_may_be_lists_of_anything():
         {"role": "assistant", "content": [{"type": "text", "text": "Hm."}]},
         {"role": "tool", "tool_call_id": "1", "content": ["It is", bare]},
     ]
-    made = translate({"messages": messages, "tools": TOOLS}, Options())
+    made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions())
     _, user, said, result = made.body["messages"]
     assert user["content"] == [{"type": "text", "text": "See"}, bare, odd]
     assert said["content"] == "Hm."
     assert "It is" in result["content"][0]["text"]
     assert result["content"][1:] == [bare]
-    native = for_ollama(made.body, {"model": "m"})["messages"]
+    native = to_ollama_request(made.body, {"model": "m"})["messages"]
     assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
 
 
@@ -347,7 +367,7 @@ def test_an_image_elsewhere_is_named_to_ollama():
     """It fetches nothing."""
     far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     plain = {"messages": [{"role": "user", "content": [far]}]}
-    (message,) = for_ollama(plain, {})["messages"]
+    (message,) = to_ollama_request(plain, {})["messages"]
     assert (message["images"], "https://example.com/a.png" in message["content"]) == ([], True)
 
 
@@ -379,7 +399,7 @@ def test_messages_of_the_system_reach_any_template_and_none_is_lost(tools):
     """As codex (two) and gptme (three) send them: one first, the others in their order with what the user says."""
     asked: dict[str, Any] = {"model": "qwen3", "messages": RULES, "tools": tools}
     assert needs_translation(asked)
-    messages = translate(asked, Options()).body["messages"]
+    messages = translate_chat_request(asked, TranslationOptions()).body["messages"]
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert messages[0]["content"].startswith("A\n\nB")
     assert [message["content"] for message in messages[1:]] == ["x\n\nC", "ok", "D\n\ngo\n\nE"]
@@ -395,16 +415,20 @@ def test_only_what_speaks_of_tools_is_translated():
 
 @pytest.mark.parametrize(
     "options",
-    [Options(prompt=PromptSettings(format="x")), Options(prompt=PromptSettings(style="x")), Options(policy="x")],
+    [
+        TranslationOptions(prompt=PromptSettings(format="x")),
+        TranslationOptions(prompt=PromptSettings(style="x")),
+        TranslationOptions(policy="x"),
+    ],
 )
 def test_unusable_options_are_refused_at_the_start(options):
     with pytest.raises(ValueError, match="'x'"):
-        checked(options)
+        validate_options(options)
 
 
 def test_messages_must_be_messages():
     with pytest.raises(RequestError, match="messages"):
-        translate({"messages": ["hello"], "tools": TOOLS}, Options())
+        translate_chat_request({"messages": ["hello"], "tools": TOOLS}, TranslationOptions())
 
 
 @given(
@@ -431,13 +455,13 @@ def test_lines_and_events_of_other_ends():
 @given(st.text(alphabet=st.characters(), max_size=20))
 def test_any_text_can_be_sent(text):
     """Also half a surrogate pair, which no UTF-8 holds."""
-    sent = as_event({"text": text})
+    sent = encode_event({"text": text})
     assert read_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": "words"}', b"[1]", b"\xff"])
 def test_any_error_has_openais_shape(body):
-    error = relayed(500, body)["error"]
+    error = relay_error(500, body)["error"]
     assert {"message", "type", "param", "code"} <= error.keys()
     assert error["message"]
 
@@ -445,11 +469,14 @@ def test_any_error_has_openais_shape(body):
 @pytest.mark.parametrize("reason", ["stop", "length", None])
 def test_streamed_arguments_that_come_to_nothing_are_no_call(reason):
     """They cannot be taken back: the stream fails, or says that it was cut; it never ends like one with a call."""
-    made = translate({"model": "qwen3", "messages": ASK, "tools": TOOLS}, Options(stream_arguments=True))
-    streamed = Streamed(made, 0)
+    made = translate_chat_request(
+        {"model": "qwen3", "messages": ASK, "tools": TOOLS}, TranslationOptions(stream_arguments=True)
+    )
+    streamed = StreamedExchange(made, 0)
     cut = CALL[: CALL.index("a.py") + 2]
     sent = (
-        streamed.feed(stream_of(cut, reason) if reason else b"".join(map(as_event, map(delta, cut)))) + streamed.close()
+        streamed.feed(stream_of(cut, reason) if reason else b"".join(map(encode_event, map(delta, cut))))
+        + streamed.close()
     )
     events = [json.loads(event) for event in EventReader().feed(sent) if event != b"[DONE]"]
     arguments = [
@@ -513,7 +540,7 @@ def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
     """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
     needs_translation(body)
     try:
-        translate(READERS[dialect](body), Options())
+        translate_chat_request(READERS[dialect](body), TranslationOptions())
     except RequestError as error:
         refusal(error)
 
@@ -527,22 +554,22 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
     """Every JSON value in a stream or as a whole answer, in each client's shape."""
     if not stream:
         for chunk in chunks:
-            answer = Completed(request()).feed(json.dumps(chunk).encode())
+            answer = BufferedExchange(request()).feed(json.dumps(chunk).encode())
             assert isinstance(answer, tuple)
             status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
                 as_answer(completion_, "m", "msg")
             elif status == 200 and dialect == "ollama":
-                ollama.as_answer(completion_, ollama.Answering("m", "now"))
+                ollama.as_answer(completion_, ollama.OllamaResponseInfo("m", "now"))
         return
     writer: Any = {
         "openai": None,
         "anthropic": AnthropicWriter("m", "msg"),
-        "ollama": ollama.OllamaWriter(ollama.Answering("m", "now")),
+        "ollama": ollama.OllamaWriter(ollama.OllamaResponseInfo("m", "now")),
     }
-    streamed = Streamed(request(), 0, writer[dialect])
-    sent = b"".join(streamed.feed(as_event(chunk)) for chunk in chunks) + streamed.close()
+    streamed = StreamedExchange(request(), 0, writer[dialect])
+    sent = b"".join(streamed.feed(encode_event(chunk)) for chunk in chunks) + streamed.close()
     assert sent
 
 
@@ -568,6 +595,6 @@ def test_the_type_behind_a_reference_is_known():
 def test_durations_for_ollamas_clients_are_the_servers_where_it_tells(timings):
     """llama.cpp's, in nanoseconds; nonsense is not told on."""
     completed = {**completion("Hi."), "timings": timings}
-    answer = ollama.as_answer(completed, ollama.Answering("m", "now", lambda: 9))
+    answer = ollama.as_answer(completed, ollama.OllamaResponseInfo("m", "now", lambda: 9))
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
     assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))

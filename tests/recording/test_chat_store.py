@@ -5,18 +5,18 @@ import os
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.recording.chat_store import MAX_TALKS, OpenTalk, Talks
-from adapter.recording.resume import REFUSED, recall
+from adapter.recording.chat_store import MAX_TALKS, ChatStore, OpenChat
+from adapter.recording.resume import REFUSED, restore_chat
 from adapter.recording.transcript import (
     CallLine,
     ChunkLine,
     EndLine,
     Header,
+    NoteLine,
     RequestLine,
     ResultLine,
-    SaidLine,
-    ToldLine,
     Transcript,
+    UserMessageLine,
     dump_line,
 )
 from adapter.tools.tool import Tool, ToolSet
@@ -41,10 +41,10 @@ def begun(talks, *lines):
 
 def test_a_chat_is_found_by_its_beginning_or_as_the_last_one(tmp_path):
     """What is not clear is said, with the nearest."""
-    talks = Talks(tmp_path)
+    talks = ChatStore(tmp_path)
     with pytest.raises(UsageError, match="begin one with `adapter chat`"):
         talks.find(None)
-    first, second = begun(talks), begun(talks, SaidLine(text="and"))
+    first, second = begun(talks), begun(talks, UserMessageLine(text="and"))
     for number, talk in enumerate((second, first)):
         os.utime(talk.path, (number, number))
     assert first.id != second.id
@@ -62,7 +62,7 @@ def test_the_oldest_are_forgotten(tmp_path):
     for number in range(MAX_TALKS + 5):
         (tmp_path / f"{number:03}.jsonl").write_text(dump_line(HEADER) if number else "nonsense")
         os.utime(tmp_path / f"{number:03}.jsonl", (number, number))
-    talk = begun(Talks(tmp_path))
+    talk = begun(ChatStore(tmp_path))
     assert len(list(tmp_path.glob("*.jsonl"))) == MAX_TALKS
     assert talk.path.stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "005.jsonl").exists()
@@ -71,20 +71,20 @@ def test_the_oldest_are_forgotten(tmp_path):
 
 def test_one_program_writes_and_a_crash_costs_the_line_that_it_cut(tmp_path):
     """The second is told; what was written after the cut is whole again."""
-    talk = begun(Talks(tmp_path), SaidLine(text="kept"))
+    talk = begun(ChatStore(tmp_path), UserMessageLine(text="kept"))
     talk.path.write_text(talk.path.read_text() + '{"kind": "said", "te')
-    with OpenTalk(talk.path) as opened:
+    with OpenChat(talk.path) as opened:
         with pytest.raises(UsageError, match="open in another program"):
-            OpenTalk(talk.path)
+            OpenChat(talk.path)
         assert [line.kind for line in opened.transcript().lines] == ["said"]
-        opened.writer(fails)(dump_line(SaidLine(text="more")))
+        opened.writer(fails)(dump_line(UserMessageLine(text="more")))
         assert len(opened.transcript().lines) == 2
 
 
 def test_a_full_disk_is_said_once(tmp_path):
     """And the chat goes on."""
     said: list[str] = []
-    with OpenTalk(tmp_path / "x.jsonl", os.O_CREAT) as talk:
+    with OpenChat(tmp_path / "x.jsonl", os.O_CREAT) as talk:
         os.dup2(os.open("/dev/full", os.O_WRONLY), talk._file.fileno())
         write = talk.writer(said.append)
         write("one\n")
@@ -103,17 +103,22 @@ def test_what_was_said_is_recalled():
             *(REQUEST, ChunkLine(text="I will."), REQUEST, ChunkLine(text=f"I read. {CALL}"), call, given),
             *(REQUEST, ChunkLine(text=CALL), call, REQUEST, ChunkLine(text="It is text."), EndLine(reason="answered")),
             *(
-                ToldLine(text="[undone]"),
-                SaidLine(text="Again"),
+                NoteLine(text="[undone]"),
+                UserMessageLine(text="Again"),
                 REQUEST,
                 ChunkLine(text="Once"),
                 ChunkLine(text=" up"),
             ),
-            *(EndLine(reason="interrupted"), SaidLine(text="Go on"), REQUEST, EndLine(reason="failed", content="down")),
-            ToldLine(text="[redone]"),
+            *(
+                EndLine(reason="interrupted"),
+                UserMessageLine(text="Go on"),
+                REQUEST,
+                EndLine(reason="failed", content="down"),
+            ),
+            NoteLine(text="[redone]"),
         ),
     )
-    past = recall(transcript, TOOLS)
+    past = restore_chat(transcript, TOOLS)
     assert [message.text for message in past.messages] == [
         "First",
         "[undone]\n\nAgain",

@@ -8,26 +8,34 @@ from pathlib import Path
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.agent.subagents import SubAgents
+from adapter.agent.subagents import SubagentRunner
 from adapter.core import package_data
 from adapter.core.errors import ToolError, UsageError
 from adapter.dialects.promptly import default_entries, make_dialect
-from adapter.dialects.promptly.tool_entry import read_entry
-from adapter.recording.recorder import Recording, restore, snapshot, workspace_hash
-from adapter.recording.replay import replay, run_again, update_file
+from adapter.dialects.promptly.tool_entry import parse_entry
+from adapter.recording.recorder import SessionRecorder, restore, snapshot, workspace_hash
+from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_files import replay_file, transcripts_in
-from adapter.recording.replay_workspace import Commands
-from adapter.recording.transcript import EndLine, InnerLine, Recorder, RequestLine, ResultLine, StoredFile, Transcript
+from adapter.recording.replay_workspace import CommandReplayPolicy
+from adapter.recording.transcript import (
+    EndLine,
+    NestedCallLine,
+    RequestLine,
+    ResultLine,
+    StoredFile,
+    Transcript,
+    TranscriptWriter,
+)
 from adapter.tools.function_tools import tool
-from adapter.tools.operations import Library, RunAgent, SearchHit
-from adapter.tools.operations.permissions import Decision, Rule
+from adapter.tools.operations import Library, RunSubagent, SearchHit
+from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, HostEvent
 from adapter.workspace.sandbox import sandbox
-from adapter.workspace.sandbox.sandbox import Missing, missing
+from adapter.workspace.sandbox.sandbox import UnavailableReason, why_unavailable
 from tests.agent.test_subagents import Script, call
 
-SHIPPED = sorted((package_data.folder("fixtures") / "transcripts").glob("*.jsonl"))
+SHIPPED = sorted((package_data.data_folder("fixtures") / "transcripts").glob("*.jsonl"))
 
 
 def test_there_are_shipped_transcripts():
@@ -136,7 +144,7 @@ def test_replay_works_in_a_folder_of_its_own(tmp_path, monkeypatch):
     before = path.read_bytes()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert any(line.kind == "result" for line in run_again(Transcript.from_text(before.decode())).lines)
+    assert any(line.kind == "result" for line in rerun_session(Transcript.from_text(before.decode())).lines)
     assert list(tmp_path.iterdir()) == []
     assert path.read_bytes() == before
 
@@ -202,7 +210,7 @@ class Once:
 def recorded(root: Path, dialect, *answers: str, ask=lambda approval: True, inner=True, tools=(), **host) -> Transcript:
     """A conversation in which the model gives these answers."""
     lines: list[str] = []
-    recording = Recording(Recorder(lines.append), root)
+    recording = SessionRecorder(TranscriptWriter(lines.append), root)
     world = Once()
     given = Host(search=world, docs=world, questions=world, events=recording.inner if inner else None, **host)
     with Workspace(root, dialect, "ask", recording.asking(ask), tools=tools, host=given) as workspace:
@@ -217,7 +225,7 @@ def check(transcript: Transcript) -> Transcript:
     """It comes out equal, and what comes out does so again."""
     outcome = replay(transcript)
     assert outcome.difference == ""
-    return run_again(transcript)
+    return rerun_session(transcript)
 
 
 @pytest.fixture
@@ -243,7 +251,9 @@ def test_calls_inside_a_batch_come_from_the_record(root):
         ("websearch", {"query": "a"}),
     )
     transcript = recorded(root, "maki", batch, ask=lambda approval: approval.command is None)
-    assert [line.arguments.get("query") for line in transcript.lines if isinstance(line, InnerLine)].count("a") == 2
+    assert [line.arguments.get("query") for line in transcript.lines if isinstance(line, NestedCallLine)].count(
+        "a"
+    ) == 2
     check(transcript)
 
 
@@ -315,15 +325,15 @@ def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch)
         half.wait(60)
         return "seen"
 
-    inner = Recording.inner
+    inner = SessionRecorder.inner
 
-    def recording_inner(recording: Recording, event: HostEvent) -> None:
+    def recording_inner(recording: SessionRecorder, event: HostEvent) -> None:
         inner(recording, event)
         looked.set()
 
-    monkeypatch.setattr(Recording, "inner", recording_inner)
+    monkeypatch.setattr(SessionRecorder, "inner", recording_inner)
     transcript = recorded(root, "maki", in_batch(("deploy", {}), ("look", {})), tools=[deploy, look])
-    first, second = (line for line in transcript.lines if isinstance(line, InnerLine))
+    first, second = (line for line in transcript.lines if isinstance(line, NestedCallLine))
     assert [first.changed["west.log"], second.changed["west.log"]] == [StoredFile(text="we"), StoredFile(text="west")]
     for _ in range(5):
         check(transcript)
@@ -334,7 +344,7 @@ def test_programs_of_the_users_come_from_the_record(root):
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}}
     template = [["{(path)}"]]
     entry = {"name": "Touch", "executable": "touch", "argumentTemplate": template, "parameters": parameters}
-    dialect = make_dialect([read_entry(entry, "tools.json"), *default_entries()])
+    dialect = make_dialect([parse_entry(entry, "tools.json"), *default_entries()])
     write = call("WriteToFile", file="b", content="x")
     transcript = recorded(root, dialect, call("Touch", file="new"), write)
     assert [each.name for each in transcript.header.own_tools] == ["Touch"]
@@ -347,7 +357,7 @@ def test_files_of_a_sub_agent_come_from_the_record(root):
     """What it changed is there for what follows."""
     child = Script(call("edit", path="a.txt", old_string="one", new_string="two"), "Changed.")
     task = call("task", description="Change", prompt="Change it", subagent_type="general")
-    transcript = recorded(root, "maki", task, call("read", path="a.txt"), agents=SubAgents(child))
+    transcript = recorded(root, "maki", task, call("read", path="a.txt"), agents=SubagentRunner(child))
     again = check(transcript)
     assert "two" in [line.content for line in again.lines if isinstance(line, ResultLine)][1]
 
@@ -366,17 +376,17 @@ def test_the_transcript_of_a_sub_agent_replays(root, kind):
     )
     written: dict[int, list[str]] = {}
 
-    def record(number: int, folder: Path) -> Recording:
-        return Recording(Recorder(written.setdefault(number, []).append), folder)
+    def record(number: int, folder: Path) -> SessionRecorder:
+        return SessionRecorder(TranscriptWriter(written.setdefault(number, []).append), folder)
 
-    agents = SubAgents(child, record=record)
+    agents = SubagentRunner(child, record=record)
 
     def ask(approval):
-        return Decision(approval.command != "false", remember=True)
+        return ApprovalDecision(approval.command != "false", remember=True)
 
     with Workspace(root, "maki", "ask", ask, host=Host(agents=agents)) as session:
         session.run("bash", {"command": "true", "workdir": "sub"})  # granted from here on
-        agents.run(RunAgent("Work", kind, "x", cwd="sub"), session)
+        agents.run(RunSubagent("Work", kind, "x", cwd="sub"), session)
     transcript = Transcript.from_text("".join(written[1]))
     contents = [line.content for line in transcript.lines if isinstance(line, ResultLine)]
     assert ("only reads" in contents[0]) == (kind == "research")
@@ -402,7 +412,7 @@ def test_what_was_not_recorded_is_said(root):
     """Without the session's events what is inside is lost; the difference says what to do about it."""
     transcript = recorded(root, "maki", in_batch(("websearch", {"query": "a"})), inner=False)
     assert not replay(transcript).is_equal
-    result = next(line for line in run_again(transcript).lines if isinstance(line, ResultLine))
+    result = next(line for line in rerun_session(transcript).lines if isinstance(line, ResultLine))
     assert "record with Host(events=recording.inner)" in result.content
 
 
@@ -428,7 +438,7 @@ def run_command(line: str) -> str:
 
 
 def of_today(transcript: Transcript) -> list[ResultLine]:
-    return [line for line in run_again(transcript).lines if isinstance(line, ResultLine)]
+    return [line for line in rerun_session(transcript).lines if isinstance(line, ResultLine)]
 
 
 def test_commands_come_from_the_record(root, tmp_path):
@@ -454,7 +464,8 @@ def test_a_command_without_a_recorded_result_is_not_run(root):
 
 
 needs_a_sandbox = pytest.mark.skipif(
-    missing("bwrap") is not None and missing("landlock") is not None, reason="commands run again in a sandbox alone"
+    why_unavailable("bwrap") is not None and why_unavailable("landlock") is not None,
+    reason="commands run again in a sandbox alone",
 )
 
 
@@ -462,14 +473,14 @@ needs_a_sandbox = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("commands", "runs"),
     [
-        (Commands(), False),
-        (Commands("yolo"), True),
-        (Commands("plan"), False),
-        (Commands(rules=(Rule.parse("allow", "run_command(cat)"),)), True),
-        (Commands(rules=(Rule.parse("allow", "run_command(ls)"),)), False),
-        (Commands("yolo", (Rule.parse("deny", "run_command(cat)"),)), False),
-        (Commands(ask=lambda approval: approval.command == "cat a.txt"), True),
-        (Commands(ask=lambda approval: False), False),
+        (CommandReplayPolicy(), False),
+        (CommandReplayPolicy("yolo"), True),
+        (CommandReplayPolicy("plan"), False),
+        (CommandReplayPolicy(rules=(PermissionRule.parse("allow", "run_command(cat)"),)), True),
+        (CommandReplayPolicy(rules=(PermissionRule.parse("allow", "run_command(ls)"),)), False),
+        (CommandReplayPolicy("yolo", (PermissionRule.parse("deny", "run_command(cat)"),)), False),
+        (CommandReplayPolicy(ask=lambda approval: approval.command == "cat a.txt"), True),
+        (CommandReplayPolicy(ask=lambda approval: False), False),
     ],
 )
 def test_commands_run_again_by_the_rules_of_whoever_replays(root, commands, runs):
@@ -482,9 +493,11 @@ def test_commands_run_again_by_the_rules_of_whoever_replays(root, commands, runs
 def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     """Where there is none the replay does not begin."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
-    monkeypatch.setattr(sandbox, "missing", lambda level: None if level == "none" else Missing("not here", "none"))
+    monkeypatch.setattr(
+        sandbox, "missing", lambda level: None if level == "none" else UnavailableReason("not here", "none")
+    )
     with pytest.raises(UsageError, match="there is none"):
-        replay(transcript, commands=Commands("yolo"))
+        replay(transcript, commands=CommandReplayPolicy("yolo"))
     assert replay(transcript).is_equal
 
 

@@ -19,14 +19,14 @@ from adapter import wrap
 from adapter.cli.app import make_app
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, JsonObject
-from adapter.core.text.redaction import Secrets
-from adapter.protocols.guarded_exchange import Asking
+from adapter.core.text.redaction import Redactor
+from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import DIED, BufferedCompletion, StreamedCompletion
-from adapter.protocols.recorded_exchange import Exchange, Observation, RecordedCall, read_exchanges
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import ConstraintSettings, Options
-from adapter.recording.exchange_log import QUICK, ExchangeLog, calls_today, difference
+from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange, read_exchanges
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
+from adapter.recording.exchange_log import QUICK, ExchangeLog, difference, reparsed_calls
 from tests.grammars.test_passes import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
@@ -44,7 +44,7 @@ def client(scripted: ScriptedServer):
         yield client
 
 
-def written(file: Path) -> list[Exchange]:
+def written(file: Path) -> list[RecordedExchange]:
     return read_exchanges(file.read_text(encoding="utf-8"), file.name)
 
 
@@ -56,17 +56,19 @@ def run(*arguments: str) -> tuple[int, str]:
 CALLS = ConstraintSettings(mode="arguments", enforce=enforce)
 
 
-def observed(request: Request) -> tuple[Request, list[Exchange]]:
-    heard: list[Exchange] = []
+def observed(request: TranslatedRequest) -> tuple[TranslatedRequest, list[RecordedExchange]]:
+    heard: list[RecordedExchange] = []
     observation = replace(request.observation, observe=heard.append)
     return replace(request, observation=observation), heard
 
 
-def asked(**options: Any) -> tuple[Request, list[Exchange]]:
-    return observed(translate({"model": "m", "messages": ASK, "tools": TOOLS}, Options(**options)))
+def asked(**options: Any) -> tuple[TranslatedRequest, list[RecordedExchange]]:
+    return observed(
+        translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, TranslationOptions(**options))
+    )
 
 
-def streamed_in(request: Request, *deltas: dict[str, Any], reason: str | None = "stop") -> None:
+def streamed_in(request: TranslatedRequest, *deltas: dict[str, Any], reason: str | None = "stop") -> None:
     answer = StreamedCompletion(request)
     for each in deltas:
         answer.feed({"choices": [{"index": 0, "delta": each}]})
@@ -130,10 +132,10 @@ def test_a_record_that_fails_later_takes_no_answer_away(scripted, client, tmp_pa
 
 def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
     """Credentials in a long text are looked for in another thread; the line stands there by the end."""
-    log = ExchangeLog(tmp_path / "said.jsonl", Secrets({}))
+    log = ExchangeLog(tmp_path / "said.jsonl", Redactor({}))
     for text in ("x " * QUICK, "short"):
         sent: JsonObject = {"messages": [{"role": "user", "content": text}]}
-        log(Exchange(format="hermes", policy="safe", sent=sent, tools=(), text=text))
+        log(RecordedExchange(format="hermes", policy="safe", sent=sent, tools=(), text=text))
     log._beside.shutdown()
     assert sorted(len(line.text) for line in written(tmp_path / "said.jsonl")) == [5, 2 * QUICK]
 
@@ -152,7 +154,7 @@ TIMINGS = {"timings": {"cache_n": 80, "prompt_n": 10, "predicted_n": 7}}
 @pytest.mark.parametrize(("last", "after"), [({}, [USAGE]), (TIMINGS, []), ({}, [])], ids=["usage", "timings", "none"])
 def test_figures_are_the_clocks_and_the_servers(last, after):
     """Seconds from the request to the first piece and to the end; tokens also where they come after that."""
-    request, heard = asked(retry_policy=Asking(clock=itertools.count(100.0, 0.5).__next__))
+    request, heard = asked(retry_policy=RetryPolicy(clock=itertools.count(100.0, 0.5).__next__))
     answer = StreamedCompletion(request)
     for text in (QUOTED, CALL):
         answer.feed({"choices": [{"index": 0, "delta": {"content": text}}]})
@@ -175,14 +177,14 @@ class Heard:
     def __init__(self) -> None:
         self.told: list[Any] = []
 
-    def __call__(self, exchange: Exchange) -> Heard:
+    def __call__(self, exchange: RecordedExchange) -> Heard:
         self.told.append(("asked", exchange.retry))
         return self
 
     def take(self, events: Sequence[Event]) -> None:
         self.told += [event.raw or getattr(event, "text", "") for event in events]
 
-    def end(self, exchange: Exchange | None, why: str) -> None:
+    def end(self, exchange: RecordedExchange | None, why: str) -> None:
         self.told.append(("ended", exchange.calls if exchange else why))
 
 
@@ -224,7 +226,7 @@ def test_an_answer_that_broke_off_is_recorded_as_such():
     request, heard = asked()
     streamed_in(request, {"content": CALL[:40]}, reason=None)
     assert [(each.text, each.finish_reason, each.calls) for each in heard] == [(CALL[:40], "incomplete", ())]
-    assert calls_today(heard[0]) == ()
+    assert reparsed_calls(heard[0]) == ()
     assert not heard[0].turn().calls
 
 
@@ -275,7 +277,7 @@ def test_the_same_text_gives_the_same_calls_again(text, reason, constraint):
     """Nothing but the line is needed for it."""
     request, heard = asked(constraints=ConstraintSettings(mode=constraint, enforce=enforce))
     streamed_in(request, {"content": text}, reason=reason)
-    (exchange,) = (Exchange.model_validate_json(each.model_dump_json()) for each in heard)
+    (exchange,) = (RecordedExchange.model_validate_json(each.model_dump_json()) for each in heard)
     assert difference(exchange) == ""
     assert bool(exchange.calls) == (CALL in text)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.protocols.recorded_exchange import Exchange
-from adapter.recording.training_formats import NotPut, as_openai, as_sharegpt, as_text
+from adapter.protocols.recorded_exchange import RecordedExchange
+from adapter.recording.training_formats import UnrepresentableSample, to_openai, to_sharegpt, to_templated_text
 from adapter.recording.training_samples import (
-    Sample,
-    chosen_filters,
-    rejected_by,
+    TrainingSample,
+    failing_filter,
+    parse_filters,
     samples_of_exchanges,
     samples_of_transcript,
 )
@@ -32,21 +32,21 @@ CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
 {% endif %}"""
 
 
-def exchange(text: str = CALL, **fields) -> Exchange:
+def exchange(text: str = CALL, **fields) -> RecordedExchange:
     told = {"format": "hermes", "policy": "safe", "finish_reason": "stop", "tools": TOOLS, "sent": {"messages": ASKED}}
-    return Exchange(text=text, **{**told, **fields})
+    return RecordedExchange(text=text, **{**told, **fields})
 
 
-def sample(text: str = CALL, **fields) -> Sample:
+def sample(text: str = CALL, **fields) -> TrainingSample:
     (found,) = samples_of_exchanges([exchange(text, **fields)])
-    assert isinstance(found, Sample)
+    assert isinstance(found, TrainingSample)
     return found
 
 
 def test_openai_has_the_answer_as_calls():
     """Earlier answers are there and weigh nothing; what the server split off is the reasoning."""
     before = [*ASKED, {"role": "assistant", "content": "Sure?"}, {"role": "user", "content": "Yes."}]
-    made = as_openai(sample(f"Here.\n{CALL}", reasoning="Hm.", sent={"messages": before}))
+    made = to_openai(sample(f"Here.\n{CALL}", reasoning="Hm.", sent={"messages": before}))
     *earlier, last = made["messages"]
     assert [message.get("weight") for message in earlier] == [None, None, 0, None]
     assert (last["role"], last["content"], last["reasoning_content"], last["weight"]) == (
@@ -61,8 +61,8 @@ def test_openai_has_the_answer_as_calls():
 
 def test_sharegpt_has_calls_and_results_as_turns():
     """With arguments as objects; a message with images is none of its texts."""
-    before = [*ASKED, as_openai(sample())["messages"][-1], {"role": "tool", "content": "x = 1", "tool_call_id": "c"}]
-    made = as_sharegpt(sample("It is 1.", sent={"messages": before}))
+    before = [*ASKED, to_openai(sample())["messages"][-1], {"role": "tool", "content": "x = 1", "tool_call_id": "c"}]
+    made = to_sharegpt(sample("It is 1.", sent={"messages": before}))
     assert [turn["from"] for turn in made["conversations"]] == [
         "system",
         "human",
@@ -71,8 +71,8 @@ def test_sharegpt_has_calls_and_results_as_turns():
         "gpt",
     ]
     assert json.loads(made["conversations"][2]["value"]) == [{"name": "read_file", "arguments": {"path": "a.py"}}]
-    with pytest.raises(NotPut, match="images"):
-        as_sharegpt(sample(sent={"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}))
+    with pytest.raises(UnrepresentableSample, match="images"):
+        to_sharegpt(sample(sent={"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}))
 
 
 @pytest.mark.parametrize("text", [CALL, "It is 1.", f"So.\n{CALL}"])
@@ -92,10 +92,10 @@ def test_a_template_that_rewrites_the_past_is_told():
     def render(messages, tools, begins):
         return "".join(f"{len(messages)}{message['content']}" for message in messages) + ">" * begins
 
-    with pytest.raises(NotPut, match="otherwise"):
-        as_text(sample("x"), render)
-    with pytest.raises(NotPut, match="leaves the answer out"):
-        as_text(sample("x"), lambda messages, tools, begins: "the same")
+    with pytest.raises(UnrepresentableSample, match="otherwise"):
+        to_templated_text(sample("x"), render)
+    with pytest.raises(UnrepresentableSample, match="leaves the answer out"):
+        to_templated_text(sample("x"), lambda messages, tools, begins: "the same")
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_a_template_that_rewrites_the_past_is_told():
 )
 def test_filters_name_what_is_wrong(given, rejected):
     """The first of those that were asked for."""
-    assert rejected_by(sample(**given), chosen_filters("valid, unfixed,calls")) == rejected
+    assert failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
 
 
 def test_what_nobody_approved_is_not_approved():
     """A server's recording says nothing of it, nor does a conversation in which everything was allowed unasked."""
-    assert rejected_by(sample(), ["approved"]) == "approved"
+    assert failing_filter(sample(), ["approved"]) == "approved"
     refused = Transcript.from_text((TRANSCRIPTS / "smollm2-edit-refused.jsonl").read_text(encoding="utf-8"))
     first, *_ = samples_of_transcript(refused)
-    assert isinstance(first, Sample)
-    assert (first.refused, rejected_by(first, ["approved"])) == (True, "approved")
+    assert isinstance(first, TrainingSample)
+    assert (first.refused, failing_filter(first, ["approved"])) == (True, "approved")
     with pytest.raises(UsageError, match="expected valid, unfixed, calls, approved, succeeded, answered"):
-        chosen_filters("valid,nice")
+        parse_filters("valid,nice")
 
 
 def test_nothing_is_left_out_in_silence(tmp_path):
@@ -149,7 +149,7 @@ def test_shipped_transcripts_are_exported(tmp_path):
         assert len(done.stdout.splitlines()) == answers, done.stderr
 
 
-def exported(folder: Path, exchanges: list[Exchange], *words: str):
+def exported(folder: Path, exchanges: list[RecordedExchange], *words: str):
     """The samples, and what was said of the others."""
     (folder / "said.jsonl").write_text("".join(each.model_dump_json() + "\n" for each in exchanges).replace(
         '{"kind":"exchange"', '{"kind": "exchange"'))  # fmt: skip

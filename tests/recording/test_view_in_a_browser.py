@@ -10,7 +10,7 @@ import pytest
 
 from adapter.recording.transcript import Transcript
 from adapter.recording.view.page import page
-from adapter.recording.view.page_data import Again, View, view_exchanges, view_transcript
+from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
 from tests.browser import chromium, prefer
 from tests.picture import DOCS, pictures
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
@@ -27,7 +27,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory):
         yield chrome
 
 
-def opened(chrome: Any, tmp_path: Path, view: View) -> None:
+def opened(chrome: Any, tmp_path: Path, view: PageData) -> None:
     file = tmp_path / "page.html"
     file.write_text(page(view.data), encoding="utf-8")
     chrome.get(file.as_uri())
@@ -103,7 +103,7 @@ def test_marks_tools_and_models_are_filters(chrome, tmp_path):
 def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_path):
     """What stood in the prompt before is folded."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
-    opened(chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", Again.named(None, "strict")))
+    opened(chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.named(None, "strict")))
     press(chrome, "j")
     assert "4 messages as in the exchange before" not in texts(chrome, "summary")
     assert "2 messages as in the exchange before" in texts(chrome, "summary")

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from adapter.server import dropped_fields
-from adapter.server.dropped_fields import LeftOut
+from adapter.server.dropped_fields import DroppedFields
 from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_wrap import completion
 from tests.serving import serving_here
@@ -28,7 +28,7 @@ def test_it_is_said_once_and_counted_each_time(capfd):
 
 def test_names_that_clients_make_up_have_a_bound(monkeypatch, capsys):
     monkeypatch.setattr(dropped_fields, "MAX_TOLD", 3)
-    left_out = LeftOut()
+    left_out = DroppedFields()
     for number in range(10):
         left_out.telling(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
     assert len(left_out.counts) == 3

@@ -23,10 +23,10 @@ from starlette.types import Message
 
 from adapter.core.errors import UsageError
 from adapter.core.events import TextDelta
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import read_exchanges
-from adapter.recording.view.live_feed import Live
-from adapter.server.live_view import MAX_VIEWERS, Viewing
+from adapter.recording.view.live_feed import LiveExchanges
+from adapter.server.live_view import MAX_VIEWERS, LiveView
 from tests.command_line import Running, adapter, started
 from tests.live_upstream import LiveUpstream
 from tests.recording.view.test_page_data import exchange
@@ -79,13 +79,13 @@ def closed_one() -> Iterator[tuple[Slow, str, str]]:
 
 
 @contextmanager
-def page_of(live: Live, port: int = 0) -> Iterator[str]:
+def page_of(live: LiveExchanges, port: int = 0) -> Iterator[str]:
     """The address of a server that has nothing but the page."""
     import uvicorn
 
     from adapter.server.http_protocol import BoundedConfig
 
-    viewing = Viewing(live, "upstream", "k", lambda: server.should_exit)
+    viewing = LiveView(live, "upstream", "k", lambda: server.should_exit)
     with socket.create_server(("127.0.0.1", port)) as listener:
         server = uvicorn.Server(BoundedConfig(Router(routes=viewing.routes()), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -371,7 +371,7 @@ def test_so_many_pages_may_look_on(open_one):
 def test_one_who_does_not_read_misses_what_was_between_and_not_the_end(monkeypatch):
     """More changes than any buffer holds; the model's stream waits for nobody who looks on."""
     monkeypatch.setattr("adapter.server.live_view.TICK_S", 0.005)
-    live = Live(Secrets({}))
+    live = LiveExchanges(Redactor({}))
     with page_of(live) as address, Looking(address, {"Authorization": "Bearer k"}) as looking:
         going = [live.listen(exchange(said=str(number))) for number in range(400)]
         for number in range(100):
@@ -435,8 +435,8 @@ def test_nor_does_one_that_does_not_read():
     """Its connection takes nothing any more."""
 
     async def looks_on() -> list[str]:
-        live, stopping, sent = Live(Secrets({})), asyncio.Event(), []
-        viewing = Viewing(live, "upstream", "k", stopping.is_set)
+        live, stopping, sent = LiveExchanges(Redactor({})), asyncio.Event(), []
+        viewing = LiveView(live, "upstream", "k", stopping.is_set)
         live.listen(exchange())
         scope = {"type": "http", "method": "GET", "path": "/view/events", "query_string": b"", "root_path": ""}
         headers = [(b"authorization", b"Bearer k")]

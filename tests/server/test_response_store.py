@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.core.text.redaction import Secrets
-from adapter.server.response_store import Store
+from adapter.core.text.redaction import Redactor
+from adapter.server.response_store import ResponseStore
 
 
 def answer(number: int, previous: str | None = None, text: str = "Hi.") -> dict[str, Any]:
@@ -25,7 +25,7 @@ def clock() -> list[float]:
 
 def test_the_oldest_go_where_there_is_too_much(clock):
     """And whatever went on from them cannot go on any more."""
-    store = Store(max_bytes=20_000, now=lambda: clock[0])
+    store = ResponseStore(max_bytes=20_000, now=lambda: clock[0])
     for number in range(40):
         clock[0] += 1
         store.keep(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
@@ -39,7 +39,7 @@ def test_the_oldest_go_where_there_is_too_much(clock):
 
 
 def test_what_is_used_stays(clock):
-    store = Store(max_age_s=10, now=lambda: clock[0])
+    store = ResponseStore(max_age_s=10, now=lambda: clock[0])
     store.keep(answer(1), [])
     store.keep(answer(2), [])
     for _ in range(4):
@@ -52,7 +52,7 @@ def test_what_is_used_stays(clock):
 
 
 def test_an_answer_larger_than_the_store_is_not_kept():
-    store = Store(max_bytes=1_000)
+    store = ResponseStore(max_bytes=1_000)
     store.keep(answer(1, text="x" * 2_000), [])
     assert store.response("resp_1") is None
     store.close()
@@ -60,7 +60,7 @@ def test_an_answer_larger_than_the_store_is_not_kept():
 
 def test_a_chain_that_bites_its_tail_ends():
     """Ids of ours are random; whoever writes the file may still make a circle."""
-    store = Store()
+    store = ResponseStore()
     store.keep(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
     store.keep(answer(2, "resp_1"), [])
     assert len(store.history("resp_2") or ()) == 3
@@ -69,7 +69,7 @@ def test_a_chain_that_bites_its_tail_ends():
 
 def test_answers_are_kept_from_many_threads(tmp_path):
     """What was kept soon is there for whoever reads next."""
-    store = Store(tmp_path / "a.db")
+    store = ResponseStore(tmp_path / "a.db")
 
     def keep(start: int) -> None:
         for number in range(start, start + 20):
@@ -87,9 +87,9 @@ def test_answers_are_kept_from_many_threads(tmp_path):
 
 def test_credentials_do_not_get_into_a_file(tmp_path):
     """Those of the environment and whatever looks like one; in memory the conversation stays as it was."""
-    secrets = Secrets({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
+    secrets = Redactor({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
     for file, is_there in ((tmp_path / "a.db", False), (None, True)):
-        store = Store(file, secrets)
+        store = ResponseStore(file, secrets)
         store.keep(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
         assert ("tralala-17" in str(store.given("resp_1"))) is is_there
         assert ("ours-4711" in str(store.given("resp_1"))) is is_there
@@ -105,12 +105,12 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
     tables.close()
     for file in (text, other, tmp_path / "no" / "such.db"):
         with pytest.raises(UsageError, match="Choose another --store"):
-            Store(file)
+            ResponseStore(file)
     assert text.read_text().startswith("Not a database")
 
 
 def test_an_id_that_no_file_can_hold_harms_nobody():
-    store = Store()
+    store = ResponseStore()
     store.keep_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
     assert store.given("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
     assert store.item("\ud800") == store.item("?")
@@ -119,7 +119,7 @@ def test_an_id_that_no_file_can_hold_harms_nobody():
 
 
 def test_a_full_disk_costs_no_answer(tmp_path, caplog):
-    store = Store(tmp_path / "a.db")
+    store = ResponseStore(tmp_path / "a.db")
     store._tables.execute("DROP TABLE items")
     store.keep_soon(answer(1), [])
     assert store.conversation("conv_1") is None

@@ -15,12 +15,12 @@ from pydantic import BaseModel
 
 from adapter import wrap
 from adapter.protocols import openai_responses_request
-from adapter.protocols.exchange import Streamed
+from adapter.protocols.exchange import StreamedExchange
 from adapter.protocols.openai_errors import RequestError, refusal
 from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head
-from adapter.protocols.sse import as_event
-from adapter.protocols.translate import translate
-from adapter.protocols.translation_options import Options
+from adapter.protocols.sse import encode_event
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from tests.effort import examples
 from tests.protocols.test_wire import PIECES, VALUES
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
@@ -198,10 +198,10 @@ def test_the_async_client_streams(upstream, shared):
 def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
     """Whatever a model writes: numbers in order, what is done is the sum of its pieces and stands in the end."""
     asked = openai_responses_request.as_openai({"model": "m", "input": "Read a.py", "tools": TOOLS, "stream": True})
-    request = translate(asked, Options(stream_arguments=streams_arguments))
-    streamed = Streamed(request, 0, ResponsesWriter(answer_head({}, "resp_1", 0)))
-    sent = b"".join(streamed.feed(as_event(delta(piece))) for piece in [*pieces])
-    sent += streamed.feed(as_event(delta(finish_reason="stop"))) + streamed.close()
+    request = translate_chat_request(asked, TranslationOptions(stream_arguments=streams_arguments))
+    streamed = StreamedExchange(request, 0, ResponsesWriter(answer_head({}, "resp_1", 0)))
+    sent = b"".join(streamed.feed(encode_event(delta(piece))) for piece in [*pieces])
+    sent += streamed.feed(encode_event(delta(finish_reason="stop"))) + streamed.close()
     events = [json.loads(line[6:]) for line in sent.decode().split("\n") if line.startswith("data: ")]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     if events[-1]["type"] == "response.failed":
@@ -235,7 +235,7 @@ def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
 )
 def test_whatever_is_asked_is_taken_or_refused(body):
     try:
-        translate(openai_responses_request.as_openai(body), Options())
+        translate_chat_request(openai_responses_request.as_openai(body), TranslationOptions())
     except RequestError as error:
         refusal(error)
 
@@ -243,8 +243,10 @@ def test_whatever_is_asked_is_taken_or_refused(body):
 def test_a_stream_that_fails_says_so_in_both_shapes():
     """``error``, which the SDK raises, and ``response.failed``, for which codex waits."""
     asked = openai_responses_request.as_openai({"input": "Hi", "stream": True})
-    streamed = Streamed(translate(asked, Options()), 0, ResponsesWriter({"id": "resp_1"}))
-    sent = streamed.feed(as_event({"error": {"message": "out of memory"}})) + streamed.close()
+    streamed = StreamedExchange(
+        translate_chat_request(asked, TranslationOptions()), 0, ResponsesWriter({"id": "resp_1"})
+    )
+    sent = streamed.feed(encode_event({"error": {"message": "out of memory"}})) + streamed.close()
     *_, error, last = [json.loads(line[6:]) for line in sent.decode().split("\n") if line.startswith("data: ")]
     assert (error["type"], error["message"], error["error"]["message"]) == ("error", "out of memory", "out of memory")
     assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")

@@ -14,10 +14,16 @@ from pydantic import BaseModel, ConfigDict
 
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolCall
-from adapter.core.repair_codes import FIXES
-from adapter.tools.call_resolution import CUSTOMARY_ALIASES, is_valid, normalise, parameter_for, resolve
+from adapter.core.repair_codes import REPAIRS
+from adapter.tools.call_resolution import (
+    COMMON_ARGUMENT_ALIASES,
+    is_valid,
+    match_parameter,
+    normalize_call,
+    resolve_call,
+)
 from adapter.tools.operations import Operation, ReadText
-from adapter.tools.tool import Arguments, Tool, ToolSet
+from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from tests.effort import examples
 from tests.parsing.formats.soup import EVERYTHING, TOOLS, values
 
@@ -42,7 +48,7 @@ class ReadArguments(BaseModel):
         return ()
 
 
-def validate_read(given_arguments: dict[str, Any]) -> Arguments:
+def validate_read(given_arguments: dict[str, Any]) -> ValidatedCall:
     return ReadArguments.model_validate(given_arguments)
 
 
@@ -90,14 +96,14 @@ SET = ToolSet([READ, CLIENT, Tool("get_time"), Tool("now", parameters={"type": "
 )
 def test_arguments_get_the_tools_names_and_types(arguments, expected, fixes):
     """What is certain is changed and named; everything else is left for `resolve`."""
-    assert normalise("read_file", arguments, SET) == ("read_file", expected, fixes)
-    assert set(fixes) <= set(FIXES)
+    assert normalize_call("read_file", arguments, SET) == ("read_file", expected, fixes)
+    assert set(fixes) <= set(REPAIRS)
 
 
 def test_a_tools_own_parameter_is_never_unwrapped():
     """A tool that has a parameter called ``input`` keeps it."""
     tools = ToolSet([Tool("run", parameters={"type": "object", "properties": {"input": {"type": "object"}}})])
-    assert normalise("run", {"input": {"a": 1}}, tools) == ("run", {"input": {"a": 1}}, ())
+    assert normalize_call("run", {"input": {"a": 1}}, tools) == ("run", {"input": {"a": 1}}, ())
 
 
 def test_an_alias_of_two_parameters_is_neither():
@@ -107,13 +113,13 @@ def test_an_alias_of_two_parameters_is_neither():
         parameters={"type": "object", "properties": {"first": {}, "second": {}}},
         argument_aliases={"first": ("x",), "second": ("x",)},
     )
-    assert parameter_for("x", tool) is None
-    assert normalise("f", {"x": 1}, ToolSet([tool])) == ("f", {"x": 1}, ())
+    assert match_parameter("x", tool) is None
+    assert normalize_call("f", {"x": 1}, ToolSet([tool])) == ("f", {"x": 1}, ())
 
 
 def test_customary_aliases_are_no_parameters_of_themselves():
     """A table entry that names itself would hide a mistake."""
-    assert all(name not in others for name, others in CUSTOMARY_ALIASES.items())
+    assert all(name not in others for name, others in COMMON_ARGUMENT_ALIASES.items())
 
 
 @examples(120)
@@ -124,15 +130,15 @@ def test_customary_aliases_are_no_parameters_of_themselves():
 def test_normalising_never_fails_and_settles(name, arguments):
     """Any name and arguments are taken, and doing it twice changes nothing more."""
     tools = ToolSet([READ, CLIENT, Tool("get_time"), Tool.from_definition(EVERYTHING)])
-    once = normalise(name, arguments, tools)
-    assert normalise(once[0], once[1], tools)[:2] == once[:2]
+    once = normalize_call(name, arguments, tools)
+    assert normalize_call(once[0], once[1], tools)[:2] == once[:2]
     with contextlib.suppress(ToolError):
-        resolve(name, arguments, tools)
+        resolve_call(name, arguments, tools)
 
 
 def test_a_valid_call_becomes_an_invocation():
     """It holds the tool, the arguments that fit it and the validated form."""
-    invocation = resolve("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
+    invocation = resolve_call("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
     assert (invocation.tool, invocation.arguments) == (READ, {"path": "a.py", "offset": 3})
     assert invocation.validated is not None
     assert invocation.validated.operation() == ReadText("a.py", 3)
@@ -144,18 +150,18 @@ def test_a_valid_call_becomes_an_invocation():
 )
 def test_arguments_may_come_as_json(arguments):
     """Servers send arguments as JSON in a string; models encode it once more."""
-    assert resolve("read_file", arguments, SET).arguments == {"path": "a.py"}
+    assert resolve_call("read_file", arguments, SET).arguments == {"path": "a.py"}
 
 
 @pytest.mark.parametrize("arguments", [{}, "", "null", "{}", "[]"])
 def test_a_tool_without_parameters_takes_nothing(arguments):
     """Every spelling of nothing is no arguments."""
-    assert resolve("get_time", arguments, SET).arguments == {}
+    assert resolve_call("get_time", arguments, SET).arguments == {}
 
 
 def test_unknown_arguments_are_left_out_with_a_note():
     """X34: a call is not refused for an argument too many, but the model is told."""
-    invocation = resolve("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
+    invocation = resolve_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
     assert invocation.arguments == {"path": "a.py"}
     assert invocation.left_out == ("read_file has no argument 'encoding': it was left out",)
 
@@ -166,12 +172,12 @@ def test_unknown_arguments_are_left_out_with_a_note():
 def test_what_would_be_another_change_is_not_made(extra):
     """A file is not overwritten by what was to be appended."""
     with pytest.raises(ToolError, match=r"write_file has no argument '.*': nothing was done"):
-        resolve("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+        resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
 
 
 @pytest.mark.parametrize("extra", [{"append": False}, {"mode": "w"}, {"encoding": "utf-8"}, {"why": "to append"}])
 def test_what_asks_for_nothing_else_is_left_out(extra):
-    invocation = resolve("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+    invocation = resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
     assert invocation.arguments == {"path": "a.py", "content": "x"}
     assert len(invocation.left_out) == 1
 
@@ -179,14 +185,14 @@ def test_what_asks_for_nothing_else_is_left_out(extra):
 @pytest.mark.parametrize("value", [None, "null", "None", "", "undefined"])
 def test_a_null_for_an_optional_argument_is_absence(value):
     """X33: a word for null counts as null where no text is expected."""
-    assert resolve("search", {"query": "x", "limit": value}, SET).arguments == {"query": "x"}
+    assert resolve_call("search", {"query": "x", "limit": value}, SET).arguments == {"query": "x"}
 
 
 def test_a_null_stays_where_it_is_a_value():
     """It stays where the schema admits it, and as text where text is expected."""
-    assert resolve("read_file", {"path": "a", "limit": None}, SET).arguments == {"path": "a", "limit": None}
-    assert resolve("read_file", {"path": "null"}, SET).arguments == {"path": "null"}
-    assert resolve("search", {"query": ""}, SET).arguments == {"query": ""}
+    assert resolve_call("read_file", {"path": "a", "limit": None}, SET).arguments == {"path": "a", "limit": None}
+    assert resolve_call("read_file", {"path": "null"}, SET).arguments == {"path": "null"}
+    assert resolve_call("search", {"query": ""}, SET).arguments == {"query": ""}
 
 
 @pytest.mark.parametrize(
@@ -210,7 +216,7 @@ def test_a_null_stays_where_it_is_a_value():
 def test_a_refusal_says_what_to_do(name, arguments, pieces):
     """X34: the message names the tool, what was got, what was expected and an example."""
     with pytest.raises(ToolError) as caught:
-        resolve(name, arguments, SET)
+        resolve_call(name, arguments, SET)
     for piece in pieces:
         assert piece in str(caught.value)
 
@@ -218,25 +224,25 @@ def test_a_refusal_says_what_to_do(name, arguments, pieces):
 def test_a_refusal_does_not_repeat_a_file():
     """A long value is shortened in the message."""
     with pytest.raises(ToolError) as caught:
-        resolve("read_file", {"path": ["x" * 10_000]}, SET)
+        resolve_call("read_file", {"path": ["x" * 10_000]}, SET)
     assert len(str(caught.value)) < 400
 
 
 def test_a_tool_without_a_schema_takes_anything():
     """A client's tool that declares no parameters keeps what it is given."""
-    assert resolve("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
+    assert resolve_call("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
 
 
 def test_an_empty_session_says_so():
     """Without tools the message says that there are none."""
     with pytest.raises(ToolError, match="this session has: none"):
-        resolve("read_file", {}, ToolSet())
+        resolve_call("read_file", {}, ToolSet())
 
 
 def test_messages_are_json_where_they_quote_json():
     """The example in a message is one that can be copied."""
     with pytest.raises(ToolError) as caught:
-        resolve("read_file", {}, SET)
+        resolve_call("read_file", {}, SET)
     example = str(caught.value).partition("Example: ")[2]
     assert json.loads(example) == READ.example
 

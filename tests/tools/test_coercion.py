@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.repair_codes import FIXES
-from adapter.tools.coercion import convert, from_text, is_of, type_name, types_of
+from adapter.core.repair_codes import REPAIRS
+from adapter.tools.coercion import coerce_text, coerce_to_types, is_instance_of_types, schema_types, type_name
 from adapter.tools.schema_refs import resolve_references
 from tests.parsing.formats.soup import soup, values
 
@@ -34,7 +34,7 @@ TYPES = ["string", "integer", "number", "boolean", "array", "object", "null"]
 )
 def test_types_of_a_schema(schema, types):
     """The types a schema admits; none when it admits all."""
-    assert types_of(schema) == types
+    assert schema_types(schema) == types
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_types_of_a_schema(schema, types):
 )
 def test_what_converts_without_loss(value, types, converted, fix):
     """A value that is another spelling of the declared type is converted and said."""
-    found, name = convert(value, frozenset({types}))
+    found, name = coerce_to_types(value, frozenset({types}))
     assert (found, type(found), name) == (converted, type(converted), fix)
-    assert name in FIXES
+    assert name in REPAIRS
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,18 @@ def test_what_converts_without_loss(value, types, converted, fix):
 )
 def test_what_would_lose_or_guess_stays(value, types):
     """What is no plain spelling of the type stays as it came, for validation to refuse or accept."""
-    assert convert(value, frozenset({types})) == (value, None)
+    assert coerce_to_types(value, frozenset({types})) == (value, None)
 
 
 @given(values, st.frozensets(st.sampled_from(TYPES), max_size=3))
 def test_a_value_of_the_type_is_never_touched(value, types):
     """Nothing that fits is changed, and what is changed fits."""
-    converted, fix = convert(value, types)
-    if not types or is_of(value, types):
+    converted, fix = coerce_to_types(value, types)
+    if not types or is_instance_of_types(value, types):
         assert converted is value
         assert fix is None
     elif fix is not None:
-        assert is_of(converted, types)
+        assert is_instance_of_types(converted, types)
     json.dumps(converted, allow_nan=False)
 
 
@@ -135,14 +135,14 @@ def test_a_value_of_the_type_is_never_touched(value, types):
 )
 def test_bare_text_gets_its_declared_type(text, schema, value):
     """A parameter written as bare text has the type its schema says; a string stays exactly the text."""
-    found = from_text(text, schema)
+    found = coerce_text(text, schema)
     assert (found, type(found)) == (value, type(value))
 
 
 @given(soup, st.sampled_from([None, *TYPES]))
 def test_bare_text_never_raises(text, name):
     """Any text is a value of some type."""
-    found = from_text(text, {"type": name} if name else None)
+    found = coerce_text(text, {"type": name} if name else None)
     if name is None or name == "string":
         assert found == text
 
@@ -154,9 +154,9 @@ def test_bare_text_never_raises(text, name):
 def test_type_names(value, name):
     """A boolean is not an integer, an integer is a number."""
     assert type_name(value) == name
-    assert is_of(value, frozenset({name}))
-    assert is_of(1, frozenset({"number"}))
-    assert not is_of(True, frozenset({"integer", "number"}))
+    assert is_instance_of_types(value, frozenset({name}))
+    assert is_instance_of_types(1, frozenset({"number"}))
+    assert not is_instance_of_types(True, frozenset({"integer", "number"}))
 
 
 def test_references_are_replaced():

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from adapter.core.errors import ToolError
-from adapter.tools.call_resolution import resolve
-from adapter.tools.example_calls import sample_of
-from adapter.tools.schema_errors import problems
+from adapter.tools.call_resolution import resolve_call
+from adapter.tools.example_calls import example_call
+from adapter.tools.schema_errors import schema_errors
 from adapter.tools.tool import MAX_LISTED, Tool, ToolSet
 
 SCHEMA: dict[str, Any] = {
@@ -39,26 +39,29 @@ TOOL = Tool("walk", parameters=SCHEMA)
     ],
 )
 def test_each_problem_is_one_short_sentence(arguments, told):
-    assert problems(TOOL, arguments) == told
+    assert schema_errors(TOOL, arguments) == told
 
 
 def test_a_schema_that_is_none_finds_nothing():
-    assert problems(Tool("x", parameters={"type": "object", "properties": {"a": {"type": "nonsense"}}}), {"a": 1}) == ()
+    assert (
+        schema_errors(Tool("x", parameters={"type": "object", "properties": {"a": {"type": "nonsense"}}}), {"a": 1})
+        == ()
+    )
 
 
 def test_a_sample_fits_and_keeps_what_was_right():
     """What only the model can know is told by its name."""
-    assert sample_of(TOOL) == {"path": "your path", "unit": "km"}
-    assert sample_of(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
-    assert problems(TOOL, sample_of(TOOL)) == ()
+    assert example_call(TOOL) == {"path": "your path", "unit": "km"}
+    assert example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
+    assert schema_errors(TOOL, example_call(TOOL)) == ()
     nested = {**SCHEMA, "required": ["places"]}
-    assert sample_of(Tool("walk", parameters=nested)) == {"places": [{"x": "your x"}]}
+    assert example_call(Tool("walk", parameters=nested)) == {"places": [{"x": "your x"}]}
 
 
 def test_a_wrong_call_is_answered_with_a_right_one():
     """Also where nobody wrote an example."""
     with pytest.raises(ToolError, match=r"'unit' is missing .* Example: \{\"path\": \"your path\", \"unit\": \"km\"\}"):
-        resolve("walk", {"path": "a"}, ToolSet([TOOL]))
+        resolve_call("walk", {"path": "a"}, ToolSet([TOOL]))
 
 
 def test_of_many_tools_the_nearest_are_listed_first():

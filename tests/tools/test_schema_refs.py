@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
-from adapter.tools.coercion import fits, fitted, from_text, types_of
-from adapter.tools.schema_refs import MAX_SCHEMAS, resolve_references, resolved, target
+from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, schema_types
+from adapter.tools.schema_refs import MAX_SCHEMAS, dereference, resolve_pointer, resolve_references
 from adapter.tools.tool import Tool
 from tests.parsing.formats.soup import values
 
@@ -114,8 +114,8 @@ WRITTEN = [
 def test_bare_text_has_the_type_behind_the_reference(name, text, value):
     """As the table says; what no reading fits stays the text it was, for validation to refuse."""
     definition = Tool.from_definition(TOOL)
-    found = from_text(text, definition.properties[name])
-    found, _ = fitted(found, definition.properties[name])
+    found = coerce_text(text, definition.properties[name])
+    found, _ = coerce_to_schema(found, definition.properties[name])
     assert (found, type(found)) == (value, type(value))
     if value != text:
         VALIDATOR.validate({"level": 1, name: value})
@@ -141,7 +141,7 @@ CONVERTED = [
 @pytest.mark.parametrize(("name", "value", "wanted", "fixes"), CONVERTED)
 def test_json_values_are_converted_where_nothing_is_lost(name, value, wanted, fixes):
     """Inside of lists and objects as at the top."""
-    found = fitted(value, Tool.from_definition(TOOL).properties[name])
+    found = coerce_to_schema(value, Tool.from_definition(TOOL).properties[name])
     assert found == (wanted, fixes)
 
 
@@ -185,11 +185,11 @@ def test_what_is_valid_is_never_touched_and_what_is_changed_is_no_worse(schema, 
     """By the judgement of jsonschema, for any schema with references, and any value but whole numbers with a point."""
     assume(not has_whole_float(value))
     whole = {"$defs": DEFS, **schema}
-    validator, flat = Draft202012Validator(whole), resolved(whole)
-    found, fixes = fitted(value, flat)
+    validator, flat = Draft202012Validator(whole), dereference(whole)
+    found, fixes = coerce_to_schema(value, flat)
     if validator.is_valid(value):
         assert (found, fixes) == (value, ())
-        assert fits(value, flat)
+        assert has_schema_type(value, flat)
     if not fixes:
         assert found is value or found == value
 
@@ -198,11 +198,11 @@ def test_what_is_valid_is_never_touched_and_what_is_changed_is_no_worse(schema, 
 def test_a_value_of_some_type_is_read_from_its_bare_spelling(schema, value):
     """JSON for what is no string: it comes back valid wherever it was, unless it may be a string as well."""
     whole = {"$defs": DEFS, **schema}
-    flat = resolved(whole)
-    types = types_of(flat)
+    flat = dereference(whole)
+    types = schema_types(flat)
     if isinstance(value, str) or not types or "string" in types or not Draft202012Validator(whole).is_valid(value):
         return
-    assert Draft202012Validator(whole).is_valid(from_text(json.dumps(value), flat))
+    assert Draft202012Validator(whole).is_valid(coerce_text(json.dumps(value), flat))
 
 
 def test_references_that_lead_nowhere_or_round_may_be_anything():
@@ -218,11 +218,11 @@ def test_references_that_lead_nowhere_or_round_may_be_anything():
             "definitions": {"type": "integer"},
         },
     }
-    properties = resolved(schema)["properties"]
+    properties = dereference(schema)["properties"]
     assert [properties[name] for name in ("round", "lost", "far")] == [{}, {}, {}]
     assert properties["whole"]["properties"]["whole"] == {}
     assert (properties["$ref"], properties["definitions"]) == ({"type": "string"}, {"type": "integer"})
-    assert target(schema, "#/properties/$ref") == {"type": "string"}
+    assert resolve_pointer(schema, "#/properties/$ref") == {"type": "string"}
 
 
 def test_a_short_schema_does_not_grow_without_end():
@@ -232,7 +232,7 @@ def test_a_short_schema_does_not_grow_without_end():
         for level in range(10)
     }
     schema = {"$defs": definitions, "$ref": "#/$defs/d0"}
-    for made in (resolved(schema), resolve_references(schema)):
+    for made in (dereference(schema), resolve_references(schema)):
         assert json.dumps(made).count('"p') < 2 * MAX_SCHEMAS
 
 
@@ -249,12 +249,12 @@ def test_a_short_schema_does_not_grow_without_end():
 )
 def test_parts_that_all_hold_narrow_each_other(parts, wanted):
     """The types of an ``allOf`` are those that each part admits."""
-    assert types_of(resolved({"allOf": parts})) == wanted
+    assert schema_types(dereference({"allOf": parts})) == wanted
 
 
 def test_nullable_is_a_type():
     """OpenAPI's way to say it."""
-    assert types_of(resolved({"type": "integer", "nullable": True})) == {"integer", "null"}
+    assert schema_types(dereference({"type": "integer", "nullable": True})) == {"integer", "null"}
 
 
 def test_prompts_show_what_a_reference_stands_for():

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from adapter.tools.schema_simplify import REQUIRED_KEY, simple_schema
+from adapter.tools.schema_simplify import REQUIRED_KEY, simplify_schema
 
 
 class Inner(BaseModel):
@@ -33,7 +33,7 @@ def test_references_are_inline_and_optional_is_collapsed():
         },
         "required": ["title"],
     }
-    assert simple_schema(Outer) == {
+    assert simplify_schema(Outer) == {
         "type": "object",
         "properties": {
             "inner": inner | {"description": "One"},
@@ -51,4 +51,4 @@ def test_a_tool_without_arguments_has_an_empty_object():
     class Nothing(BaseModel):
         pass
 
-    assert simple_schema(Nothing) == {"type": "object", "properties": {}}
+    assert simplify_schema(Nothing) == {"type": "object", "properties": {}}

@@ -113,7 +113,7 @@ _LETTER = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
-def announces(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
+def announces_action(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
     """Whether ``content``, the answer to ``request``, ends with what the model is about to do. ``tools``: names."""
     text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):

@@ -17,7 +17,7 @@ _FAILED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PastCall:
     """A call that was made. ``result``: what came back; ``ok``: it did what was asked for. ``changes``: it may have
     changed what others give."""
 
@@ -30,28 +30,28 @@ class Made:
     @property
     def key(self) -> str:
         """Equal for calls that ask for the same thing."""
-        return key_of(self.name, self.arguments)
+        return call_key(self.name, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class CallHistory:
     """``request``: what the user said last. ``made``: all calls, from ``since`` on those after these words."""
 
     request: str = ""
-    made: tuple[Made, ...] = ()
+    made: tuple[PastCall, ...] = ()
     since: int = 0
 
     @property
-    def recent(self) -> tuple[Made, ...]:
+    def recent(self) -> tuple[PastCall, ...]:
         return self.made[self.since :]
 
 
-def key_of(name: str, arguments: JsonObject) -> str:
+def call_key(name: str, arguments: JsonObject) -> str:
     """Equal for calls that ask for the same thing."""
     return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
-def past_of(messages: Json) -> Past:
+def call_history_of(messages: Json) -> CallHistory:
     """The past that ``messages`` of OpenAI's chat interface tell. What is none is passed over."""
     calls: list[tuple[str, str, JsonObject]] = []
     results: dict[str, str] = {}
@@ -67,12 +67,12 @@ def past_of(messages: Json) -> Past:
             case _:
                 pass
     made = tuple(_made(name, arguments, results.get(call_id)) for call_id, name, arguments in calls)
-    return Past(request, made, since)
+    return CallHistory(request, made, since)
 
 
-def _made(name: str, arguments: JsonObject, result: str | None) -> Made:
+def _made(name: str, arguments: JsonObject, result: str | None) -> PastCall:
     """By a client, of whose tools nobody says what they change."""
-    return Made(name, arguments, result or "", ok=result is not None and not has_failed(result), changes=True)
+    return PastCall(name, arguments, result or "", ok=result is not None and not looks_like_error(result), changes=True)
 
 
 def _call(given: Json, number: int) -> tuple[str, str, JsonObject] | None:
@@ -95,6 +95,6 @@ def _text(content: Json) -> str:
     return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
-def has_failed(result: str) -> bool:
+def looks_like_error(result: str) -> bool:
     """Whether a tool's result, by its first words, says that the call failed."""
     return _FAILED.match(result[:400]) is not None

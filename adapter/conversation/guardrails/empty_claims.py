@@ -74,22 +74,22 @@ _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e
 """To these "It is done." is an answer."""
 
 
-def is_helpless(content: str) -> bool:
+def is_unexplained_refusal(content: str) -> bool:
     """Whether the answer says that the model is not able to do it, and not what, nor why."""
     return _is_made_of(content, _HELPLESS, _UNWILLING, _APOLOGY, _ELSEWHERE)
 
 
-def is_unwilling(content: str) -> bool:
+def is_bare_refusal(content: str) -> bool:
     """Whether the answer says that there is no help, and no more."""
     return _is_made_of(content, _UNWILLING, _APOLOGY, _ELSEWHERE)
 
 
-def says_only_done(content: str) -> bool:
+def is_bare_success_claim(content: str) -> bool:
     """Whether the answer says that all is done, and nothing of what came of it."""
     return _is_made_of(content, _DONE, _PRAISE, _ELSEWHERE)
 
 
-def asks_for_something(request: str) -> bool:
+def expects_information(request: str) -> bool:
     """Whether ``request`` wants something to be told, so that "Done." is no answer."""
     return any(not _ASKS_WHETHER.search(asked[0]) for asked in _ASKS.finditer(request[-2_000:]))
 

@@ -21,29 +21,29 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapter.conversation.guardrails import retry_messages
-from adapter.conversation.guardrails.announced_action import announces
-from adapter.conversation.guardrails.call_history import Made, Past, past_of
-from adapter.conversation.guardrails.loop_detection import REPETITIONS, cycle_before, is_made_already, times_made
-from adapter.conversation.guardrails.registry import DEFAULT, GUARDRAILS, checked, checked_retries
-from adapter.conversation.guardrails.required_steps import Given, Steps, steps_of
+from adapter.conversation.guardrails.announced_action import announces_action
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
+from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_immediate_repeat, repeat_count
+from adapter.conversation.guardrails.registry import DEFAULT, GUARDRAILS, validate_guardrails, validate_retries
+from adapter.conversation.guardrails.required_steps import Steps, StepsInput, parse_steps
 from adapter.conversation.guardrails.response_checks import (
-    Said,
-    claims_success,
-    disclaims,
-    end_of_answer,
-    ignores_result,
-    is_in_wrong_markup,
-    refused_tool,
-    refuses_all,
-    speaks_for_others,
+    CandidateAnswer,
+    claims_unbacked_success,
+    disclaims_ability,
+    find_answer_end,
+    has_unparsed_call,
+    ignores_failed_result,
+    is_blanket_refusal,
+    writes_other_roles,
+    wrongly_refused_tool,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Wordings
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import text_function
-from adapter.core.events import ContentWasReasoning, Event, InvalidToolCall, Json, TextDelta, ToolCall
+from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
-from adapter.tools.schema_errors import problems
+from adapter.tools.schema_errors import schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 BEGINNING = 400
@@ -61,7 +61,7 @@ class Accept:
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain:
+class Retry:
     """Ask for a better answer. ``held_to``: where a server can hold it to calls, those of these tools; none: free."""
 
     guardrail: str
@@ -77,13 +77,13 @@ class Stop:
     reason: str
 
 
-Verdict: TypeAlias = Accept | AskAgain | Stop
+Verdict: TypeAlias = Accept | Retry | Stop
 ACCEPT = Accept()
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """What a guardrail found. ``held_to``: as of `AskAgain`, the second time where ``is_free_first``."""
+class Violation:
+    """What a guardrail found. ``held_to``: as of `Retry`, the second time where ``is_free_first``."""
 
     guardrail: str
     wordings: Wordings
@@ -103,14 +103,14 @@ class Guardrails:
         tools: ToolDefinitions,
         *,
         on: Collection[str] = DEFAULT,
-        steps: Given = NO_STEPS,
+        steps: StepsInput = NO_STEPS,
         retries: int = RETRIES,
         encode: Encode = encode_calls,
     ) -> None:
         check_types("Guardrails", encode=(encode, Callable))
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
-        self.on, self.steps = checked(on), steps_of(steps)
-        self.retries = checked_retries(retries)
+        self.on, self.steps = validate_guardrails(on), parse_steps(steps)
+        self.retries = validate_retries(retries)
         self.encode = text_function(encode, "encode")
         self._tries: Counter[str] = Counter()
 
@@ -125,7 +125,7 @@ class Guardrails:
         ``finish_reason``: what was cut off (``length``) is not asked again.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
-        verdict = self.judge(past_of(messages), Said.of(turn), finish_reason)
+        verdict = self.judge(call_history_of(messages), CandidateAnswer.of(turn), finish_reason)
         if isinstance(verdict, Accept):
             self.begin()
         return verdict
@@ -134,7 +134,7 @@ class Guardrails:
         """Count anew: an answer was accepted."""
         self._tries.clear()
 
-    def judge(self, past: Past, said: Said, finish_reason: str | None = "stop") -> Verdict:
+    def judge(self, past: CallHistory, said: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """`check`, for what was read of the conversation before."""
         if finish_reason == "length":
             return ACCEPT
@@ -143,30 +143,30 @@ class Guardrails:
             return ACCEPT
         return self.verdict(fault)
 
-    def verdict(self, fault: Fault) -> Verdict:
+    def verdict(self, fault: Violation) -> Verdict:
         tries = self._tries[fault.guardrail]
         if self._tries.total() >= self.retries or tries >= len(fault.wordings):
             guardrail = GUARDRAILS[fault.guardrail]
             return Stop(guardrail.name, f"the model's answer was {guardrail.recognises}") if guardrail.stops else ACCEPT
         self._tries[fault.guardrail] += 1
         held_to = () if fault.is_free_first and tries == 0 else fault.held_to
-        return AskAgain(fault.guardrail, fault.wordings[tries], held_to)
+        return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
-    def is_over(self, past: Past, content: str) -> bool:
+    def is_over(self, past: CallHistory, content: str) -> bool:
         """Whether a call after ``content`` is none of this answer: the model has gone on with words of the user. What
         was before them may be a good answer, so that nothing has to be asked again."""
-        return "invented_turn" in self.on and end_of_answer(content, past.request) < len(content)
+        return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
-    def own(self, past: Past, turn: Turn) -> Turn:
+    def own(self, past: CallHistory, turn: Turn) -> Turn:
         """``turn`` without calls that are none of this answer, see `is_over`, and what follows them."""
         if not turn.calls or not self.is_over(past, turn.content):
             return turn
-        end, length, kept = end_of_answer(turn.content, past.request), 0, list[Event]()
+        end, length, kept = find_answer_end(turn.content, past.request), 0, list[Event]()
         for event in turn.events:
             match event:
                 case TextDelta(text=text):
                     length += len(text)
-                case ContentWasReasoning():
+                case ContentReclassified():
                     length = 0
                 case ToolCall() | InvalidToolCall() if length > end:
                     break
@@ -175,89 +175,93 @@ class Guardrails:
             kept.append(event)
         return Turn.from_events(kept)
 
-    def faults(self, past: Past, said: Said) -> Iterator[Fault]:
+    def faults(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
         """What the guardrails that are on find, the gravest first."""
         found = self._of_calls(past, said) if said.calls else self._of_answer(past, said)
         return (fault for fault in found if fault.guardrail in self.on)
 
-    def _of_calls(self, past: Past, said: Said) -> Iterator[Fault]:
+    def _of_calls(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
         if self.is_over(past, said.content):
-            yield Fault("invented_turn", retry_messages.other_speaker())
-        earlier: list[Made] = []
+            yield Violation("invented_turn", retry_messages.other_speaker())
+        earlier: list[PastCall] = []
         for call in said.calls:
             yield from self._of_spelling(call)
             yield from self.of_call(past, call, earlier)
-            earlier.append(Made(call.name, call.arguments))
+            earlier.append(PastCall(call.name, call.arguments))
 
-    def _of_spelling(self, call: ToolCall) -> Iterator[Fault]:
+    def _of_spelling(self, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if tool is None:
             near = tuple(self.tools.nearest(call.name)) or tuple(self.tools)
-            yield Fault("unknown_tool", retry_messages.unknown_tool(call.name, self.tools, self.encode), near)
-        elif "wrong_arguments" in self.on and (wrong := problems(tool, call.arguments)):
+            yield Violation("unknown_tool", retry_messages.unknown_tool(call.name, self.tools, self.encode), near)
+        elif "wrong_arguments" in self.on and (wrong := schema_errors(tool, call.arguments)):
             words = retry_messages.wrong_arguments(tool, call.arguments, wrong, self.encode)
-            yield Fault("wrong_arguments", words, (tool.name,))
+            yield Violation("wrong_arguments", words, (tool.name,))
 
     def of_call(
-        self, past: Past, call: ToolCall, earlier: Sequence[Made], repetitions: int = REPETITIONS
-    ) -> Iterator[Fault]:
+        self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
+    ) -> Iterator[Violation]:
         """Why a call that can be made should not be made now. ``earlier``: others of the same answer."""
-        steps, made = self.steps, Made(call.name, call.arguments)
+        steps, made = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(past):
-            yield Fault("after_the_end", retry_messages.after_the_end(" or ".join(steps.ends_with)))
+            yield Violation("after_the_end", retry_messages.after_the_end(" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, made, earlier):
             words = retry_messages.prerequisite(call.name, call.arguments, missing, self.tools, self.encode)
-            yield Fault("missing_prerequisite", words, missing)
+            yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
             words = retry_messages.missing_steps(pending, False, self.tools, self.encode)
-            yield Fault("missing_steps", words, pending)
-        times = times_made(past, made, earlier, self.tools)
-        if times == 1 and is_made_already(past, made, earlier):
-            yield Fault("made_already", retry_messages.made_already(call.name, past.recent[-1].result))
+            yield Violation("missing_steps", words, pending)
+        times = repeat_count(past, made, earlier, self.tools)
+        if times == 1 and is_immediate_repeat(past, made, earlier):
+            yield Violation("made_already", retry_messages.duplicate_call_message(call.name, past.recent[-1].result))
         if times > repetitions:
             result = next((each.result for each in reversed(past.recent) if each.key == made.key), "")
-            yield Fault("repeated_call", retry_messages.repeated(call.name, times, result))
-        elif block := cycle_before(past, made.key, self.tools):
-            yield Fault("cycle", retry_messages.cycle([each.name for each in block]))
+            yield Violation("repeated_call", retry_messages.repeated_call_message(call.name, times, result))
+        elif block := find_cycle(past, made.key, self.tools):
+            yield Violation("cycle", retry_messages.cycle([each.name for each in block]))
 
-    def _of_answer(self, past: Past, said: Said) -> Iterator[Fault]:
+    def _of_answer(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
         tools, steps = self.tools, self.steps
-        content = said.content[: end_of_answer(said.content, past.request)]
+        content = said.content[: find_answer_end(said.content, past.request)]
         if said.invalid:
             yield self._unreadable(said)
         if not content.strip() and not said.has_invented and not said.invalid:
-            yield Fault("empty_answer", retry_messages.empty(said.has_reasoned, bool(past.recent)))
+            yield Violation("empty_answer", retry_messages.empty(said.has_reasoned, bool(past.recent)))
         if said.has_invented and not past.recent:  # else it may be a copy
-            yield Fault("invented_result", retry_messages.invented(), tuple(tools), is_free_first=True)
-        if "wrong_markup" in self.on and is_in_wrong_markup(said, past.request, tools):
-            yield Fault("wrong_markup", retry_messages.wrong_markup(self._example()), tuple(tools), is_free_first=True)
+            yield Violation(
+                "invented_result", retry_messages.invented_result_message(), tuple(tools), is_free_first=True
+            )
+        if "wrong_markup" in self.on and has_unparsed_call(said, past.request, tools):
+            yield Violation(
+                "wrong_markup", retry_messages.wrong_markup(self._example()), tuple(tools), is_free_first=True
+            )
         if left := tuple(name for name in steps.left(past) if name in tools):
             is_end = not steps.pending(past)
-            yield Fault("missing_steps", retry_messages.missing_steps(left, is_end, tools, self.encode), left)
-        if "announced_call" in self.on and announces(content, past.request, tools):
-            yield Fault("announced_call", retry_messages.announced())
-        if "refusal" in self.on and (tool := refused_tool(content, past, tools)):
-            yield Fault("refusal", retry_messages.refused(tool, self.encode))
-        elif disclaims(content) or refuses_all(content, past):
-            yield Fault("refusal", retry_messages.disclaimed(tools, bool(past.recent)))
-        if claims_success(content, past):
-            yield Fault("unfounded_success", retry_messages.unfounded(tools, bool(past.recent)))
-        if ignores_result(content, past):
+            yield Violation("missing_steps", retry_messages.missing_steps(left, is_end, tools, self.encode), left)
+        if "announced_call" in self.on and announces_action(content, past.request, tools):
+            yield Violation("announced_call", retry_messages.announced_call_message())
+        if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):
+            yield Violation("refusal", retry_messages.refusal_message(tool, self.encode))
+        elif disclaims_ability(content) or is_blanket_refusal(content, past):
+            yield Violation("refusal", retry_messages.disclaimer_message(tools, bool(past.recent)))
+        if claims_unbacked_success(content, past):
+            yield Violation("unfounded_success", retry_messages.unfounded_success_message(tools, bool(past.recent)))
+        if ignores_failed_result(content, past):
             last = past.recent[-1]
-            yield Fault("ignored_result", retry_messages.ignored_result(last.name, last.result))
-        if speaks_for_others(said.content):
-            yield Fault("other_speaker", retry_messages.other_speaker())
+            yield Violation("ignored_result", retry_messages.ignored_result(last.name, last.result))
+        if writes_other_roles(said.content):
+            yield Violation("other_speaker", retry_messages.other_speaker())
 
-    def _unreadable(self, said: Said) -> Fault:
+    def _unreadable(self, said: CandidateAnswer) -> Violation:
         wrong = said.invalid[0]
         tool = self.tools.match(wrong.name) if wrong.name else self._named_in(wrong.raw)
         if wrong.name and tool is None:
-            return Fault(
+            return Violation(
                 "unknown_tool", retry_messages.unknown_tool(wrong.name, self.tools, self.encode), tuple(self.tools)
             )
-        example = retry_messages.example_of(tool, self.encode) if tool else self._example()
+        example = retry_messages.render_example_call(tool, self.encode) if tool else self._example()
         held_to = (tool.name,) if tool else tuple(self.tools)
-        return Fault("unreadable_call", retry_messages.unreadable(wrong.error, example), held_to)
+        return Violation("unreadable_call", retry_messages.unreadable_call_message(wrong.error, example), held_to)
 
     def _named_in(self, raw: str) -> Tool | None:
         """The tool that a call without an end names first."""
@@ -271,4 +275,4 @@ class Guardrails:
 
     def _example(self) -> str:
         first = next(iter(self.tools.values()), None)
-        return retry_messages.example_of(first, self.encode) if first else ""
+        return retry_messages.render_example_call(first, self.encode) if first else ""

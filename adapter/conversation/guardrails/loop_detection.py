@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adapter.conversation.guardrails.call_history import Made, Past
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.tools.tool import ToolSet
 
 REPETITIONS = 2
@@ -32,12 +32,12 @@ _NOT_YET = re.compile(
 """In a result: another one may come."""
 
 
-def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) -> int:
+def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
     """How often ``call`` was made with the same result, or in vain, since something may have changed what it gives.
 
     ``earlier``: calls of the same answer, whose results are not known yet.
     """
-    if is_polling(call.name, tools):
+    if is_polling_tool(call.name, tools):
         return 0
     times, last, key = 0, "", call.key
     for made in past.recent:
@@ -51,7 +51,7 @@ def times_made(past: Past, call: Made, earlier: Sequence[Made], tools: ToolSet) 
     return times
 
 
-def is_made_already(past: Past, call: Made, earlier: Sequence[Made]) -> bool:
+def is_immediate_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]) -> bool:
     """Whether ``call`` is the one that was made last, with success, and nothing says that it is to be made again."""
     last = past.recent[-1] if past.recent and not earlier else None
     if last is None or not last.ok or last.key != call.key:
@@ -60,7 +60,7 @@ def is_made_already(past: Past, call: Made, earlier: Sequence[Made]) -> bool:
     return not (has_changed or _REPEATS.search(past.request) or _NOT_YET.search(last.result[:400]))
 
 
-def cycle_before(past: Past, key: str, tools: ToolSet) -> tuple[Made, ...]:
+def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:
     """The calls that went round in turn and would again with the call ``key``; empty where there are none."""
     recent = past.recent
     for length in range(2, LONGEST_CYCLE + 1):
@@ -68,17 +68,19 @@ def cycle_before(past: Past, key: str, tools: ToolSet) -> tuple[Made, ...]:
         block = rounds[0]
         if len(recent) < length * ROUNDS or block[0].key != key or len({made.key for made in block}) < 2:
             continue
-        if all(_same(block, other) for other in rounds) and not any(is_polling(made.name, tools) for made in block):
+        if all(_same(block, other) for other in rounds) and not any(
+            is_polling_tool(made.name, tools) for made in block
+        ):
             return block
     return ()
 
 
-def is_polling(name: str, tools: ToolSet) -> bool:
+def is_polling_tool(name: str, tools: ToolSet) -> bool:
     tool = tools.match(name)
     if tool is None:
         return False
     return tool.polls or (tool.validate is None and _POLLS.search(name.lower()) is not None)
 
 
-def _same(block: Sequence[Made], other: Sequence[Made]) -> bool:
+def _same(block: Sequence[PastCall], other: Sequence[PastCall]) -> bool:
     return all(one.key == two.key and one.result == two.result for one, two in zip(block, other, strict=True))

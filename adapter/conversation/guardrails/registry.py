@@ -54,7 +54,7 @@ BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
 
 
-def chosen(text: str) -> frozenset[str]:
+def parse_guardrails(text: str) -> frozenset[str]:
     """The guardrails that ``text`` names: ``on`` (the default ones), ``off`` or ``all``, then names, with ``-`` those
     to leave out: ``on,-refusal,other_speaker``. Names alone add to the default ones.
 
@@ -71,12 +71,12 @@ def chosen(text: str) -> frozenset[str]:
             case "all":
                 names = frozenset(GUARDRAILS)
             case _:
-                checked([word.removeprefix("-")])
+                validate_guardrails([word.removeprefix("-")])
                 names = names - {word[1:]} if word.startswith("-") else names | {word}
     return names
 
 
-def checked(names: Collection[str]) -> frozenset[str]:
+def validate_guardrails(names: Collection[str]) -> frozenset[str]:
     """``names``, if all are guardrails. Raises UsageError for another."""
     check_types("Guardrails", on=(names, Iterable))
     for name in names:
@@ -85,7 +85,7 @@ def checked(names: Collection[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def checked_retries(retries: int) -> int:
+def validate_retries(retries: int) -> int:
     """``retries``, if an answer can be asked again so often. Raises UsageError otherwise."""
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise UsageError(f"retries cannot be {retries!r}; give a number from 0 on")

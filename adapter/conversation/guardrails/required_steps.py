@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from adapter.conversation.guardrails.call_history import Made, Past
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 
 _NEED = re.compile(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
 
-Given: TypeAlias = "Steps | Mapping[str, Json]"
+StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
 """``{"required": [...], "before": {...}, "ends_with": [...]}``, in a configuration or a request."""
 
 
@@ -49,21 +49,21 @@ class Steps:
         needs = (_need(need)[0] for needs in self.before.values() for need in needs)
         return tuple(dict.fromkeys((*self.required, *self.before, *needs, *self.ends_with)))
 
-    def pending(self, past: Past, earlier: Iterable[Made] = ()) -> tuple[str, ...]:
+    def pending(self, past: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
         """What is required and not done. ``earlier``: calls of the same answer, which count as done."""
         done = {made.name for made in past.recent if made.ok} | {made.name for made in earlier}
         return tuple(name for name in self.required if name not in done)
 
-    def left(self, past: Past) -> tuple[str, ...]:
+    def left(self, past: CallHistory) -> tuple[str, ...]:
         """What must come before an answer without a call: what is required, or else one of what ends the task."""
         if pending := self.pending(past):
             return pending
         return () if not self.ends_with or self.has_ended(past) else tuple(self.ends_with)
 
-    def has_ended(self, past: Past) -> bool:
+    def has_ended(self, past: CallHistory) -> bool:
         return any(made.ok and made.name in self.ends_with for made in past.recent)
 
-    def missing_before(self, past: Past, call: Made, earlier: Iterable[Made] = ()) -> tuple[str, ...]:
+    def missing_before(self, past: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
         """What ``call`` needs before it and has not."""
         done = [*(made for made in past.made if made.ok), *earlier]
         return tuple(
@@ -74,7 +74,7 @@ class Steps:
         )
 
 
-def steps_of(given: Given) -> Steps:
+def parse_steps(given: StepsInput) -> Steps:
     """Raises UsageError for what is none."""
     if isinstance(given, Steps):
         return given
@@ -91,7 +91,7 @@ def steps_of(given: Given) -> Steps:
     )
 
 
-def checked(steps: Steps, tools: Iterable[str]) -> Steps:
+def validate_steps(steps: Steps, tools: Iterable[str]) -> Steps:
     """``steps``, if ``tools`` has all that they name; UsageError says which it has not."""
     known = list(tools)
     for name in steps.tools:
@@ -114,7 +114,7 @@ def _need(text: str) -> tuple[str, str]:
     return (match[1], match[2] or "") if match else (text, "")
 
 
-def _same(made: Made, call: Made, argument: str) -> bool:
+def _same(made: PastCall, call: PastCall, argument: str) -> bool:
     return argument in call.arguments and made.arguments.get(argument) == call.arguments[argument]
 
 

@@ -6,9 +6,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adapter.conversation.guardrails.call_history import Past
-from adapter.conversation.guardrails.empty_claims import asks_for_something, is_helpless, is_unwilling, says_only_done
-from adapter.core.events import InvalidToolCall, Markup, ToolCall
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.empty_claims import (
+    expects_information,
+    is_bare_refusal,
+    is_bare_success_claim,
+    is_unexplained_refusal,
+)
+from adapter.core.events import InvalidToolCall, MarkupDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.tools.tool import Tool, ToolSet
@@ -79,7 +84,7 @@ _ABOUT_TALK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CandidateAnswer:
     """An answer as guardrails see it. ``rejected``: texts of what looks like a call and stands in the midst of text.
     ``has_reasoned``: there was reasoning; ``has_invented``: a result in the marks that only results stand in."""
 
@@ -91,10 +96,10 @@ class Said:
     has_invented: bool = False
 
     @classmethod
-    def of(cls, turn: Turn) -> Said:
+    def of(cls, turn: Turn) -> CandidateAnswer:
         text = "".join(event.raw for event in turn.events) if turn.rejected else ""
         rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in IN_TEXT)
-        has_invented = any(isinstance(event, Markup) and opens_result(event) for event in turn.events)
+        has_invented = any(isinstance(event, MarkupDelta) and starts_with_tool_result(event) for event in turn.events)
         return cls(turn.content, turn.calls, turn.invalid, rejected, bool(turn.reasoning), has_invented)
 
 
@@ -105,12 +110,12 @@ MAX_NAMED = 200
 """Characters after an opening marker in which the call's name stands."""
 
 
-def opens_result(markup: Markup) -> bool:
+def starts_with_tool_result(markup: MarkupDelta) -> bool:
     lowered = markup.raw.lower()
     return any(marker in lowered for marker in INVENTED_RESULT)
 
 
-def refused_tool(content: str, past: Past, tools: ToolSet) -> Tool | None:
+def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
     """The tool that gives what the answer says it has no access to; None where it says no such thing, or some tool was
     called before: then it may know better."""
     if past.recent or len(content) > MAX_REFUSAL:
@@ -121,28 +126,28 @@ def refused_tool(content: str, past: Past, tools: ToolSet) -> Tool | None:
     return None
 
 
-def disclaims(content: str) -> bool:
+def disclaims_ability(content: str) -> bool:
     """Whether the answer says that a language model can do nothing of the kind, whatever tools there are."""
     return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
 
 
-def refuses_all(content: str, past: Past) -> bool:
+def is_blanket_refusal(content: str, past: CallHistory) -> bool:
     """Whether the answer says that nothing can be done, and not what or why, though no tool has just failed. At once
     "I can't help with that." may be what has to be said; not when tools have begun."""
     if any(not made.ok for made in past.recent[-1:]):
         return False
-    return is_helpless(content) or (bool(past.recent) and is_unwilling(content))
+    return is_unexplained_refusal(content) or (bool(past.recent) and is_bare_refusal(content))
 
 
-def claims_success(content: str, past: Past) -> bool:
+def claims_unbacked_success(content: str, past: CallHistory) -> bool:
     """Whether the answer says that all is done, and nothing else, and no tool was called since the user spoke; or that
     alone, where something was to be told."""
     if past.recent:
-        return says_only_done(content) and asks_for_something(past.request)
-    return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or says_only_done(content))
+        return is_bare_success_claim(content) and expects_information(past.request)
+    return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
 
 
-def is_in_wrong_markup(said: Said, request: str, tools: ToolSet) -> bool:
+def has_unparsed_call(said: CandidateAnswer, request: str, tools: ToolSet) -> bool:
     """Whether it has a call of one of ``tools`` that was not read as one. Not where ``request`` is about calls."""
     if _ABOUT_CALLS.search(request):
         return False
@@ -159,16 +164,16 @@ def _without_code(text: str) -> str:
     return re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", " ", text, flags=re.DOTALL)
 
 
-def ignores_result(content: str, past: Past) -> bool:
+def ignores_failed_result(content: str, past: CallHistory) -> bool:
     """Whether the last call failed and the answer says nothing of a failure."""
     return bool(past.recent) and not past.recent[-1].ok and not _FAILURE_WORDS.search(content)
 
 
-def speaks_for_others(content: str) -> bool:
+def writes_other_roles(content: str) -> bool:
     return _OTHER_SPEAKER.search(content) is not None
 
 
-def end_of_answer(content: str, request: str) -> int:
+def find_answer_end(content: str, request: str) -> int:
     """Where the answer ends: before words of the user, and an answer to them, that the model wrote, too. Nowhere else
     where ``request`` is about dialogues."""
     user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)

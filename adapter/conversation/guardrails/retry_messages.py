@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.tools.example_calls import sample_of
+from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
@@ -23,7 +23,7 @@ MOST_NAMES = 12
 """Tools that a message lists."""
 
 
-def unreadable(error: str, example: str) -> Wordings:
+def unreadable_call_message(error: str, example: str) -> Wordings:
     reason = _one_line(error).partition(". ")[0].rstrip(".")
     return (
         f"Your tool call could not be read: {reason}. Write it like this, with your own values:\n{example}",
@@ -34,7 +34,7 @@ def unreadable(error: str, example: str) -> Wordings:
 def unknown_tool(name: str, tools: ToolSet, encode: Encode) -> Wordings:
     near = tools.nearest(name)
     instead = f"The nearest is {near[0]!r}" if near else f"There are: {_listed(tools)}"
-    example = example_of(tools[near[0]], encode) if near else ""
+    example = render_example_call(tools[near[0]], encode) if near else ""
     shown = f". Call it like this:\n{example}" if example else ". Call one of these, or answer without a tool."
     return (
         f"There is no tool {name!r}. {instead}{shown}",
@@ -43,7 +43,7 @@ def unknown_tool(name: str, tools: ToolSet, encode: Encode) -> Wordings:
 
 
 def wrong_arguments(tool: Tool, given: Mapping[str, Json], problems: Iterable[str], encode: Encode) -> Wordings:
-    said, example = "; ".join(problems), example_of(tool, encode, given)
+    said, example = "; ".join(problems), render_example_call(tool, encode, given)
     return (
         f"Wrong arguments for {tool.name}: {said}. Call it like this:\n{example}",
         f"Still wrong: {said}. Copy this call and put the right values in:\n{example}",
@@ -77,7 +77,7 @@ def after_the_end(name: str) -> Wordings:
     )
 
 
-def repeated(name: str, times: int, result: str) -> Wordings:
+def repeated_call_message(name: str, times: int, result: str) -> Wordings:
     shown = _one_line(result)
     same = f": {shown}" if shown else ""
     return (
@@ -87,7 +87,7 @@ def repeated(name: str, times: int, result: str) -> Wordings:
     )
 
 
-def made_already(name: str, result: str) -> Wordings:
+def duplicate_call_message(name: str, result: str) -> Wordings:
     """Once: a call may be meant to be made twice."""
     shown = _one_line(result)
     return (
@@ -119,7 +119,7 @@ def empty(has_reasoned: bool, has_results: bool) -> Wordings:
     )
 
 
-def invented() -> Wordings:
+def invented_result_message() -> Wordings:
     return (
         "You wrote a tool's result yourself. Only the tool gives results: make the call, and wait for it.",
         "Make the tool call and stop after it. Write no result.",
@@ -133,7 +133,7 @@ def wrong_markup(example: str) -> Wordings:
     )
 
 
-def announced() -> Wordings:
+def announced_call_message() -> Wordings:
     return (
         "You said what you would do, and did not do it. Make that tool call now; if nothing is left to do, give the "
         "final answer.",
@@ -142,15 +142,15 @@ def announced() -> Wordings:
     )
 
 
-def refused(tool: Tool, encode: Encode) -> Wordings:
-    example = example_of(tool, encode)
+def refusal_message(tool: Tool, encode: Encode) -> Wordings:
+    example = render_example_call(tool, encode)
     return (
         f"You can do this: the tool {tool.name} is yours to call. Call it like this, with your own values:\n{example}",
         f"Call {tool.name} now:\n{example}",
     )
 
 
-def disclaimed(tools: ToolSet, has_results: bool) -> Wordings:
+def disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
     results = "use the results that you have, or " if has_results else ""
     return (
         f"You can do more than you say: {results}call one of the tools that are available: {_listed(tools)}. "
@@ -159,7 +159,7 @@ def disclaimed(tools: ToolSet, has_results: bool) -> Wordings:
     )
 
 
-def unfounded(tools: ToolSet, has_results: bool) -> Wordings:
+def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
     """Once: where nothing was to be done it is true."""
     if has_results:
         return (
@@ -186,16 +186,16 @@ def other_speaker() -> Wordings:
     )
 
 
-def example_of(tool: Tool, encode: Encode, given: Mapping[str, Json] | None = None) -> str:
+def render_example_call(tool: Tool, encode: Encode, given: Mapping[str, Json] | None = None) -> str:
     """A right call as the model is to write it."""
-    return encode([(tool.name, sample_of(tool, given))]).strip()
+    return encode([(tool.name, example_call(tool, given))]).strip()
 
 
 def _first_example(
     names: Sequence[str], tools: ToolSet, encode: Encode, given: Mapping[str, Json] | None = None
 ) -> str:
     tool = tools.get(names[0])
-    return "" if tool is None else f" Like this:\n{example_of(tool, encode, given)}"
+    return "" if tool is None else f" Like this:\n{render_example_call(tool, encode, given)}"
 
 
 def _listed(tools: ToolSet) -> str:

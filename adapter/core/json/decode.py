@@ -10,7 +10,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import (
-    Decoded,
+    DecodedJson,
     UnterminatedError,
     decode_strict,
     excerpt,
@@ -21,7 +21,7 @@ from adapter.core.json.strict import (
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 
 
-def decode_json(text: str, start: int = 0, *, closed: bool = True) -> Decoded:
+def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
     """The JSON value at ``start``, mended where that is certain.
 
     ``closed``: the value's end is known from outside (a closing marker), so that
@@ -31,9 +31,9 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> Decoded:
     decoded = decode_strict(text, start)
     if decoded is not None:
         return decoded
-    from adapter.core.json.repair import TolerantReader
+    from adapter.core.json.repair import JsonRepairer
 
-    reader = TolerantReader(text, start, closed)
+    reader = JsonRepairer(text, start, closed)
     value = reader.value(0)
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
         # A cut text whose strings are read out of step looks just like this.
@@ -41,17 +41,17 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> Decoded:
     if not is_encodable(json.dumps(value, ensure_ascii=False)):
         value = replace_surrogates(value)
         reader.fix("lone-surrogate")
-    return Decoded(value, reader.position, tuple(reader.fixes))
+    return DecodedJson(value, reader.position, tuple(reader.fixes))
 
 
-def decode_values(text: str, *, closed: bool = True) -> tuple[list[Decoded], tuple[str, ...]]:
+def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson], tuple[str, ...]]:
     """All JSON values in ``text``, one after the other, and the fixes between them.
 
     Code fences around them, commas or semicolons between them and closing
     brackets that close nothing are passed over. Raises FormatError when there is
     anything else, or no value at all.
     """
-    values: list[Decoded] = []
+    values: list[DecodedJson] = []
     fixes: dict[str, None] = {}
     position = 0
     while True:

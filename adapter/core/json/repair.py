@@ -11,7 +11,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, finite
+from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, parse_finite_float
 
 _SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
@@ -53,7 +53,7 @@ _AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
-class TolerantReader:
+class JsonRepairer:
     """One pass over the text, recursing once per level of nesting."""
 
     def __init__(self, text: str, start: int, closed: bool) -> None:
@@ -275,7 +275,7 @@ class TolerantReader:
         try:
             if bare.lower().startswith("0x"):
                 return int(spelling, 16)
-            return int(spelling) if bare.replace("_", "").isdigit() else finite(spelling)
+            return int(spelling) if bare.replace("_", "").isdigit() else parse_finite_float(spelling)
         except ValueError as error:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 

@@ -28,7 +28,7 @@ class UnterminatedError(FormatError):
     """The text ends inside a value."""
 
 
-class Decoded(NamedTuple):
+class DecodedJson(NamedTuple):
     """A value, the offset just after it, and the fixes that reading it took."""
 
     value: Json
@@ -36,7 +36,7 @@ class Decoded(NamedTuple):
     fixes: tuple[str, ...] = ()
 
 
-def decode_strict(text: str, start: int = 0, before: str = "") -> Decoded | None:
+def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
     """The JSON value at ``start`` exactly as the standard reads it, or None when it is not valid JSON.
 
     ``before``: what usually stands after the value, a hint that makes reading a long one faster.
@@ -50,8 +50,8 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> Decoded | None
     if not _is_shallow(value, text.count("[", start, end) + text.count("{", start, end)):
         return None
     if text.find("\\u", start, end) >= 0 and not is_encodable(json.dumps(value, ensure_ascii=False)):
-        return Decoded(replace_surrogates(value), end, ("lone-surrogate",))
-    return Decoded(value, end)
+        return DecodedJson(replace_surrogates(value), end, ("lone-surrogate",))
+    return DecodedJson(value, end)
 
 
 def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
@@ -96,7 +96,7 @@ def _bounded_int(digits: str) -> int:
     return int(digits)
 
 
-def finite(spelling: str) -> float:
+def parse_finite_float(spelling: str) -> float:
     """The number. Raises ValueError for one that only infinity is near to."""
     value = float(spelling)
     if value in (float("inf"), float("-inf")):
@@ -124,7 +124,7 @@ def _is_shallow(value: Json, brackets: int) -> bool:
     return False
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int, parse_float=finite)
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int, parse_float=parse_finite_float)
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
-from adapter.core.text.plurals import counted
+from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
@@ -59,7 +59,7 @@ def changed_lines(before: str, after: str) -> str:
         else:
             verb = "added" if change.start == change.end else "changed"
             said.append(f"line {first} {verb}" if first == last else f"lines {first}-{last} {verb}")
-    more = [f"and {counted(len(said) - MAX_SAID, 'more place')}"] if len(said) > MAX_SAID else []
+    more = [f"and {pluralize(len(said) - MAX_SAID, 'more place')}"] if len(said) > MAX_SAID else []
     return ", ".join(said[:MAX_SAID] + more)
 
 

@@ -35,7 +35,7 @@ _BLANKS = re.compile(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
 
-def visible(text: str, keep: str = "") -> str:
+def escape_for_display(text: str, keep: str = "") -> str:
     """``text`` with control, invisible and surrogate characters spelled out, except those in ``keep``."""
     if text.isascii():
         return _CONTROLS.sub(lambda match: match[0] if match[0] in keep else _spelled(ord(match[0])), text)
@@ -44,7 +44,7 @@ def visible(text: str, keep: str = "") -> str:
     )
 
 
-def visible_json(value: object, indent: int | None = None) -> str:
+def json_for_display(value: object, indent: int | None = None) -> str:
     """``value`` as JSON in which nothing is hidden: other characters than ASCII stay, those that hide are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _shown().sub(
@@ -52,13 +52,13 @@ def visible_json(value: object, indent: int | None = None) -> str:
     )
 
 
-def condensed(text: str) -> str:
+def collapse_blanks(text: str) -> str:
     """``text`` with long runs of blanks and of empty lines told as counts, for a question whose end has to be seen."""
     text = _EMPTY_LINES.sub(lambda match: f"\n[... {match[0].count(chr(10)) - 1} empty lines ...]\n", text)
     return _BLANKS.sub(lambda match: f" [... {len(match[0])} blanks ...] ", text)
 
 
-def encodable(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """``text`` as it can always be written as UTF-8: surrogate pairs are joined, lone surrogates become U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

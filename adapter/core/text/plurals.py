@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def pluralize(number: int, one: str, many: str = "") -> str:
     """``many``: the plural, where it is not ``one`` and an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"

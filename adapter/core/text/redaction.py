@@ -72,7 +72,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 """What addresses do not encode (RFC 3986, 2.3)."""
 
 
-class Secrets:
+class Redactor:
     """What is not to be written down: of ``environment`` the values whose names say so, ``known``, and the shapes."""
 
     def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:

@@ -51,7 +51,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
     return compiled
 
 
-def searched(pattern: regex.Pattern[str], text: str) -> str:
+def search_with_limits(pattern: regex.Pattern[str], text: str) -> str:
     """As much of ``text`` as the pattern is tried on: all, unless it keeps what its groups took."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 

@@ -6,7 +6,7 @@ JOINED = 64
 """Pieces that become one."""
 
 
-class Pieces:
+class StringBuilder:
     """``size``: characters so far. Adding costs the same however many there are."""
 
     __slots__ = ("_joined", "_new", "size")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adapter.core.text.display_escaping import encodable
+from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.text.lines import split_lines
 
 MAX_BYTES = 51_200
@@ -35,7 +35,7 @@ def truncate(
     The result is at most ``max_bytes`` bytes of valid UTF-8, no character is
     split, and lone surrogates are replaced. Linear in ``text``.
     """
-    text = encodable(text)
+    text = replace_lone_surrogates(text)
     size = len(text.encode())
     lines = split_lines(text)
     if size <= max_bytes and len(lines) <= max_lines:
@@ -51,7 +51,7 @@ def truncate(
 
 def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> str:
     """``text``, truncated, with a line below for each note that it does not say itself; as short as without."""
-    notes = tuple(map(encodable, notes))
+    notes = tuple(map(replace_lone_surrogates, notes))
     below = "".join(f"\n(note: {note})" for note in notes if note not in text)
     shown = truncate(text, max_bytes - len(below.encode()), max_lines)
     # A note in the middle of a long text may have been cut away.

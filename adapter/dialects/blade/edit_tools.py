@@ -11,9 +11,9 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.blade.parameters import FilePath
-from adapter.dialects.tool_class import Aliases, Naming, NestedArguments, Rendered, ToolArguments, expect
-from adapter.editing.notations.parse_edits import file_edits_in, patches_in
-from adapter.editing.notations.registry import is_notation
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
+from adapter.editing.notations.registry import is_known_notation
 from adapter.tools.argument_synonyms import (
     CONTENT,
     DESTINATION,
@@ -26,19 +26,19 @@ from adapter.tools.argument_synonyms import (
 from adapter.tools.operations import (
     Copy,
     Delete,
-    Done,
+    FilePatched,
     FilesPatched,
+    FileWritten,
     MakeDirectory,
     Move,
     Operation,
+    OperationDone,
     Outcome,
+    ParameterNames,
     Patch,
-    Patched,
     PatchFiles,
-    PatchNames,
     PatchText,
     WriteText,
-    Written,
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
@@ -62,10 +62,10 @@ ReplaceAll = SkipJsonSchema[bool]
 """Blade's edits have no such argument, but models know it from elsewhere: taken, and not shown."""
 
 
-class WriteFile(ToolArguments):
+class WriteFile(ToolClass):
     """Write content to a file. Creates parent directories if needed."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "write_file",
         second_names=("create_file",),
         aliases=("write", "create", "save_file", "write_to_file", "new_file"),
@@ -79,16 +79,16 @@ class WriteFile(ToolArguments):
         return WriteText(self.path, self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.written_text(expect(outcome, Written)), None
+        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
 
 
-_EDIT_FILE_NAMES = PatchNames("old_content", "new_content", start_line=None)
+_EDIT_FILE_NAMES = ParameterNames("old_content", "new_content", start_line=None)
 
 
-class EditFile(ToolArguments):
+class EditFile(ToolClass):
     """Replace old_content, which must occur once, by new_content."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "edit_file",
         aliases=("edit", "replace", "str_replace", "search_replace", "search_and_replace", "replace_in_file"),
         effect="write",
@@ -108,10 +108,10 @@ class EditFile(ToolArguments):
         return PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
 
 
-class PatchArguments(NestedArguments):
+class PatchArguments(NestedModel):
     """One patch of a list."""
 
     old_text: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
@@ -121,14 +121,14 @@ class PatchArguments(NestedArguments):
     replace_all: ReplaceAll = False
 
 
-class ApplyEdit(ToolArguments):
+class ApplyEdit(ToolClass):
     """Apply search/replace edits: one by old_text and new_text, or several at once by patches.
 
     All patches are checked before any is applied; if one fails, nothing is changed. Without a path, patches is one
     text for several files: a unified diff, or a "*** Begin Patch" envelope, which may add, move and delete files.
     """
 
-    naming = Naming(
+    naming = ToolMetadata(
         "apply_edit",
         second_names=("apply_patch",),
         aliases=("multi_edit", "multiedit", "patch_file", "apply_diff"),
@@ -158,7 +158,7 @@ class ApplyEdit(ToolArguments):
         written = given.get("patches") if isinstance(given, dict) else None
         if isinstance(written, list) and len(written) == 1:
             written = written[0]
-        return {**given, "patches": written} if isinstance(written, str) and is_notation(written) else given
+        return {**given, "patches": written} if isinstance(written, str) and is_known_notation(written) else given
 
     @model_validator(mode="after")
     def _one_form(self) -> ApplyEdit:
@@ -176,18 +176,18 @@ class ApplyEdit(ToolArguments):
         return self
 
     def _check_text(self, text: str) -> None:
-        if self.path and not is_notation(text):
+        if self.path and not is_known_notation(text):
             raise ValueError(f"patches is {text[:60]!r}: expected a list, or the text of a patch")
         try:
-            patches_in(text) if self.path else file_edits_in(text)
+            parse_patches(text) if self.path else parse_file_edits(text)
         except FormatError as error:
             raise ValueError(str(error)) from error
 
     def operation(self) -> Operation:
         if isinstance(self.patches, str):
             if self.path:
-                return PatchText(self.path, patches_in(self.patches))
-            return PatchFiles(file_edits_in(self.patches))
+                return PatchText(self.path, parse_patches(self.patches))
+            return PatchFiles(parse_file_edits(self.patches))
         if self.patches:
             given = tuple(Patch(**dict(item)) for item in self.patches)
         else:
@@ -197,13 +197,13 @@ class ApplyEdit(ToolArguments):
     def render(self, outcome: Outcome) -> Rendered:
         if isinstance(outcome, FilesPatched):
             return result_formatting.files_patched_text(outcome), None
-        return result_formatting.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
 
 
-class DeleteFile(ToolArguments):
+class DeleteFile(ToolClass):
     """Delete a file, or with recursive a directory."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "delete_file",
         aliases=("delete", "remove", "remove_file", "rm", "delete_directory"),
         effect="delete",
@@ -216,13 +216,13 @@ class DeleteFile(ToolArguments):
         return Delete(self.path, self.recursive)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.deleted_text(expect(outcome, Done)), None
+        return result_formatting.deleted_text(require_outcome(outcome, OperationDone)), None
 
 
-class MoveFile(ToolArguments):
+class MoveFile(ToolClass):
     """Move or rename a file."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "move_file",
         aliases=("move", "rename", "rename_file", "mv"),
         effect="write",
@@ -235,13 +235,13 @@ class MoveFile(ToolArguments):
         return Move(self.source, self.destination)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.moved_text(expect(outcome, Done)), None
+        return result_formatting.moved_text(require_outcome(outcome, OperationDone)), None
 
 
-class CopyFile(ToolArguments):
+class CopyFile(ToolClass):
     """Copy a file or directory with all in it."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "copy_file",
         aliases=("copy", "cp", "copy_directory"),
         effect="write",
@@ -254,13 +254,13 @@ class CopyFile(ToolArguments):
         return Copy(self.source, self.destination)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.copied_text(expect(outcome, Done)), None
+        return result_formatting.copied_text(require_outcome(outcome, OperationDone)), None
 
 
-class CreateDirectory(ToolArguments):
+class CreateDirectory(ToolClass):
     """Create a directory, and its parents if needed."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "create_directory",
         aliases=("mkdir", "make_directory", "create_dir", "create_folder"),
         effect="write",
@@ -272,4 +272,4 @@ class CreateDirectory(ToolArguments):
         return MakeDirectory(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.made_text(expect(outcome, Done)), None
+        return result_formatting.format_directory_created(require_outcome(outcome, OperationDone)), None

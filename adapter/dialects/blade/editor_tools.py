@@ -10,13 +10,14 @@ from pydantic import Field
 
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import (
     CONTENT,
     PATH,
 )
 from adapter.tools.operations import (
     EditorState,
+    FilePatched,
     GetEditorState,
     GetSelection,
     GoToLine,
@@ -24,7 +25,6 @@ from adapter.tools.operations import (
     OpenInEditor,
     Operation,
     Outcome,
-    Patched,
     ReplaceSelection,
     SelectedText,
 )
@@ -32,15 +32,15 @@ from adapter.tools.operations import (
 
 def _state_fields(outcome: Outcome) -> JsonObject:
     """The seven documented fields."""
-    fields = asdict(expect(outcome, EditorState))
+    fields = asdict(require_outcome(outcome, EditorState))
     fields.pop("notes")
     return fields
 
 
-class EditorStateTool(ToolArguments):
+class EditorStateTool(ToolClass):
     """Get the editor's files, cursor and selection."""
 
-    naming = Naming("get_editor_state", aliases=("editor_state", "get_editor_context"), needs="editor")
+    naming = ToolMetadata("get_editor_state", aliases=("editor_state", "get_editor_context"), needs="editor")
 
     def operation(self) -> Operation:
         return GetEditorState()
@@ -50,10 +50,10 @@ class EditorStateTool(ToolArguments):
         return json.dumps(fields, ensure_ascii=False), fields
 
 
-class OpenFile(ToolArguments):
+class OpenFile(ToolClass):
     """Open a file in the editor."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "open_file",
         aliases=("open_in_editor", "show_file"),
         effect="state",
@@ -67,14 +67,14 @@ class OpenFile(ToolArguments):
         return OpenInEditor(self.path, self.line)
 
     def render(self, outcome: Outcome) -> Rendered:
-        state = expect(outcome, EditorState)
+        state = require_outcome(outcome, EditorState)
         return f"Opened {state.active_file}; the cursor is in line {state.cursor_line}.", _state_fields(outcome)
 
 
-class GoToLineTool(ToolArguments):
+class GoToLineTool(ToolClass):
     """Go to a line in the active file."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "goto_line",
         aliases=("go_to_line", "jump_to_line"),
         effect="state",
@@ -88,40 +88,42 @@ class GoToLineTool(ToolArguments):
         return GoToLine(self.line, self.column)
 
     def render(self, outcome: Outcome) -> Rendered:
-        state = expect(outcome, EditorState)
+        state = require_outcome(outcome, EditorState)
         place = f"line {state.cursor_line}, column {state.cursor_column}"
         return f"The cursor is in {place} of {state.active_file}.", _state_fields(outcome)
 
 
-class GetSelectionTool(ToolArguments):
+class GetSelectionTool(ToolClass):
     """Get the selected text in the editor."""
 
-    naming = Naming("get_selection", aliases=("selection", "get_selected_text"), needs="editor")
+    naming = ToolMetadata("get_selection", aliases=("selection", "get_selected_text"), needs="editor")
 
     def operation(self) -> Operation:
         return GetSelection()
 
     def render(self, outcome: Outcome) -> Rendered:
-        return expect(outcome, SelectedText).text, None
+        return require_outcome(outcome, SelectedText).text, None
 
 
-class ReplaceSelectionTool(ToolArguments):
+class ReplaceSelectionTool(ToolClass):
     """Replace the selection in the editor."""
 
-    naming = Naming("replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor")
+    naming = ToolMetadata(
+        "replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor"
+    )
     content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
 
     def operation(self) -> Operation:
         return ReplaceSelection(self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
 
 
-class InsertAtCursorTool(ToolArguments):
+class InsertAtCursorTool(ToolClass):
     """Insert content at the cursor in the editor."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "insert_at_cursor",
         aliases=("insert_text",),
         effect="write",
@@ -134,4 +136,4 @@ class InsertAtCursorTool(ToolArguments):
         return InsertAtCursor(self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.blade.parameters import FilePath
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import (
     DIRECTORY,
     PATH,
@@ -25,10 +25,10 @@ from adapter.tools.operations import (
 )
 
 
-class ReadFile(ToolArguments):
+class ReadFile(ToolClass):
     """Read the complete contents of a file."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "read_file", aliases=("read", "cat", "view", "view_file", "open", "get_file"), example={"path": "src/main.rs"}
     )
     path: FilePath
@@ -37,13 +37,13 @@ class ReadFile(ToolArguments):
         return ReadText(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.whole_text(expect(outcome, FileText)), None
+        return result_formatting.format_file(require_outcome(outcome, FileText)), None
 
 
-class ReadFileRange(ToolArguments):
+class ReadFileRange(ToolClass):
     """Read a line range from a file with optional context."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "read_file_range",
         aliases=("read_range", "read_lines", "view_range"),
         example={"path": "src/lib.rs", "start_line": 50, "end_line": 100, "context_lines": 3},
@@ -59,19 +59,19 @@ class ReadFileRange(ToolArguments):
         return ReadText(self.path, self.start_line, self.end_line, self.context_lines)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.numbered_text(expect(outcome, FileText)), None
+        return result_formatting.format_numbered_lines(require_outcome(outcome, FileText)), None
 
 
-class GetFileInfo(ToolArguments):
+class GetFileInfo(ToolClass):
     """Get metadata about a file or directory."""
 
-    naming = Naming("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
+    naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
     path: Annotated[str, Field(description="Path to inspect"), Aliases(*PATH, *DIRECTORY)]
 
     def operation(self) -> Operation:
         return Stat(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        info = asdict(expect(outcome, FileInfo))
+        info = asdict(require_outcome(outcome, FileInfo))
         fields = {name: info[name] for name in ("path", "size", "is_directory", "is_file", "readonly", "modified")}
         return json.dumps(fields, ensure_ascii=False), fields

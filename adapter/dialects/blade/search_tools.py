@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import (
     DIRECTORY,
     PATH,
@@ -17,11 +17,11 @@ from adapter.tools.operations import (
     FindByName,
     Glob,
     Grep,
-    GrepHits,
+    GrepResult,
     Listing,
     Operation,
     Outcome,
-    Paths,
+    PathList,
     Tree,
 )
 
@@ -35,10 +35,10 @@ CONTEXT_LINES = 2
 StartPath = Annotated[str, Field(description="Directory path"), Aliases(*DIRECTORY, *PATH)]
 
 
-class ListDirectory(ToolArguments):
+class ListDirectory(ToolClass):
     """List directory contents with tree view."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "list_directory",
         second_names=("list_dir",),
         aliases=("ls", "list_files", "list", "tree"),
@@ -51,13 +51,13 @@ class ListDirectory(ToolArguments):
         return Tree(self.path, self.max_depth)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.tree_text(expect(outcome, Listing)), None
+        return result_formatting.format_tree(require_outcome(outcome, Listing)), None
 
 
-class GetWorkspaceStructure(ToolArguments):
+class GetWorkspaceStructure(ToolClass):
     """Get a tree view of the workspace, at most 200 entries. Leaves out node_modules, target, .git and the like."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "get_workspace_structure",
         aliases=("workspace_structure", "project_structure", "get_project_structure"),
         example={"path": ".", "depth": 3, "limit": 100},
@@ -70,7 +70,7 @@ class GetWorkspaceStructure(ToolArguments):
         return Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.tree_text(expect(outcome, Listing)), None
+        return result_formatting.format_tree(require_outcome(outcome, Listing)), None
 
     def notes(self) -> tuple[str, ...]:
         if self.limit == self._limit:
@@ -82,10 +82,10 @@ class GetWorkspaceStructure(ToolArguments):
         return max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))
 
 
-class FindFiles(ToolArguments):
+class FindFiles(ToolClass):
     """Find files by a part of their name."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "find_files",
         aliases=("find", "find_file", "search_files", "file_search"),
         example={"pattern": "test", "path": "src", "max_depth": 5},
@@ -100,13 +100,13 @@ class FindFiles(ToolArguments):
         return FindByName(self.pattern, self.path, self.max_depth)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.paths_text(expect(outcome, Paths), self.pattern), None
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
 
 
-class FindFilesGlob(ToolArguments):
+class FindFilesGlob(ToolClass):
     """Find files using glob patterns."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "find_files_glob",
         second_names=("glob",),
         aliases=("glob_search", "find_glob"),
@@ -120,13 +120,13 @@ class FindFilesGlob(ToolArguments):
         return Glob(self.pattern, self.path, self.case_sensitive)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.paths_text(expect(outcome, Paths), self.pattern), None
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
 
 
-class GrepSearch(ToolArguments):
+class GrepSearch(ToolClass):
     """Search file contents using regex patterns. Gives filepath:line_number:line_content."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "grep_search",
         second_names=("rg",),
         aliases=("grep", "ripgrep", "search", "search_file_content", "search_code"),
@@ -139,13 +139,13 @@ class GrepSearch(ToolArguments):
         return Grep(self.pattern, self.path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.grep_text(expect(outcome, GrepHits), self.pattern), None
+        return result_formatting.format_matches(require_outcome(outcome, GrepResult), self.pattern), None
 
 
-class CodebaseSearch(ToolArguments):
+class CodebaseSearch(ToolClass):
     """Search with regex in files such as *.rs,*.toml, with context lines around matches."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "codebase_search",
         aliases=("search_codebase", "code_search"),
         example={"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20},
@@ -161,4 +161,4 @@ class CodebaseSearch(ToolArguments):
         return Grep(self.query, ".", patterns, CONTEXT_LINES, self.max_results)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.context_text(expect(outcome, GrepHits), self.query), None
+        return result_formatting.format_matches_with_context(require_outcome(outcome, GrepResult), self.query), None

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import (
     COMMAND,
     WORKING_DIRECTORY,
@@ -21,10 +21,10 @@ from adapter.tools.operations import (
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
-class RunCommandLine(ToolArguments):
+class RunCommandLine(ToolClass):
     """Execute a shell command. The user is asked first."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "run_command",
         aliases=("bash", "shell", "sh", "terminal", "execute", "execute_command", "run_shell_command", "run"),
         effect="execute",
@@ -41,8 +41,8 @@ class RunCommandLine(ToolArguments):
         return RunCommand(self.command, self.cwd)
 
     def render(self, outcome: Outcome) -> Rendered:
-        run = expect(outcome, CommandOutput)
-        return result_formatting.command_text(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
+        run = require_outcome(outcome, CommandOutput)
+        return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
 
     def notes(self) -> tuple[str, ...]:
         return () if "cwd" in self.model_fields_set else ("cwd was missing, so '.' (the workspace root) was used",)

@@ -10,8 +10,8 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import Unsigned, _lower
-from adapter.dialects.tool_class import Aliases, Naming, NestedArguments, Rendered, ToolArguments, expect
-from adapter.tools.call_shapes import as_object
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.operations import (
     AgentReport,
     BatchCall,
@@ -19,14 +19,14 @@ from adapter.tools.operations import (
     CodeOutput,
     Operation,
     Outcome,
-    RunAgent,
     RunBatch,
     RunCode,
+    RunSubagent,
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
-class BatchItem(NestedArguments):
+class BatchItem(NestedModel):
     """One call: ``parameters`` under any customary name, as an object, as its JSON text, or beside the name."""
 
     tool: Annotated[
@@ -50,15 +50,15 @@ class BatchItem(NestedArguments):
         if "parameters" not in given:
             return {"tool": called, "parameters": {key: value for key, value in given.items() if key != "tool"}}
         try:
-            return given | {"parameters": as_object(given["parameters"])[0]}
+            return given | {"parameters": parse_arguments(given["parameters"])[0]}
         except FormatError as error:
             raise ValueError(str(error)) from error
 
 
-class Batch(ToolArguments):
+class Batch(ToolClass):
     """Run 1 to 25 independent tool calls in parallel. A failure does not stop the others."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "batch",
         aliases=("parallel", "batch_tool_calls", "run_batch"),
         effect="state",
@@ -77,15 +77,15 @@ class Batch(ToolArguments):
         return RunBatch(tuple(BatchCall(one.tool, one.parameters) for one in self.tool_calls))
 
     def render(self, outcome: Outcome) -> Rendered:
-        batch = expect(outcome, BatchResults)
+        batch = require_outcome(outcome, BatchResults)
         fields = [{"tool": each.name, "ok": each.ok, "output": each.content} for each in batch.results]
         return result_formatting.batch_text(batch), fields
 
 
-class CodeExecution(ToolArguments):
+class CodeExecution(ToolClass):
     """Run Python in a sandbox, for at most 300 seconds; all tools are async functions to await."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "code_execution",
         aliases=("python", "execute_python", "run_python", "execute_code", "run_code", "code_interpreter"),
         effect="state",
@@ -105,13 +105,13 @@ class CodeExecution(ToolArguments):
         return RunCode(self.code, float(self.timeout))
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.code_text(expect(outcome, CodeOutput)), None
+        return result_formatting.code_text(require_outcome(outcome, CodeOutput)), None
 
 
-class Task(ToolArguments):
+class Task(ToolClass):
     """Run a sub-agent on an independent task: research only reads, general may use all tools."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "task",
         aliases=("agent", "sub_agent", "run_agent", "delegate", "spawn_agent"),
         effect="state",
@@ -144,9 +144,9 @@ class Task(ToolArguments):
     def operation(self) -> Operation:
         description = self.description or " ".join(self.prompt.split()[:5])
         tier = None if self.model_tier == "current" else self.model_tier
-        return RunAgent(self.prompt, self.subagent_type, description, tier)
+        return RunSubagent(self.prompt, self.subagent_type, description, tier)
 
     def render(self, outcome: Outcome) -> Rendered:
-        report = expect(outcome, AgentReport)
+        report = require_outcome(outcome, AgentReport)
         fields = {"output": report.output, "seconds": round(report.seconds, 3), "tokens": report.tokens}
         return report.output or "(no response)", fields

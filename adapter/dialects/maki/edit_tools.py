@@ -8,17 +8,17 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import FilePath
-from adapter.dialects.tool_class import Aliases, Naming, NestedArguments, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.operations import (
+    FilePatched,
+    FileWritten,
     Operation,
     Outcome,
+    ParameterNames,
     Patch,
-    Patched,
-    PatchNames,
     PatchText,
     WriteText,
-    Written,
 )
 
 OldString = Annotated[str, Field(description="Exact string to find"), Aliases(*OLD_TEXT)]
@@ -30,13 +30,13 @@ NewString = Annotated[str, Field(description="Replacement string"), Aliases(*NEW
 ReplaceAll = Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")]
 
 
-_NAMES = PatchNames("old_string", "new_string", None, "replace_all")
+_NAMES = ParameterNames("old_string", "new_string", None, "replace_all")
 
 
-class Write(ToolArguments):
+class Write(ToolClass):
     """Overwrite a file with its complete new content. Creates parent directories if needed."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "write",
         aliases=("write_file", "create_file", "create", "save_file", "write_to_file", "new_file"),
         effect="write",
@@ -53,13 +53,13 @@ class Write(ToolArguments):
         return WriteText(self.path, self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.written_text(expect(outcome, Written)), None
+        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
 
 
-class Edit(ToolArguments):
+class Edit(ToolClass):
     """Replace an exact string in a file, which must be unique unless replace_all is set."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "edit",
         aliases=(
             "edit_file",
@@ -83,10 +83,10 @@ class Edit(ToolArguments):
         return PatchText(self.path, (patch,), names=_NAMES)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
 
 
-class EditItem(NestedArguments):
+class EditItem(NestedModel):
     """One replacement of several."""
 
     old_string: OldString
@@ -94,10 +94,10 @@ class EditItem(NestedArguments):
     replace_all: ReplaceAll = False
 
 
-class MultiEdit(ToolArguments):
+class MultiEdit(ToolClass):
     """Apply several replacements to one file in order, all or none. Each sees the result of those before it."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "multiedit",
         aliases=("edit_many", "multi_edit_file", "multi_replace"),
         effect="write",
@@ -123,4 +123,4 @@ class MultiEdit(ToolArguments):
         return PatchText(self.path, patches, basis="sequence", names=_NAMES)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import _lower
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations import (
     DeleteMemory,
@@ -32,10 +32,10 @@ def _command(given: Json) -> Json:
     return _COMMANDS.get(command, command) if isinstance(command, str) else command
 
 
-class Memory(ToolArguments):
+class Memory(ToolClass):
     """Keep notes about this project across sessions: view, write or delete one."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "memory",
         aliases=("memory_bank", "notes"),
         effect="state",
@@ -76,10 +76,10 @@ class Memory(ToolArguments):
                 raise TypeError(f"expected an outcome of memory, got {type(outcome).__name__}")
 
 
-class SkillTool(ToolArguments):
+class SkillTool(ToolClass):
     """Load a skill: detailed instructions for a specific kind of task."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "skill", aliases=("load_skill", "use_skill"), effect="skill", example={"name": "release"}, needs="skills"
     )
     name: Annotated[str, Field(description="Skill name"), Aliases("skill_name", "skill", "title")]
@@ -88,4 +88,4 @@ class SkillTool(ToolArguments):
         return LoadSkill(self.name, "result")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return expect(outcome, SkillLoaded).text, None
+        return require_outcome(outcome, SkillLoaded).text, None

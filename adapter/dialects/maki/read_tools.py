@@ -9,8 +9,8 @@ from pydantic import Field
 from adapter.core.text.truncate import MAX_BYTES
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import FilePath, Unsigned
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
-from adapter.outline.formatter import outline_text
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.outline.formatter import format_outline
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
 from adapter.tools.operations import (
     FileOutline,
@@ -30,10 +30,10 @@ MAX_LINE_CHARACTERS = 2_000
 """Of a line; the rest of it is left out."""
 
 
-class Read(ToolArguments):
+class Read(ToolClass):
     """Read a file, with 1-indexed line numbers, or list a directory."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "read",
         aliases=("read_file", "cat", "view", "view_file", "open", "list_directory", "list_dir", "ls"),
         example={"path": "src/main.rs", "offset": 40, "limit": 60},
@@ -64,21 +64,21 @@ class Read(ToolArguments):
             return f"read on with offset={line}"
 
         if isinstance(outcome, Listing):
-            return result_formatting.listing_text(outcome, self._first or 1, self.limit, read_on), None
-        return result_formatting.numbered_page(expect(outcome, FileText), MAX_PAGE_BYTES, read_on), None
+            return result_formatting.format_listing(outcome, self._first or 1, self.limit, read_on), None
+        return result_formatting.format_numbered_page(require_outcome(outcome, FileText), MAX_PAGE_BYTES, read_on), None
 
     def notes(self) -> tuple[str, ...]:
         return () if self.offset == self._first else (f"offset {self.offset} was taken as 1: lines count from 1",)
 
 
-class Index(ToolArguments):
+class Index(ToolClass):
     """Give the skeleton of a source file: imports, types and signatures, with line numbers. Cheaper than read."""
 
-    naming = Naming("index", aliases=("outline", "skeleton", "file_outline"), example={"path": "src/lib.rs"})
+    naming = ToolMetadata("index", aliases=("outline", "skeleton", "file_outline"), example={"path": "src/lib.rs"})
     path: FilePath
 
     def operation(self) -> Operation:
         return Outline(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return outline_text(expect(outcome, FileOutline)), None
+        return format_outline(require_outcome(outcome, FileOutline)), None

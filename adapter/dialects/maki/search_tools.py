@@ -7,15 +7,15 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
 from adapter.tools.operations import (
     Glob,
     Grep,
-    GrepHits,
+    GrepResult,
     Operation,
     Outcome,
-    Paths,
+    PathList,
 )
 
 MAX_PATHS = 100
@@ -31,10 +31,12 @@ SearchedDirectory = Annotated[
 ]
 
 
-class GlobTool(ToolArguments):
+class GlobTool(ToolClass):
     """Find files matching a glob pattern, newest first. Respects .gitignore."""
 
-    naming = Naming("glob", aliases=("find_files_glob", "glob_search"), example={"pattern": "**/*.rs", "path": "src"})
+    naming = ToolMetadata(
+        "glob", aliases=("find_files_glob", "glob_search"), example={"pattern": "**/*.rs", "path": "src"}
+    )
     pattern: Annotated[str, Field(description="Glob pattern (e.g. **/*.rs)"), Aliases("glob", "query", "glob_pattern")]
     path: SearchedDirectory = "."
 
@@ -42,13 +44,13 @@ class GlobTool(ToolArguments):
         return Glob(self.pattern, self.path, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.paths_text(expect(outcome, Paths), self.pattern), None
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
 
 
-class GrepTool(ToolArguments):
+class GrepTool(ToolClass):
     """Search file contents with a regex, grouped by file, newest files first. Respects .gitignore."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "grep",
         aliases=("grep_search", "rg", "ripgrep", "search", "search_file_content", "search_code"),
         example={"pattern": "fn\\s+main", "path": "src", "include": "*.rs"},
@@ -68,4 +70,4 @@ class GrepTool(ToolArguments):
         return Grep(self.pattern, self.path, included, max_results=MAX_MATCHES, order="newest")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.grouped_text(expect(outcome, GrepHits), self.pattern), None
+        return result_formatting.format_grouped_matches(require_outcome(outcome, GrepResult), self.pattern), None

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import Unsigned
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import COMMAND, WORKING_DIRECTORY
 from adapter.tools.operations import (
     CommandOutput,
@@ -18,10 +18,10 @@ from adapter.tools.operations import (
 )
 
 
-class Bash(ToolArguments):
+class Bash(ToolClass):
     """Run a shell command: git, builds, tests. Not for reading or writing files."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "bash",
         aliases=("shell", "sh", "terminal", "execute", "execute_command", "run_command", "run_shell_command", "run"),
         effect="execute",
@@ -42,5 +42,5 @@ class Bash(ToolArguments):
         return RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")
 
     def render(self, outcome: Outcome) -> Rendered:
-        run = expect(outcome, CommandOutput)
-        return result_formatting.command_text(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
+        run = require_outcome(outcome, CommandOutput)
+        return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}

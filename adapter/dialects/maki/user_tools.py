@@ -11,9 +11,8 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import _lower
-from adapter.dialects.tool_class import Aliases, Naming, NestedArguments, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import (
-    Answers,
     AskUser,
     Operation,
     Option,
@@ -22,6 +21,7 @@ from adapter.tools.operations import (
     SetTodos,
     Todo,
     TodoList,
+    UserAnswers,
 )
 from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, todo_status
 from adapter.tools.schema_simplify import REQUIRED_KEY
@@ -30,7 +30,7 @@ MAX_QUESTIONS = 20
 """Of one call. For these four the document names no number."""
 
 
-class OptionItem(NestedArguments):
+class OptionItem(NestedModel):
     """An answer to choose: its text alone, or with a description."""
 
     label: Annotated[str, Aliases("text", "value", "name", "option")]
@@ -45,7 +45,7 @@ class OptionItem(NestedArguments):
 Options = Annotated[list[OptionItem], WithJsonSchema({"type": "array", "items": {"type": "string"}})]
 
 
-class QuestionItem(NestedArguments):
+class QuestionItem(NestedModel):
     """One question; a text alone is one."""
 
     question: Annotated[str, Field(description="The question"), Aliases("text", "prompt", "query")]
@@ -63,10 +63,10 @@ class QuestionItem(NestedArguments):
         return {"question": given} if isinstance(given, str) else given
 
 
-class QuestionTool(ToolArguments):
+class QuestionTool(ToolClass):
     """Ask the user questions, with options to choose one or several from."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "question",
         aliases=("ask_user_question", "ask_user", "ask", "ask_question", "ask_followup_question"),
         effect="state",
@@ -93,13 +93,13 @@ class QuestionTool(ToolArguments):
         return AskUser(distinct, max_questions=MAX_QUESTIONS)
 
     def render(self, outcome: Outcome) -> Rendered:
-        answers = expect(outcome, Answers)
+        answers = require_outcome(outcome, UserAnswers)
         pairs = zip(answers.questions, answers.chosen, strict=True)
         fields = [{"question": question.text, "answers": list(chosen)} for question, chosen in pairs]
         return result_formatting.answers_text(answers), fields
 
 
-class TodoItem(NestedArguments):
+class TodoItem(NestedModel):
     """One item of the list."""
 
     content: Annotated[str, Field(description="What to do"), Aliases("task", "text", "title", "description")]
@@ -116,10 +116,10 @@ class TodoItem(NestedArguments):
     ] = "medium"
 
 
-class TodoWrite(ToolArguments):
+class TodoWrite(ToolClass):
     """Create or update the todo list for work of several steps: give the whole list."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "todowrite",
         aliases=("todo", "todos", "update_todos", "write_todos"),
         effect="state",
@@ -131,6 +131,6 @@ class TodoWrite(ToolArguments):
         return SetTodos(tuple(Todo(one.content, one.status, one.priority) for one in self.todos))
 
     def render(self, outcome: Outcome) -> Rendered:
-        todos = expect(outcome, TodoList)
+        todos = require_outcome(outcome, TodoList)
         fields = [{"content": each.content, "status": each.status, "priority": each.priority} for each in todos.todos]
         return result_formatting.todos_text(todos), fields

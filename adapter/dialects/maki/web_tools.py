@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import Unsigned, _lower
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import PATTERN
 from adapter.tools.operations import (
     FetchPage,
@@ -22,10 +22,10 @@ from adapter.tools.operations import (
 )
 
 
-class WebFetch(ToolArguments):
+class WebFetch(ToolClass):
     """Fetch the contents of a URL (at most 5 MB). HTTP is upgraded to HTTPS."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "webfetch",
         aliases=("fetch", "fetch_url", "fetch_webpage", "read_url", "get_url"),
         effect="network",
@@ -42,13 +42,13 @@ class WebFetch(ToolArguments):
         return FetchPage(self.url, self.format, float(self.timeout))
 
     def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.page_text(expect(outcome, Page)), None
+        return result_formatting.page_text(require_outcome(outcome, Page)), None
 
 
-class WebSearch(ToolArguments):
+class WebSearch(ToolClass):
     """Search the web, for what is not in the codebase."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "websearch",
         aliases=("google_web_search", "search_web", "internet_search"),
         example={"query": "tokio select cancellation", "num_results": 5},
@@ -63,5 +63,5 @@ class WebSearch(ToolArguments):
         return SearchWeb(self.query, self.num_results)
 
     def render(self, outcome: Outcome) -> Rendered:
-        found = expect(outcome, SearchHits)
+        found = require_outcome(outcome, SearchHits)
         return result_formatting.search_text(found), [asdict(hit) for hit in found.hits]

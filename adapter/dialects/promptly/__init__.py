@@ -46,7 +46,7 @@ from adapter.dialects.promptly.builtin_tools import (
     ShowFileContents,
     WriteToFile,
 )
-from adapter.dialects.promptly.tool_entry import ShellTool, read_entries
+from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries
 from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import Tool
 
@@ -54,7 +54,7 @@ __all__ = [
     "BUILT_IN",
     "DIALECT",
     "OPT_IN",
-    "ShippedTool",
+    "DefaultTool",
     "default_entries",
     "default_text",
     "make_dialect",
@@ -79,7 +79,7 @@ def default_text() -> str:
     return files("adapter.dialects").joinpath("promptly_tools.json").read_text(encoding="utf-8")
 
 
-class ShippedTool(ShellTool):
+class DefaultTool(ShellTool):
     """An entry of ours: who has not installed its program is not offered it. What users define is always offered,
     so that a program they lack is told."""
 
@@ -88,8 +88,8 @@ class ShippedTool(ShellTool):
 
 
 def default_entries() -> list[ShellTool]:
-    entries = read_entries(default_text(), "the shipped tools file")
-    return [ShippedTool.model_construct(**dict(entry)) for entry in entries]
+    entries = parse_entries(default_text(), "the shipped tools file")
+    return [DefaultTool.model_construct(**dict(entry)) for entry in entries]
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:

@@ -16,18 +16,18 @@ from rapidfuzz import fuzz, process
 from adapter.core.arguments import reason
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.validation import plain_message
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Rendered, expect
+from adapter.dialects.tool_class import Rendered, require_outcome
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
 from adapter.tools.operations import (
     Operation,
     Outcome,
     PathValue,
+    ProgramArgument,
     ProgramOutput,
     RunProgram,
-    Word,
 )
 from adapter.tools.schema_refs import resolve_references
 from adapter.tools.tool import Tool
@@ -126,7 +126,7 @@ class ShellTool(BaseModel):
         return ShellToolCall(self, defaults | arguments)
 
 
-def read_entries(text: str, source: str) -> list[ShellTool]:
+def parse_entries(text: str, source: str) -> list[ShellTool]:
     """The entries of a tools file. Raises UsageError that names ``source``, the tool and the field."""
     try:
         content = json.loads(text)
@@ -136,7 +136,7 @@ def read_entries(text: str, source: str) -> list[ShellTool]:
         content = content.get(ENTRIES_KEY, [content])
     if not isinstance(content, list):
         raise UsageError(f'{source} must hold {{"{ENTRIES_KEY}": [...]}} or a list of tools')
-    entries = [read_entry(entry, f"{source}, tool {number}") for number, entry in enumerate(content, 1)]
+    entries = [parse_entry(entry, f"{source}, tool {number}") for number, entry in enumerate(content, 1)]
     names = [entry.name for entry in entries]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -144,10 +144,10 @@ def read_entries(text: str, source: str) -> list[ShellTool]:
     return entries
 
 
-def read_entry(entry: Json, source: str) -> ShellTool:
+def parse_entry(entry: Json, source: str) -> ShellTool:
     """One entry. Raises UsageError that lists every wrong field."""
     if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-        source = f"{source} ({visible(entry['name'])})"
+        source = f"{source} ({escape_for_display(entry['name'])})"
     try:
         return ShellTool.model_validate(entry)
     except ValidationError as error:
@@ -202,7 +202,7 @@ class ShellToolCall:
         )
 
     def render(self, outcome: Outcome) -> Rendered:
-        run = expect(outcome, ProgramOutput)
+        run = require_outcome(outcome, ProgramOutput)
         data: JsonObject = {"exitCode": run.exit_code, "output": run.output}
         if run.skipped_lines:
             data |= {"skippedLines": run.skipped_lines, "regex": list(run.patterns)}
@@ -211,7 +211,7 @@ class ShellToolCall:
     def notes(self) -> tuple[str, ...]:
         return ()
 
-    def _words(self) -> Iterator[Word]:
+    def _words(self) -> Iterator[ProgramArgument]:
         """The arguments. Raises ToolError for values that would be options, and when no alternative is complete."""
         complete = [group for group in self.tool.argument_template if self._is_complete(group)]
         if self.tool.exclusive_argument_template:
@@ -231,7 +231,7 @@ class ShellToolCall:
     def _is_complete(self, group: Sequence[str]) -> bool:
         return all(self.values.get(name) not in (None, []) for name in _all_names(group))
 
-    def _filled(self, token: str) -> Iterator[Word]:
+    def _filled(self, token: str) -> Iterator[ProgramArgument]:
         """The token with its values, once for each item of an array in it."""
         lists = [name for name in _names(token) if isinstance(self.values[name], list)]
         if len(set(lists)) > 1:
@@ -239,12 +239,12 @@ class ShellToolCall:
         for item in self.values[lists[0]] if lists else [None]:
             yield tuple(_pieces(token, self.values | ({lists[0]: item} if lists else {})))
 
-    def _refuse_option(self, token: str, word: Word) -> None:
+    def _refuse_option(self, token: str, word: ProgramArgument) -> None:
         first = next((piece for piece in word if piece != ""), "")
         if not token.startswith("-") and isinstance(first, str) and first.startswith("-"):
             names = ", ".join(_names(token))
             raise ToolError(
-                f"{self.tool.name}: {names} is {visible(first[:60])!r}, which {self.tool.executable} would take for "
+                f"{self.tool.name}: {names} is {escape_for_display(first[:60])!r}, which {self.tool.executable} would take for "
                 "an option. Nothing was run; give a value that does not begin with '-'"
             )
 

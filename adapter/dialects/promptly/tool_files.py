@@ -20,14 +20,14 @@ from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects.promptly import default_entries, default_text, make_dialect
-from adapter.dialects.promptly.tool_entry import ENTRIES_KEY, ShellTool, read_entries, read_entry
+from adapter.dialects.promptly.tool_entry import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
 from adapter.dialects.toolset import Dialect
 
 DEFAULT_BASENAME = "tools"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DefinedTool:
     """A tool and the file that defines it; ``file`` is None for one that ships with the program."""
 
     tool: ShellTool
@@ -41,7 +41,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolSelection:
     """Which tools a command line asks for."""
 
     basename: str = DEFAULT_BASENAME
@@ -57,21 +57,21 @@ def user_file(basename: str = DEFAULT_BASENAME) -> Path:
     return Path.home() / ".config" / "promptly" / _file_name(basename)
 
 
-def find_tools(basename: str = DEFAULT_BASENAME) -> list[Found]:
+def find_tools(basename: str = DEFAULT_BASENAME) -> list[DefinedTool]:
     """All tools, those that count before those of the same name that do not. Raises UsageError for a file
     that cannot be used."""
     places = [file for file in (local_file(basename), user_file(basename)) if file.is_file()]
-    found = [Found(tool, file) for file in places for tool in read_entries(_text(file), str(file))]
+    found = [DefinedTool(tool, file) for file in places for tool in parse_entries(_text(file), str(file))]
     if _file_name(basename) == _file_name(DEFAULT_BASENAME):
-        return [*found, *(Found(tool, None) for tool in default_entries())]
+        return [*found, *(DefinedTool(tool, None) for tool in default_entries())]
     if not places:
         raise UsageError(f"no tools file {local_file(basename)} here and no {user_file(basename)}")
     return found
 
 
-def load_dialect(choice: Choice | None = None) -> Dialect:
+def load_dialect(choice: ToolSelection | None = None) -> Dialect:
     """The dialect of these tools."""
-    choice = choice or Choice()
+    choice = choice or ToolSelection()
     return make_dialect([each.tool for each in find_tools(choice.basename)], choice.include, choice.exclude)
 
 
@@ -84,7 +84,7 @@ def target_file(config_file: Path | None) -> Path:
 
 def add_tool(entry: JsonObject, file: Path) -> None:
     """Add an entry to ``file``, which is created if need be. Raises UsageError when it is wrong or there already."""
-    tool = read_entry(entry, "the new tool")
+    tool = parse_entry(entry, "the new tool")
     entries = _entries(file) if file.exists() else []
     if any(isinstance(other, dict) and other.get("name") == tool.name for other in entries):
         raise UsageError(f"{file} has a tool {tool.name!r} already; remove it first, or choose another id")
@@ -128,7 +128,7 @@ def _text(file: Path) -> str:
 def _entries(file: Path) -> list[Json]:
     """The entries as they are written, once they are known to be right."""
     text = _text(file)
-    read_entries(text, str(file))
+    parse_entries(text, str(file))
     content = json.loads(text)
     if isinstance(content, dict):
         return list(content.get(ENTRIES_KEY, [content]))

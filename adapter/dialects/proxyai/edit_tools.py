@@ -8,17 +8,17 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.proxyai.parameters import FilePath, _file_error
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.operations import (
+    FilePatched,
+    FileWritten,
     Operation,
     Outcome,
+    ParameterNames,
     Patch,
-    Patched,
-    PatchNames,
     PatchText,
     WriteText,
-    Written,
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
@@ -26,10 +26,10 @@ PREVIEW_CHARACTERS = 200
 """Of a line in a search result."""
 
 
-class Edit(ToolArguments):
+class Edit(ToolClass):
     """Replace an exact text in a file, which must occur once unless replace_all is given. The user is asked first."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "Edit",
         aliases=("Replace", "ReplaceText", "str_replace", "search_replace", "edit_file"),
         effect="write",
@@ -54,11 +54,11 @@ class Edit(ToolArguments):
 
     def operation(self) -> Operation:
         patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
-        names = PatchNames("old_string", "new_string", None, "replace_all")
+        names = ParameterNames("old_string", "new_string", None, "replace_all")
         return PatchText(self.file_path, (patch,), names=names)
 
     def render(self, outcome: Outcome) -> Rendered:
-        patched = expect(outcome, Patched)
+        patched = require_outcome(outcome, FilePatched)
         count = len(patched.places)
         message = f"Replaced {count} occurrence{'' if count == 1 else 's'} in {patched.path}."
         fields = {
@@ -78,10 +78,10 @@ def _preview(text: str) -> str | None:
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 3] + "..."
 
 
-class Write(ToolArguments):
+class Write(ToolClass):
     """Create a file, or overwrite one with new contents. The user is asked first."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "Write",
         aliases=("WriteFile", "create_file", "save_file"),
         effect="write",
@@ -95,7 +95,7 @@ class Write(ToolArguments):
         return WriteText(self.file_path, self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        written = expect(outcome, Written)
+        written = require_outcome(outcome, FileWritten)
         message = result_formatting.written_text(written)
         fields = {
             "filePath": self.file_path,

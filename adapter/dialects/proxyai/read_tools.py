@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from adapter.core.text.lines import split_lines, without_end
 from adapter.dialects.proxyai.parameters import FilePath, _file_error
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import (
     FileText,
     Operation,
@@ -36,10 +36,10 @@ _FILE_TYPES = {
 """IntelliJ's names of file types, by extension."""
 
 
-class ReadFile(ToolArguments):
+class ReadFile(ToolClass):
     """Read a file. Gives its lines with their numbers."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "Read",
         aliases=("ReadFile", "view", "cat", "open_file"),
         example={"file_path": "/project/src/main.py", "offset": 10, "limit": 50},
@@ -63,7 +63,7 @@ class ReadFile(ToolArguments):
         )
 
     def render(self, outcome: Outcome) -> Rendered:
-        file = expect(outcome, FileText)
+        file = require_outcome(outcome, FileText)
         lines = [without_end(line) for line in split_lines(file.text)]
         numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, file.start_line))
         fields = {

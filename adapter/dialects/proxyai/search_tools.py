@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from adapter.core.events import JsonObject
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import DIRECTORY
 from adapter.tools.operations import (
     FindSymbols,
@@ -27,13 +27,13 @@ _CONTEXTS: dict[str, SymbolContext] = {
 }  # fmt: skip
 
 
-class IntelliJSearch(ToolArguments):
+class IntelliJSearch(ToolClass):
     """Find files, classes and symbols by name, in the path of a directory or file scope, or globs of a custom one.
 
     Use it when the path is not known; it does not look into the text.
     """
 
-    naming = Naming(
+    naming = ToolMetadata(
         "IntelliJSearch",
         aliases=("search", "search_files", "find_symbol"),
         example={"pattern": "UserService", "scope": "project"},
@@ -95,7 +95,7 @@ class IntelliJSearch(ToolArguments):
         )
 
     def render(self, outcome: Outcome) -> Rendered:
-        found = expect(outcome, SymbolMatches)
+        found = require_outcome(outcome, SymbolMatches)
         given = found.matches if self.outputMode == "content" else ()
         text = self._summary(found)
         fields = {

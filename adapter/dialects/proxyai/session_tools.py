@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects.proxyai.parameters import _message
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import WORKING_DIRECTORY
 from adapter.tools.operations import (
     AgentReport,
@@ -16,16 +16,16 @@ from adapter.tools.operations import (
     LoadSkill,
     Operation,
     Outcome,
-    RunAgent,
+    RunSubagent,
     SkillLoaded,
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
-class LoadSkillTool(ToolArguments):
+class LoadSkillTool(ToolClass):
     """Load a skill. Its instructions follow as a new message of the user. The user is asked first."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "LoadSkill",
         aliases=("skill", "use_skill"),
         effect="skill",
@@ -39,15 +39,15 @@ class LoadSkillTool(ToolArguments):
         return LoadSkill(self.skill_name, "message")
 
     def render(self, outcome: Outcome) -> Rendered:
-        skill = expect(outcome, SkillLoaded).skill
+        skill = require_outcome(outcome, SkillLoaded).skill
         fields = {"title": skill.title, "description": skill.description, "queued": True}
         return f"The skill {skill.title} was loaded; its instructions follow.", fields
 
 
-class Task(ToolArguments):
+class Task(ToolClass):
     """Let a sub-agent do a task. It knows nothing but the prompt, and only its report comes back."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "Task",
         aliases=("Agent", "delegate", "run_agent"),
         effect="state",
@@ -70,10 +70,10 @@ class Task(ToolArguments):
 
     def operation(self) -> Operation:
         label = self.description or " ".join(self.prompt.split()[:5])
-        return RunAgent(self.prompt, self.subagent_type, label, self.model, self.project_path)
+        return RunSubagent(self.prompt, self.subagent_type, label, self.model, self.project_path)
 
     def render(self, outcome: Outcome) -> Rendered:
-        report = expect(outcome, AgentReport)
+        report = require_outcome(outcome, AgentReport)
         fields = {
             "agentType": report.kind,
             "description": report.description,
@@ -85,14 +85,14 @@ class Task(ToolArguments):
         return report.output, fields
 
 
-class Exit(ToolArguments):
+class Exit(ToolClass):
     """End the run. For when the task is done, or cannot be done."""
 
-    naming = Naming("Exit", aliases=("finish", "done", "end"), effect="state")
+    naming = ToolMetadata("Exit", aliases=("finish", "done", "end"), effect="state")
 
     def operation(self) -> Operation:
         return Finish()
 
     def render(self, outcome: Outcome) -> Rendered:
-        expect(outcome, Finished)
+        require_outcome(outcome, Finished)
         return "", None

@@ -10,14 +10,14 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.operations import (
     CommandKilled,
     CommandOutput,
+    CommandOutputDelta,
     CommandStarted,
     KillCommand,
-    NewOutput,
     Operation,
     Outcome,
     ReadCommandOutput,
@@ -47,10 +47,10 @@ def _not_killed(given: JsonObject, error: ToolError) -> Json:
     return {"bash_id": given.get("bash_id"), "success": False, "message": str(error)}
 
 
-class Bash(ToolArguments):
+class Bash(ToolClass):
     """Run a shell command. The user is asked first."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "Bash",
         aliases=("Execute", "Terminal", "RunShellCommand", "shell"),
         effect="execute",
@@ -90,8 +90,8 @@ class Bash(ToolArguments):
         if isinstance(outcome, CommandStarted):
             text = f"Started in the background with bash_id {outcome.id}; read its output with BashOutput."
             return text, {"command": self.command, "exitCode": None, "output": text, "bash_id": outcome.id}
-        run = expect(outcome, CommandOutput)
-        text = result_formatting.command_text(run)
+        run = require_outcome(outcome, CommandOutput)
+        text = result_formatting.format_command(run)
         exit_code = None if run.timed_out else run.exit_code
         return text, {"command": self.command, "exitCode": exit_code, "output": text, "bash_id": None}
 
@@ -106,10 +106,10 @@ BashId = Annotated[
 ]
 
 
-class BashOutput(ToolArguments):
+class BashOutput(ToolClass):
     """Read what a command in the background printed since the last look; filter is a regex for its lines."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "BashOutput",
         aliases=("get_output", "shell_output"),
         example={"bash_id": "shell_1"},
@@ -125,7 +125,7 @@ class BashOutput(ToolArguments):
         return ReadCommandOutput(self.bash_id, self.filter)
 
     def render(self, outcome: Outcome) -> Rendered:
-        new = expect(outcome, NewOutput)
+        new = require_outcome(outcome, CommandOutputDelta)
         code = "" if new.exit_code is None else f", exit code {new.exit_code}"
         parts = [f"{new.id}: {new.status}{code}"]
         parts += [
@@ -142,10 +142,10 @@ def _output_fields(bash_id: Json, stdout: str, stderr: str, status: str, exit_co
     return {"bash_id": bash_id, "stdout": stdout, "stderr": stderr, "status": status, "exit_code": exit_code}
 
 
-class KillShell(ToolArguments):
+class KillShell(ToolClass):
     """Stop a command that runs in the background."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "KillShell", aliases=("kill_bash", "stop_command"), example={"bash_id": "shell_1"}, failure=_not_killed
     )
     bash_id: BashId
@@ -154,5 +154,5 @@ class KillShell(ToolArguments):
         return KillCommand(self.bash_id)
 
     def render(self, outcome: Outcome) -> Rendered:
-        killed = expect(outcome, CommandKilled)
+        killed = require_outcome(outcome, CommandKilled)
         return killed.message, {"bash_id": killed.id, "success": killed.success, "message": killed.message}

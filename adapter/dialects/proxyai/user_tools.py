@@ -8,9 +8,8 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from adapter.core.events import Json
 from adapter.dialects.proxyai.parameters import _message
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import (
-    Answers,
     AskUser,
     Operation,
     Option,
@@ -19,6 +18,7 @@ from adapter.tools.operations import (
     SetTodos,
     Todo,
     TodoList,
+    UserAnswers,
 )
 from adapter.tools.operations.agent_state import todo_status
 from adapter.tools.schema_simplify import REQUIRED_KEY
@@ -43,10 +43,10 @@ class QuestionArguments(BaseModel):
     multiSelect: Annotated[bool, Field(description="Whether several may be chosen")] = False
 
 
-class AskUserQuestion(ToolArguments):
+class AskUserQuestion(ToolClass):
     """Ask the user one to four questions, with answers to choose from."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "AskUserQuestion",
         aliases=("ask_user", "question", "ask"),
         effect="state",
@@ -82,7 +82,7 @@ class AskUserQuestion(ToolArguments):
         return AskUser(questions, known)
 
     def render(self, outcome: Outcome) -> Rendered:
-        answered = expect(outcome, Answers)
+        answered = require_outcome(outcome, UserAnswers)
         pairs = list(zip(answered.questions, answered.chosen, strict=True))
         fields = {one.key: list(chosen) if one.multiple else ", ".join(chosen) for one, chosen in pairs}
         return "\n".join(f"{one.key}: {', '.join(chosen)}" for one, chosen in pairs), {"answers": fields}
@@ -108,10 +108,10 @@ class TodoArguments(BaseModel):
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
 
 
-class TodoWrite(ToolArguments):
+class TodoWrite(ToolClass):
     """Put a new todo list in place of the old one; its title has at most 4 words."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "TodoWrite",
         aliases=("TodoWriteTool", "todo_write", "update_todos"),
         effect="state",
@@ -133,7 +133,7 @@ class TodoWrite(ToolArguments):
         return SetTodos(todos, " ".join(self.title.split()[:TITLE_WORDS]))
 
     def render(self, outcome: Outcome) -> Rendered:
-        todos = expect(outcome, TodoList)
+        todos = require_outcome(outcome, TodoList)
         head = f"{todos.title}: {todos.count('completed')} of {len(todos.todos)} done"
         lines = [
             f"{_MARKS[todo.status]} "

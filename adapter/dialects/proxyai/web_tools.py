@@ -8,7 +8,7 @@ from pydantic import Field
 
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
-from adapter.dialects.tool_class import Aliases, Naming, Rendered, ToolArguments, expect
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import PATTERN
 from adapter.tools.operations import (
     FindLibrary,
@@ -29,10 +29,10 @@ def _error(_given: JsonObject, error: ToolError) -> Json:
     return {"error": str(error)}
 
 
-class WebSearch(ToolArguments):
+class WebSearch(ToolClass):
     """Search the web in general. For libraries use ResolveLibraryId and GetLibraryDocs."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "WebSearch",
         aliases=("GoogleWebSearch", "search_web"),
         example={"query": "python 3.14 release date"},
@@ -50,7 +50,7 @@ class WebSearch(ToolArguments):
         )
 
     def render(self, outcome: Outcome) -> Rendered:
-        found = expect(outcome, SearchHits)
+        found = require_outcome(outcome, SearchHits)
         sources = [f"[{hit.title}]({hit.url})" for hit in found.hits]
         fields = {
             "query": self.query,
@@ -62,10 +62,10 @@ class WebSearch(ToolArguments):
         return "\n\n".join(f"{link}\n{hit.content}" for link, hit in zip(sources, found.hits, strict=True)), fields
 
 
-class ResolveLibraryId(ToolArguments):
+class ResolveLibraryId(ToolClass):
     """Find the id of a library by its name, for GetLibraryDocs."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "ResolveLibraryId",
         aliases=("resolve-library-id",),
         example={"library_name": "mongodb"},
@@ -78,7 +78,7 @@ class ResolveLibraryId(ToolArguments):
         return FindLibrary(self.library_name)
 
     def render(self, outcome: Outcome) -> Rendered:
-        found = expect(outcome, Libraries)
+        found = require_outcome(outcome, Libraries)
         lines = [
             f"{library.id} {library.title} {library.version}".rstrip()
             + (f": {library.description}" if library.description else "")
@@ -96,10 +96,10 @@ class ResolveLibraryId(ToolArguments):
         return "\n".join(lines), {"libraryName": self.library_name, "libraries": libraries}
 
 
-class GetLibraryDocs(ToolArguments):
+class GetLibraryDocs(ToolClass):
     """Read a page (1 to 10) of a library's documentation, by the id that ResolveLibraryId gave."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "GetLibraryDocs",
         aliases=("get-library-docs",),
         example={"context7CompatibleLibraryID": "/mongodb/docs", "topic": "indexes"},
@@ -117,7 +117,7 @@ class GetLibraryDocs(ToolArguments):
         return ReadLibraryDocs(self.context7CompatibleLibraryID, self.mode, self.topic, self.page)
 
     def render(self, outcome: Outcome) -> Rendered:
-        docs = expect(outcome, LibraryDocs)
+        docs = require_outcome(outcome, LibraryDocs)
         text = docs.text
         if len(text) > DOCS_CHARACTERS:
             text = text[:DOCS_CHARACTERS] + "\n(cut off here; name a topic, or take the next page)"

@@ -13,12 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.text.diffs import Change, changes
-from adapter.editing.document import line_list, line_range
-from adapter.editing.matching.document_index import Search
+from adapter.editing.document import format_line_list, format_line_range
+from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, WRAPPED, MatchCandidate
-from adapter.editing.matching.line_mapping import Step
+from adapter.editing.matching.line_mapping import LineMapping
 from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY
-from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, is_comment, is_distinctive, line_key, loose_key
+from adapter.editing.matching.normalize import (
+    DISTINCTIVE_LETTERS,
+    is_comment,
+    is_distinctive,
+    lenient_line,
+    normalized_line,
+)
 from adapter.editing.repairs.interpretations import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
@@ -51,7 +57,11 @@ class RejectedMatch(NamedTuple):
 
 
 def accept_best_match(
-    search: Search, old: Sequence[str], new: Sequence[str], candidates: Sequence[MatchCandidate], hint: int | None
+    search: DocumentIndex,
+    old: Sequence[str],
+    new: Sequence[str],
+    candidates: Sequence[MatchCandidate],
+    hint: int | None,
 ) -> MatchCandidate | RejectedMatch:
     """Return the candidate that is meant, or why none is safe. ``candidates`` come best first."""
     match = _Features(search, old, new, candidates, hint)
@@ -61,13 +71,13 @@ def accept_best_match(
     return match.best
 
 
-def describe_match(search: Search, old: Sequence[str], match: MatchCandidate) -> str:
+def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandidate) -> str:
     """Return one sentence about the differences that an accepted match tolerated."""
     differing = [index + 1 for index, found in match.compared.items() if found.similarity < 1]
     missing = [
         index + 1
         for index, line in enumerate(old)
-        if line_key(line) and index not in match.compared and not is_elision(line)
+        if normalized_line(line) and index not in match.compared and not is_elision(line)
     ]
     unmentioned = [
         step.line_start + 1
@@ -75,14 +85,14 @@ def describe_match(search: Search, old: Sequence[str], match: MatchCandidate) ->
         if step.is_unmentioned and any(search.keys[step.line_start : step.line_stop])
     ]
     parts = [
-        f"{line_list(differing)} of the old text {'read' if len(differing) > 1 else 'reads'} differently there"
+        f"{format_line_list(differing)} of the old text {'read' if len(differing) > 1 else 'reads'} differently there"
         if differing
         else "",
-        f"{line_list(missing)} of the old text {_is(missing)} not there" if missing else "",
-        f"{line_list(unmentioned)} of the file {_is(unmentioned)} not in the old text" if unmentioned else "",
+        f"{format_line_list(missing)} of the old text {_is(missing)} not there" if missing else "",
+        f"{format_line_list(unmentioned)} of the file {_is(unmentioned)} not in the old text" if unmentioned else "",
         "'...' stood for the lines between" if any(step.is_elided for step in match.steps) else "",
     ]
-    where = line_range(match.first_line + 1, match.last_line + 1)
+    where = format_line_range(match.first_line + 1, match.last_line + 1)
     differences = ", ".join(filter(None, parts)) or "lines are broken differently"
     return f"the old text was matched to {where} although {differences}; the file's own lines were kept"
 
@@ -99,7 +109,7 @@ class _Features:
 
     def __init__(
         self,
-        search: Search,
+        search: DocumentIndex,
         old: Sequence[str],
         new: Sequence[str],
         candidates: Sequence[MatchCandidate],
@@ -108,7 +118,7 @@ class _Features:
         self.search, self.old, self.candidates, self.hint = search, old, candidates, hint
         self.best = self._nearest_equal()
         self.compared = self.best.compared
-        self.keys = [line_key(line) for line in old]
+        self.keys = [normalized_line(line) for line in old]
         self.filled = [row for row, key in enumerate(self.keys) if key]
         self.shown = [row for row in self.filled if not is_elision(old[row])]
         self.hunks = changes(old, new)
@@ -124,7 +134,7 @@ class _Features:
         equals = [other for other in self.candidates if best.score - other.score < MARGIN and other.flaws <= best.flaws]
         return min(equals, key=lambda other: abs(other.first_line - hint))
 
-    def has_code(self, step: Step) -> bool:
+    def has_code(self, step: LineMapping) -> bool:
         """Whether lines of the file other than blank lines and comments are in ``step``."""
         return any(key and not is_comment(key) for key in self.search.keys[step.line_start : step.line_stop])
 
@@ -211,7 +221,7 @@ def _changed_line(match: _Features) -> str:
         has_other_marks = len(match.filled) == 1 and _marks(key) != _marks(actual)
         if match.compared[row].conflicts or _brackets(match.old[row]) != _brackets(actual) or has_other_marks:
             return f"line {row + 1} of the old text is to be changed and reads differently there"
-        if match.best.flaws and loose_key(key) != loose_key(actual):
+        if match.best.flaws and lenient_line(key) != lenient_line(actual):
             return f"line {row + 1} of the old text is to be changed and reads differently there, and so do others"
         if _is_moved_alone(match, row):
             return f"line {row + 1} of the old text is to be changed and is indented differently there"
@@ -223,7 +233,7 @@ def _brackets(line: str) -> str:
 
 
 def _marks(key: str) -> str:
-    return re.sub(r"\w", "", loose_key(key))
+    return re.sub(r"\w", "", lenient_line(key))
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
@@ -379,7 +389,7 @@ def _rivalled(match: _Features) -> str:
 
 
 def _listed(lines: Sequence[int]) -> str:
-    return line_list([line + 1 for line in lines])
+    return format_line_list([line + 1 for line in lines])
 
 
 Veto: TypeAlias = Callable[[_Features], str]

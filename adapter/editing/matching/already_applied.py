@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 
 from adapter.core.text.diffs import changes
-from adapter.editing.matching.document_index import Search, occurrences
+from adapter.editing.matching.document_index import DocumentIndex, occurrences
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
-from adapter.editing.matching.normalize import is_comment, line_key, loose_key
-from adapter.editing.matching.strategies import Place, are_whole_lines, lines_of, splits_word
+from adapter.editing.matching.normalize import is_comment, lenient_line, normalized_line
+from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines, splits_word
 from adapter.editing.repairs.reindent import indent_of, indent_width
 
 MIN_VISIBLE = 8
@@ -25,7 +25,7 @@ MAX_OFFSETS = 20
 # ---------------------------------------------------------------------- at the match
 
 
-def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is_part: bool) -> int | None:
+def find_enclosing_new_text(search: DocumentIndex, place: TextMatch, old: str, new: str, is_part: bool) -> int | None:
     """Return the line of the new text, which holds the old one, if it is there with the match in it.
     ``is_part``: also as a part of a word."""
     view = search.document.view
@@ -36,8 +36,8 @@ def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is
     if start is not None:
         return search.document.line_at(start)
     before, after = _filled(old), _filled(new)
-    kept, keys = [line_key(line) for line in before], [line_key(line) for line in after]
-    if len(keys) == 1 == len(kept) and kept != keys == [line_key(search.document.lines[place.first_line])]:
+    kept, keys = [normalized_line(line) for line in before], [normalized_line(line) for line in after]
+    if len(keys) == 1 == len(kept) and kept != keys == [normalized_line(search.document.lines[place.first_line])]:
         return place.first_line
     lines = search.document.lines
     inside = [line for line in range(place.first_line, place.last_line + 1) if lines[line].strip()]
@@ -45,7 +45,9 @@ def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is
         return None
     around = _filled_around(lines, inside, len(keys))
     # Comments of the document that the new text does not have may be between its lines.
-    shown = {line: line_key(lines[line]) for line in around}  # few of the document's lines, often all that is needed
+    shown = {
+        line: normalized_line(lines[line]) for line in around
+    }  # few of the document's lines, often all that is needed
     around = [line for line, key in shown.items() if key in keys or not is_comment(key)]
     for at in range(len(around) - len(keys) + 1):
         rows = around[at : at + len(keys)]
@@ -59,7 +61,7 @@ def find_enclosing_new_text(search: Search, place: Place, old: str, new: str, is
     return None
 
 
-def _start_around(view: str, place: Place, old: str, new: str, is_part: bool) -> int | None:
+def _start_around(view: str, place: TextMatch, old: str, new: str, is_part: bool) -> int | None:
     """Where the very characters of the new text stand with the old ones in them at the place."""
     for offset in islice(occurrences(new, old), MAX_OFFSETS):
         start, end = place.start - offset, place.start - offset + len(new)
@@ -72,7 +74,7 @@ def _start_around(view: str, place: Place, old: str, new: str, is_part: bool) ->
 def _are_alike(keys: Sequence[str], others: Sequence[str], kept: Sequence[str]) -> bool:
     """Whether lines are the same; those that are kept may differ in quote style or a closing comma."""
     pairs = zip(keys, others, strict=True)
-    return all(key == other or (key in kept and loose_key(key) == loose_key(other)) for key, other in pairs)
+    return all(key == other or (key in kept and lenient_line(key) == lenient_line(other)) for key, other in pairs)
 
 
 def _filled_around(lines: Sequence[str], inside: Sequence[int], count: int) -> list[int]:
@@ -82,14 +84,14 @@ def _filled_around(lines: Sequence[str], inside: Sequence[int], count: int) -> l
     return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
-def _matches_new_text(search: Search, rows: Sequence[int], old: str, new: str) -> bool:
+def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
     """Whether the lines are those of ``new``, also in another indentation, where that tells them from the old ones.
     Where nothing else was changed all are indented by as much more or less, and blanks count, too."""
     before, after, filled = _filled(old), _filled(new), [search.document.lines[row] for row in rows]
     widths = list(zip(map(indent_width, after), map(indent_width, filled), strict=True))
     if widths[0][0] == 0:
         widths = widths[1:]  # models leave out what is before a text's first word
-    if list(map(line_key, before)) != list(map(line_key, after)):
+    if list(map(normalized_line, before)) != list(map(normalized_line, after)):
         return _keeps_order(widths)
     shifts = {written - actual for written, actual in widths}
     is_reindented = list(map(indent_width, before)) != list(map(indent_width, after))
@@ -129,7 +131,7 @@ def _stripped(lines: Sequence[str]) -> list[str]:
 
 def _gaps(text: str) -> list[int]:
     """How far each line is from the next that is not blank."""
-    return _distances([at for at, line in enumerate(lines_of(text)) if line.strip()])
+    return _distances([at for at, line in enumerate(split_view_lines(text)) if line.strip()])
 
 
 def _distances(rows: Sequence[int]) -> list[int]:
@@ -142,19 +144,21 @@ def _depths(lines: Sequence[str]) -> list[int]:
 
 
 def _filled(text: str) -> list[str]:
-    return [line for line in lines_of(text) if line.strip()]
+    return [line for line in split_view_lines(text) if line.strip()]
 
 
 # ------------------------------------------------------------------------ elsewhere
 
 
-def find_applied_lines(search: Search, old: str, new: str) -> list[tuple[int, int]]:
+def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
     """Where the lines of ``new`` stand, if they say something that a part of ``old`` does not."""
-    old_keys, new_keys = ([key for line in lines_of(text) if (key := line_key(line))] for text in (old, new))
+    old_keys, new_keys = (
+        [key for line in split_view_lines(text) if (key := normalized_line(line))] for text in (old, new)
+    )
     return search.find_lines(new_keys) if _says_more(old_keys, new_keys) else []
 
 
-def find_verbatim_copies(search: Search, place: Place, new: str) -> list[int]:
+def find_verbatim_copies(search: DocumentIndex, place: TextMatch, new: str) -> list[int]:
     """The first lines of where ``new`` stands as it is written, in whole lines and apart from ``place``, if it is
     telling."""
     view = search.document.view
@@ -165,7 +169,7 @@ def find_verbatim_copies(search: Search, place: Place, new: str) -> list[int]:
     return [search.document.line_at(start) for start in apart]
 
 
-def find_inline_copy(search: Search, old: str, new: str) -> int:
+def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
     """Where the very characters of the new text stand, if they are telling or fill their lines; or -1."""
     view, wanted = search.document.view, new.strip("\n")
     start = view.find(wanted) if wanted.strip() and wanted.strip() not in old else -1
@@ -177,7 +181,7 @@ def find_inline_copy(search: Search, old: str, new: str) -> int:
 
 def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
     """Lines kept around the change make a text that stands there evidence; a lone new line proves little."""
-    return bool(set(map(line_key, old)) & set(map(line_key, new)) - {""})
+    return bool(set(map(normalized_line, old)) & set(map(normalized_line, new)) - {""})
 
 
 def _says_more(before: Sequence[str], after: Sequence[str]) -> bool:
@@ -189,16 +193,18 @@ def _says_more(before: Sequence[str], after: Sequence[str]) -> bool:
 # -------------------------------------------------------------------- a fuzzy match
 
 
-def find_roughly_applied(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def find_roughly_applied(
+    search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
+) -> int | None:
     """Return a line of the result of ``new`` where it is there, roughly: its additions, its indentation, or most of
     it."""
     found = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
     return next((line for line in found if line is not None), None)
 
 
-def _find_insertion(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """The line from which all that ``new`` adds is where it is to be added, if it takes nothing away."""
-    hunks = changes(list(map(line_key, old)), list(map(line_key, new)))
+    hunks = changes(list(map(normalized_line, old)), list(map(normalized_line, new)))
     if not hunks or any(hunk.start < hunk.end for hunk in hunks):
         return None
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
@@ -210,24 +216,24 @@ def _find_insertion(search: Search, best: MatchCandidate, old: Sequence[str], ne
     return None if None in found else found[0]
 
 
-def _find_between(search: Search, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
+def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
     """Where ``added`` is behind the lines above ``row`` or before those below it."""
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
-    keys, wanted = search.keys, [line_key(line) for line in added]
+    keys, wanted = search.keys, [normalized_line(line) for line in added]
     if not any(wanted):
         return above if above < below and not any(keys[above:below]) else None
     size = len(wanted)
     return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
 
 
-def _find_respaced(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """The first line of the match if only indentation and blank lines are to change, and the lines are there so."""
-    before, after = ([row for row, line in enumerate(lines) if line_key(line)] for lines in (old, new))
+    before, after = ([row for row, line in enumerate(lines) if normalized_line(line)] for lines in (old, new))
     lines = search.document.lines
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
-    if [line_key(old[row]) for row in before] != [line_key(new[row]) for row in after]:
+    if [normalized_line(old[row]) for row in before] != [normalized_line(new[row]) for row in after]:
         return None
     pairs = list(zip(before, after, strict=True))
     found = [(was, row, at[was]) for was, row in pairs if was in at]
@@ -238,9 +244,9 @@ def _find_respaced(search: Search, best: MatchCandidate, old: Sequence[str], new
     return best.first_line if found and is_found and is_indented and is_spaced else None
 
 
-def _find_better_fit(search: Search, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
+def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Where the new text is, if it is no less like the document than the old one."""
-    before, after = ([key for line in lines if (key := line_key(line))] for lines in (old, new))
+    before, after = ([key for line in lines if (key := normalized_line(line))] for lines in (old, new))
     added = set(after) - set(before)
     if not all(map(search.places, added)) or (not added and not _says_more(before, after)):
         return None

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from adapter.core.text.diffs import Change, changes
-from adapter.editing.document import line_list
-from adapter.editing.matching.document_index import Search
-from adapter.editing.matching.normalize import count_letters, is_distinctive, line_key
+from adapter.editing.document import format_line_list
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.normalize import count_letters, is_distinctive, normalized_line
 from adapter.editing.repairs.interpretations import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
@@ -90,7 +90,7 @@ class _Anchor(NamedTuple):
     last: int
 
 
-def find_anchored_changes(search: Search, old: Sequence[str], new: Sequence[str]) -> list[AnchoredChange]:
+def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> list[AnchoredChange]:
     """Return the changes, each of them sure, in order; none when one is not."""
     hunks = changes(old, new)
     if any(is_elision(line) for line in (*old, *new)):
@@ -110,7 +110,7 @@ def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: Change, a
     written = [*old[start : hunk.start], *new[hunk.new_start : hunk.new_end], *old[hunk.end : stop]]
     away = [row + 1 for row, key in enumerate(context.keys) if key and row not in anchor.rows]
     note = (
-        f"only the changed lines were looked for: {line_list(away)} of the old text may read differently there; "
+        f"only the changed lines were looked for: {format_line_list(away)} of the old text may read differently there; "
         "the file's own lines were kept"
     )
     shown, changed = ("".join(line + "\n" for line in lines) for lines in (old[start:stop], written))
@@ -123,9 +123,9 @@ def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: Change, a
 class ContextScorer:
     """Count how much of the context of an old text is found around a location of the document."""
 
-    def __init__(self, search: Search, old: Sequence[str]) -> None:
+    def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
-        self.keys = [line_key(line) for line in old]
+        self.keys = [normalized_line(line) for line in old]
         self.counts = {key: len(search.places(key)) for key in self.keys if key}
         self._depths = [indent_width(line) for line in old]
         self._gains: dict[tuple[str, str], float] = {}
@@ -239,7 +239,7 @@ class _Anchors:
 
     def is_applied(self, hunk: Change, new: Sequence[str]) -> bool:
         """Whether the document has the result of a change somewhere: it was made there, and this is a twin."""
-        added = [key for line in new[hunk.new_start : hunk.new_end] if (key := line_key(line))]
+        added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalized_line(line))]
         if not is_distinctive("".join(added)):
             above, below = self.context.shown(range(hunk.start, hunk.end))
             added = [*(self.keys[row] for row in above[:1]), *added, *(self.keys[row] for row in below[:1])]
@@ -302,7 +302,7 @@ def _owners(lines: Sequence[str], at: int) -> set[str]:
     for line in reversed(lines[:at]):
         if line.strip() and indent_width(line) < depth:
             depth = indent_width(line)
-            owners.add(line_key(line))
+            owners.add(normalized_line(line))
     return owners
 
 

@@ -10,9 +10,9 @@ from itertools import chain, compress, islice
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import LCSseq
 
-from adapter.editing.document import Document
+from adapter.editing.document import TextDocument
 from adapter.editing.matching.line_similarity import LineComparer
-from adapter.editing.matching.normalize import fold, line_key
+from adapter.editing.matching.normalize import fold_typography, normalized_line
 
 MAX_PLACES = 10_000
 """Places looked at before a text counts as hopelessly ambiguous; bounds the work on periodic texts."""
@@ -25,8 +25,8 @@ MAX_VERBATIM = 1_000
 """Places at which lines are looked for as they were written."""
 
 
-class Search:
-    def __init__(self, document: Document) -> None:
+class DocumentIndex:
+    def __init__(self, document: TextDocument) -> None:
         self.document = document
         self._places: dict[str, list[int]] = {}
         self._similar: dict[str, list[tuple[str, float, int]]] = {}
@@ -36,12 +36,12 @@ class Search:
         """The lines with blanks and typographic characters evened out."""
         if self.document.view.isascii():
             return [" ".join(line.split()) for line in self.document.lines]
-        return [line_key(line) for line in self.document.lines]
+        return [normalized_line(line) for line in self.document.lines]
 
     @cached_property
     def folded_view(self) -> str:
         """The view with typographic characters folded, position for position."""
-        return fold(self.document.view)
+        return fold_typography(self.document.view)
 
     @cached_property
     def lines_set(self) -> frozenset[str]:

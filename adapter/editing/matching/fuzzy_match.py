@@ -19,10 +19,10 @@ from typing import NamedTuple
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import LCSseq
 
-from adapter.editing.matching.document_index import Search
-from adapter.editing.matching.line_mapping import Step, with_gaps
-from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY, MAX_COMPARED, Comparison
-from adapter.editing.matching.normalize import is_comment, line_key, loose_key
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.line_mapping import LineMapping, add_gaps
+from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY, MAX_COMPARED, LineComparison
+from adapter.editing.matching.normalize import is_comment, lenient_line, normalized_line
 from adapter.editing.repairs.interpretations import is_elision
 
 MAX_WINDOWS = 10
@@ -68,9 +68,9 @@ class MatchCandidate:
     """A stretch of the document that may be meant. ``score`` is 1 when every line is
     there; ``compared`` says how each old line that was found fits."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[LineMapping, ...]
     score: float
-    compared: dict[int, Comparison]
+    compared: dict[int, LineComparison]
     missing: int
     """Old lines, neither blank nor elided, that are not there."""
 
@@ -122,7 +122,7 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
     rows: list[OldLine] = []
     is_free = False
     for index, line in enumerate(old):
-        key = line_key(line)
+        key = normalized_line(line)
         if not key:
             continue
         if is_elision(line):
@@ -133,7 +133,7 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
     return rows
 
 
-def find_fuzzy_matches(search: Search, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
+def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
     """Return the candidates for ``old``, best first; ``hint`` is a 0-based line. Empty when it would cost too much."""
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.filled:
@@ -153,7 +153,7 @@ def find_fuzzy_matches(search: Search, old: Sequence[str], hint: int | None) -> 
 class _Matcher:
     """One old text, aligned with as many windows of the document as `MAX_COST` allows."""
 
-    def __init__(self, search: Search, old: Sequence[str]) -> None:
+    def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
         self.rows = _old_lines(old)
         self.keys = [row.key for row in self.rows]
@@ -246,16 +246,16 @@ class _Matcher:
     def _candidate(self, score: float, matches: Sequence[RowMatch]) -> MatchCandidate:
         filled, keys = self.search.filled, self.search.keys
         steps = []
-        compared: dict[int, Comparison] = {}
+        compared: dict[int, LineComparison] = {}
         for match in matches:
             rows = self.rows[match.row : match.row_stop]
             first, last = filled[match.at], filled[match.at_stop - 1]
-            steps.append(Step(rows[0].old_line, rows[-1].old_line + 1, first, last + 1))
+            steps.append(LineMapping(rows[0].old_line, rows[-1].old_line + 1, first, last + 1))
             is_pair = len(rows) == 1 == match.at_stop - match.at
-            found = self.search.comparer.compare(rows[0].key, keys[first]) if is_pair else Comparison(WRAPPED)
+            found = self.search.comparer.compare(rows[0].key, keys[first]) if is_pair else LineComparison(WRAPPED)
             compared |= {row.old_line: found for row in rows}
         missing = len(self.rows) - len(compared)
-        return MatchCandidate(tuple(with_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
+        return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
     def _best(self, window: range) -> tuple[float, list[RowMatch]] | None:
         """Score and matches of the best alignment of all rows somewhere in ``window`` of the filled lines.
@@ -363,7 +363,7 @@ class _Gap:
             similarity = 1.0 if likeness == 100 and key == row.key else compare(row.key, key).similarity
             if similarity >= MIN_PAIR:
                 gains[column] = row.weight * similarity
-        for column in self._by_loose_key.get(loose_key(row.key), ()):
+        for column in self._by_loose_key.get(lenient_line(row.key), ()):
             gains.setdefault(column, row.weight * LOOSE_SIMILARITY)
         return gains
 
@@ -371,7 +371,7 @@ class _Gap:
     def _by_loose_key(self) -> dict[str, list[int]]:
         columns: dict[str, list[int]] = {}
         for column, key in enumerate(self.keys):
-            columns.setdefault(loose_key(key), []).append(column)
+            columns.setdefault(lenient_line(key), []).append(column)
         return columns
 
     @cached_property

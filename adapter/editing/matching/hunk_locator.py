@@ -9,16 +9,16 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapter.editing.document import line_list, view_of
-from adapter.editing.matching.document_index import Search, occurrences
+from adapter.editing.document import format_line_list, normalize_newlines
+from adapter.editing.matching.document_index import DocumentIndex, occurrences
 from adapter.editing.matching.locator import locate
-from adapter.editing.matching.normalize import line_key
-from adapter.editing.matching.strategies import Place, are_whole_lines, lines_of
+from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
-from adapter.tools.operations import Hunk, PatchNames
+from adapter.tools.operations import Hunk, ParameterNames
 
 
-def locate_hunk(search: Search, hunk: Hunk, names: PatchNames) -> Resolution:
+def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Return the edits that ``hunk`` makes, or why it is rejected."""
     if not hunk.others:
         return _locate(search, hunk, names)
@@ -42,16 +42,16 @@ def locate_hunk(search: Search, hunk: Hunk, names: PatchNames) -> Resolution:
     )
 
 
-def _is_verbatim(search: Search, hunk: Hunk) -> bool:
+def _is_verbatim(search: DocumentIndex, hunk: Hunk) -> bool:
     """Whether the file has the old lines as they were written."""
-    view, wanted = search.document.view, view_of(hunk.old_text).removesuffix("\n")
+    view, wanted = search.document.view, normalize_newlines(hunk.old_text).removesuffix("\n")
     return any(are_whole_lines(view, start, wanted) for start in occurrences(view, wanted))
 
 
-def _locate(search: Search, hunk: Hunk, names: PatchNames) -> Resolution:
+def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     if not hunk.old_text:
         return _locate_insertion(search, hunk, names)
-    if hunk.final_newline is not None and view_of(hunk.old_text) == view_of(hunk.new_text):
+    if hunk.final_newline is not None and normalize_newlines(hunk.old_text) == normalize_newlines(hunk.new_text):
         return _change_final_newline(search, hunk)
     document, hinted = search.document, hunk
     match _line_below(search, hunk) if hunk.below else None:
@@ -78,7 +78,7 @@ def _locate(search: Search, hunk: Hunk, names: PatchNames) -> Resolution:
 # --------------------------------------------------------------------------- below
 
 
-def _line_below(search: Search, hunk: Hunk) -> int | Rejection | None:
+def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
     """The line (0-based) at which the hunk must be, None to leave it to its other hints, or the reason against it."""
     anchors = _anchors(search, hunk.below)
     places = [first for first, _ in search.find_lines(_keys(hunk.old_text))]
@@ -111,7 +111,7 @@ def _nearest_below(anchors: Sequence[int], places: Sequence[int]) -> list[int]:
     return list(nearest.values())
 
 
-def _anchors(search: Search, below: Sequence[str]) -> list[int]:
+def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
     """The lines (0-based) that the innermost of ``below`` may be."""
     lines: list[int] = []
     for depth, name in enumerate(below):
@@ -124,9 +124,9 @@ def _anchors(search: Search, below: Sequence[str]) -> list[int]:
     return lines
 
 
-def _lines_like(search: Search, name: str) -> list[int]:
+def _lines_like(search: DocumentIndex, name: str) -> list[int]:
     """Where a line stands; where none is equal, those that begin with it or, for want of those, hold it."""
-    key = line_key(name)
+    key = normalized_line(name)
     equal = list(search.places(key))
     if equal or len(key) < 3:
         return equal
@@ -136,7 +136,7 @@ def _lines_like(search: Search, name: str) -> list[int]:
 
 
 def _keys(text: str) -> list[str]:
-    return [key for line in lines_of(view_of(text)) if (key := line_key(line))]
+    return [key for line in split_view_lines(normalize_newlines(text)) if (key := normalized_line(line))]
 
 
 def _named(hunk: Hunk) -> str:
@@ -144,13 +144,13 @@ def _named(hunk: Hunk) -> str:
 
 
 def _listed(lines: Sequence[int]) -> str:
-    return line_list([line + 1 for line in lines])
+    return format_line_list([line + 1 for line in lines])
 
 
 # ------------------------------------------------------------- insertions and ends
 
 
-def _locate_insertion(search: Search, hunk: Hunk, names: PatchNames) -> Resolution:
+def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Lines without old ones: below a named line, before a line, at the end, or into an empty file."""
     count = search.document.line_count
     at = count + 1 if hunk.at_end else hunk.start_line
@@ -172,7 +172,7 @@ def _locate_insertion(search: Search, hunk: Hunk, names: PatchNames) -> Resoluti
             return edits if at is not None and at <= count else (_with_final_newline(search, edits[0], hunk),)
 
 
-def _change_final_newline(search: Search, hunk: Hunk) -> Resolution:
+def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
     """A hunk that changes nothing but how the file ends."""
     document = search.document
     found = search.find_lines(_keys(hunk.old_text))
@@ -185,10 +185,10 @@ def _change_final_newline(search: Search, hunk: Hunk) -> Resolution:
     start = len(document.view) if hunk.final_newline else len(document.view) - 1
     end = document.new_end(len(document.lines) - 1) if hunk.final_newline else ""
     line = document.line_count - 1
-    return (ResolvedEdit(Place(start, len(document.view), line, line, lambda: end, "exact"), end),)
+    return (ResolvedEdit(TextMatch(start, len(document.view), line, line, lambda: end, "exact"), end),)
 
 
-def _with_final_newline(search: Search, edit: ResolvedEdit, hunk: Hunk) -> ResolvedEdit:
+def _with_final_newline(search: DocumentIndex, edit: ResolvedEdit, hunk: Hunk) -> ResolvedEdit:
     """The edit with the line end that the file is to end with, if it reaches that end."""
     document, match, final_newline = search.document, edit.match, hunk.final_newline
     has_end = not document.lines[-1]

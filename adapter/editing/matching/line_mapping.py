@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from adapter.editing.matching.document_index import Search
+from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.repairs.interpretations import is_elision
 
 
-class Step(NamedTuple):
+class LineMapping(NamedTuple):
     """Old lines ``old_start:old_stop`` are the document's lines ``line_start:line_stop``.
 
     No old lines: the document has lines that the model did not mention. No
@@ -36,7 +36,7 @@ class Step(NamedTuple):
         return self.line_start == self.line_stop and not self.is_elided
 
 
-def with_gaps(search: Search, old: Sequence[str], matched: Sequence[Step]) -> list[Step]:
+def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMapping]) -> list[LineMapping]:
     """``matched`` steps of lines that are not blank, and all that lies between and around them."""
     keys = search.keys
     first = matched[0]
@@ -44,7 +44,7 @@ def with_gaps(search: Search, old: Sequence[str], matched: Sequence[Step]) -> li
     while up < min(first.old_start, first.line_start) and not keys[first.line_start - 1 - up]:
         up += 1
     position, line = 0, first.line_start - up
-    steps: list[Step] = []
+    steps: list[LineMapping] = []
     for step in matched:
         steps += _gap(search, old, range(position, step.old_start), range(line, step.line_start))
         steps.append(step)
@@ -56,26 +56,26 @@ def with_gaps(search: Search, old: Sequence[str], matched: Sequence[Step]) -> li
     return [*steps, *_gap(search, old, range(position, len(old)), range(line, line + down))]
 
 
-def _gap(search: Search, old: Sequence[str], rows: range, lines: range) -> Iterator[Step]:
+def _gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
     """What stands between two matched steps: blank lines, lines of one side only, or a ``...``."""
     elided = next((row for row in rows if is_elision(old[row])), None)
     if elided is not None:
         for row in rows:
             taken = lines if row == elided else range(lines.start if row < elided else lines.stop, 0)
-            yield Step(row, row + 1, taken.start, max(taken.start, taken.stop), row == elided)
+            yield LineMapping(row, row + 1, taken.start, max(taken.start, taken.stop), row == elided)
         return
     head = _shared_blanks(search, old, rows, lines, 1)
     tail = _shared_blanks(search, old, rows[head:], lines[head:], -1)
     yield from _paired(rows[:head], lines[:head])
     rest, unmentioned = rows[head : len(rows) - tail], lines[head : len(lines) - tail]
     if unmentioned:
-        yield Step(rest.start, rest.start, unmentioned.start, unmentioned.stop)
+        yield LineMapping(rest.start, rest.start, unmentioned.start, unmentioned.stop)
     for row in rest:
-        yield Step(row, row + 1, unmentioned.stop, unmentioned.stop)
+        yield LineMapping(row, row + 1, unmentioned.stop, unmentioned.stop)
     yield from _paired(rows[len(rows) - tail :], lines[len(lines) - tail :])
 
 
-def _shared_blanks(search: Search, old: Sequence[str], rows: range, lines: range, direction: int) -> int:
+def _shared_blanks(search: DocumentIndex, old: Sequence[str], rows: range, lines: range, direction: int) -> int:
     count = 0
     for row, line in zip(rows[::direction], lines[::direction], strict=False):
         if old[row].strip() or search.keys[line]:
@@ -84,5 +84,5 @@ def _shared_blanks(search: Search, old: Sequence[str], rows: range, lines: range
     return count
 
 
-def _paired(rows: range, lines: range) -> Iterator[Step]:
-    return (Step(row, row + 1, line, line + 1) for row, line in zip(rows, lines, strict=True))
+def _paired(rows: range, lines: range) -> Iterator[LineMapping]:
+    return (LineMapping(row, row + 1, line, line + 1) for row, line in zip(rows, lines, strict=True))

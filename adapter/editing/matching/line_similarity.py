@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA, Levenshtein
 
-from adapter.editing.matching.normalize import loose_key
+from adapter.editing.matching.normalize import lenient_line
 
 LOOSE_SIMILARITY = 0.97
 """Of lines that differ in spaces, quote style or a closing comma."""
@@ -39,15 +39,15 @@ _TELLING = re.compile(r"[\w<>=!+\-*/%&|^~@?]")
 _SUB_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
-class Comparison(NamedTuple):
+class LineComparison(NamedTuple):
     """``similarity`` from 0 to 1, conflicts already taken off; ``conflicts`` counts what differs in meaning."""
 
     similarity: float
     conflicts: int = 0
 
 
-SAME = Comparison(1.0)
-DIFFERENT = Comparison(0.0, 1)
+SAME = LineComparison(1.0)
+DIFFERENT = LineComparison(0.0, 1)
 
 
 class LineComparer:
@@ -56,9 +56,9 @@ class LineComparer:
     def __init__(self, view: str) -> None:
         self._view = view
         self._known: dict[str, bool] = {}
-        self._compared: dict[tuple[str, str], Comparison] = {}
+        self._compared: dict[tuple[str, str], LineComparison] = {}
 
-    def compare(self, written: str, actual: str) -> Comparison:
+    def compare(self, written: str, actual: str) -> LineComparison:
         """``written`` is the model's line, ``actual`` the document's."""
         if written == actual:
             return SAME
@@ -67,13 +67,13 @@ class LineComparer:
             found = self._compared[written, actual] = self._compare(written, actual)
         return found
 
-    def _compare(self, written: str, actual: str) -> Comparison:
+    def _compare(self, written: str, actual: str) -> LineComparison:
         if not written or not actual or max(len(written), len(actual)) > MAX_COMPARED:
             return DIFFERENT
-        if loose_key(written) == loose_key(actual):
-            return Comparison(LOOSE_SIMILARITY)
+        if lenient_line(written) == lenient_line(actual):
+            return LineComparison(LOOSE_SIMILARITY)
         conflicts = self._conflicts(_TOKEN.findall(written), _TOKEN.findall(actual))
-        return Comparison(max(0.0, fuzz.ratio(written, actual) / 100 - CONFLICT_COST * conflicts), conflicts)
+        return LineComparison(max(0.0, fuzz.ratio(written, actual) / 100 - CONFLICT_COST * conflicts), conflicts)
 
     def _conflicts(self, written: list[str], actual: list[str]) -> int:
         count = 0

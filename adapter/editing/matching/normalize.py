@@ -21,17 +21,17 @@ _LOOSE = str.maketrans({"'": '"', "`": '"', " ": None})
 _CLOSERS = ",;"
 
 
-def fold(text: str) -> str:
+def fold_typography(text: str) -> str:
     """``text`` with typographic quotes, dashes and spaces as the plain ones; of the same length."""
     return text if text.isascii() else text.translate(_FOLD)
 
 
-def plain_key(line: str) -> str:
+def strict_line_key(line: str) -> str:
     """``line`` without the blanks around it, other runs of blanks as one space."""
     return " ".join(line.split())
 
 
-def line_key(line: str) -> str:
+def normalized_line(line: str) -> str:
     """What two lines have in common that differ in blanks and typography alone."""
     if line.isascii():
         return " ".join(line.split())
@@ -39,7 +39,7 @@ def line_key(line: str) -> str:
     return " ".join(composed.translate(_FOLD).split())
 
 
-def loose_key(key: str) -> str:
+def lenient_line(key: str) -> str:
     """What two line keys have in common that differ in spaces, quote style or a closing comma alone."""
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
@@ -55,7 +55,7 @@ def is_comment(key: str) -> bool:
 _PIECE = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-def pieces(text: str) -> list[str]:
+def tokenize_line(text: str) -> list[str]:
     """Words, runs of blanks and single marks, which joined give ``text`` back."""
     return _PIECE.findall(text)
 

@@ -15,19 +15,19 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import TypeAlias
 
-from adapter.editing.document import Document
-from adapter.editing.matching.document_index import MAX_PLACES, Search, occurrences
-from adapter.editing.matching.line_mapping import Step, with_gaps
-from adapter.editing.matching.normalize import fold, line_key, plain_key
-from adapter.editing.repairs.interpretations import Reading
-from adapter.editing.splice import exact_replacement, joined, merged_lines, merged_text
+from adapter.editing.document import TextDocument
+from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex, occurrences
+from adapter.editing.matching.line_mapping import LineMapping, add_gaps
+from adapter.editing.matching.normalize import fold_typography, normalized_line, strict_line_key
+from adapter.editing.repairs.interpretations import Interpretation
+from adapter.editing.splice import build_exact_replacement, join_lines, merge_lines, merge_text
 
 MAX_LINE_PATTERN = 400
 """Characters up to which a part of a line is sought with its blanks evened out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextMatch:
     """A stretch ``start:end`` of the document's view, lines ``first_line`` to
     ``last_line`` (0-based), and what makes the text that a patch puts there."""
 
@@ -42,10 +42,10 @@ class Place:
     """Apart from blanks at the ends of lines and typography, the very characters, with as many blank lines between."""
 
 
-Stage: TypeAlias = Callable[[Search, Reading], Iterator[Place]]
+MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[TextMatch]]
 
 
-def exact(search: Search, reading: Reading) -> Iterator[Place]:
+def match_exact(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
     """The very characters, anywhere; the new text goes in as written. Lines that begin inside
     the indentation of the document are left to `whole_lines`, which moves the new ones."""
     starts = _starts(search.document, reading)
@@ -57,7 +57,7 @@ def exact(search: Search, reading: Reading) -> Iterator[Place]:
         yield _exact_place(search.document, *last)
 
 
-def _without_last_end(view: str, reading: Reading) -> tuple[Reading, int] | None:
+def _without_last_end(view: str, reading: Interpretation) -> tuple[Interpretation, int] | None:
     """The old text as the last lines of a document that has no line end there: a twin of other places."""
     old = reading.old.removesuffix("\n")
     start = len(view) - len(old)
@@ -66,7 +66,7 @@ def _without_last_end(view: str, reading: Reading) -> tuple[Reading, int] | None
     return replace(reading, old=old, new=reading.new.removesuffix("\n")), start
 
 
-def _starts(document: Document, reading: Reading) -> list[int]:
+def _starts(document: TextDocument, reading: Interpretation) -> list[int]:
     """Where the very characters stand, from the beginning to the end of a line when they are whole lines."""
     starts = occurrences(document.view, reading.old)
     if not reading.is_whole_lines:
@@ -80,13 +80,13 @@ def are_whole_lines(view: str, start: int, text: str) -> bool:
     return view[start - 1 : start] in ("", "\n") and (text.endswith("\n") or view[end : end + 1] in ("", "\n"))
 
 
-def literal(search: Search, reading: Reading) -> Iterator[Place]:
+def match_literal(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
     """The very characters and nothing else, and the new text as it is written: for tools that promise just that."""
     document, old = search.document, reading.old
     return (_part(document, start, start + len(old), lambda: reading.new) for start in _starts(document, reading))
 
 
-def _is_indented_less(document: Document, old: str, start: int) -> bool:
+def _is_indented_less(document: TextDocument, old: str, start: int) -> bool:
     """Whole lines, but for a part of the first one's indentation."""
     end = start + len(old)
     line_start = document.view_offset(document.line_at(start))
@@ -94,7 +94,7 @@ def _is_indented_less(document: Document, old: str, start: int) -> bool:
     return start > line_start and is_closed and old[0] in " \t" and not document.view[line_start:start].strip()
 
 
-def _exact_place(document: Document, reading: Reading, start: int) -> Place:
+def _exact_place(document: TextDocument, reading: Interpretation, start: int) -> TextMatch:
     old, new, view = reading.old, reading.new, document.view
     end = start + len(old)
     line_start = document.view_offset(document.line_at(start))
@@ -128,47 +128,51 @@ def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
     return opens and not rest[0][len(indent) :].startswith((" ", "\t"))
 
 
-def whole_lines(search: Search, reading: Reading) -> Iterator[Place]:
+def match_whole_lines(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
     """Whole lines that differ in nothing but blanks, blank lines and typography. The
     new text moves to the indentation of the place."""
-    old = lines_of(reading.old)
-    keys = [line_key(line) for line in old]
+    old = split_view_lines(reading.old)
+    keys = [normalized_line(line) for line in old]
     filled = [index for index, key in enumerate(keys) if key]
     if not filled:
         return
     for found in search.find_keys([keys[index] for index in filled]):
         pairs = list(zip(filled, search.filled[found.start : found.stop], strict=True))
-        steps = with_gaps(search, old, [Step(index, index + 1, line, line + 1) for index, line in pairs])
+        steps = add_gaps(search, old, [LineMapping(index, index + 1, line, line + 1) for index, line in pairs])
         lines = search.document.lines
-        is_sharp = all(fold(old[index]).rstrip() == fold(lines[line]).rstrip() for index, line in pairs) and all(
-            below[1] - above[1] == below[0] - above[0] for above, below in pairwise(pairs)
-        )
-        only_blanks = all(plain_key(old[index]) == plain_key(lines[line]) for index, line in pairs)
-        yield line_place(search.document, reading, steps, "whitespace" if only_blanks else "typography", is_sharp)
+        is_sharp = all(
+            fold_typography(old[index]).rstrip() == fold_typography(lines[line]).rstrip() for index, line in pairs
+        ) and all(below[1] - above[1] == below[0] - above[0] for above, below in pairwise(pairs))
+        only_blanks = all(strict_line_key(old[index]) == strict_line_key(lines[line]) for index, line in pairs)
+        yield match_from_lines(search.document, reading, steps, "whitespace" if only_blanks else "typography", is_sharp)
 
 
-def line_place(
-    document: Document, reading: Reading, steps: Sequence[Step], strictness: str, is_sharp: bool = False
-) -> Place:
+def match_from_lines(
+    document: TextDocument,
+    reading: Interpretation,
+    steps: Sequence[LineMapping],
+    strictness: str,
+    is_sharp: bool = False,
+) -> TextMatch:
     """The place of whole lines; what it will read is worked out when it is asked for."""
     taken = [step for step in steps if step.line_start < step.line_stop]
     first, last = taken[0].line_start, taken[-1].line_stop - 1
     start, end = document.view_offset(first), document.view_offset(last) + len(document.lines[last])
-    old, new = lines_of(reading.old), lines_of(reading.new)
+    old, new = split_view_lines(reading.old), split_view_lines(reading.new)
     if not new and last + 1 < len(document.lines):
         end += 1  # lines that are deleted take their line end along
 
     def replacement() -> str:
-        return joined(document, merged_lines(document, old, new, steps), first)
+        return join_lines(document, merge_lines(document, old, new, steps), first)
 
-    return Place(start, end, first, last, replacement, strictness, is_sharp)
+    return TextMatch(start, end, first, last, replacement, strictness, is_sharp)
 
 
-def within_lines(search: Search, reading: Reading) -> Iterator[Place]:
+def match_within_lines(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
     """A part of a line, or of several, that differs in typography, or of one line that differs in blanks."""
     if reading.is_whole_lines or not reading.old.strip():
         return
-    view, wanted = search.folded_view, fold(reading.old)
+    view, wanted = search.folded_view, fold_typography(reading.old)
     if not (reading.old.isascii() and search.document.view.isascii()):
         found = False
         for start in occurrences(view, wanted):
@@ -191,7 +195,7 @@ def splits_word(text: str, at: int) -> bool:
     return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
 
 
-def _without_outer_blanks(reading: Reading) -> Reading:
+def _without_outer_blanks(reading: Interpretation) -> Interpretation:
     """Blanks around the old text are no part of the place, nor as many around the new one."""
     before, words, after = _parts(reading.old)
     new_before, new_words, new_after = _parts(reading.new)
@@ -205,26 +209,28 @@ def _parts(text: str) -> tuple[str, str, str]:
     return text[:at], words, text[at + len(words) :]
 
 
-def _inner_place(document: Document, reading: Reading, start: int, end: int, strictness: str) -> Place:
+def _inner_place(document: TextDocument, reading: Interpretation, start: int, end: int, strictness: str) -> TextMatch:
     view = document.view
-    return _part(document, start, end, lambda: merged_text(reading.old, view[start:end], reading.new), strictness)
+    return _part(document, start, end, lambda: merge_text(reading.old, view[start:end], reading.new), strictness)
 
 
-def _part(document: Document, start: int, end: int, written: Callable[[], str], strictness: str = "exact") -> Place:
+def _part(
+    document: TextDocument, start: int, end: int, written: Callable[[], str], strictness: str = "exact"
+) -> TextMatch:
     """A part of the view, which becomes what is ``written``, with the document's line ends."""
     actual, first = document.view[start:end], document.line_at(start)
 
     def replacement() -> str:
-        return exact_replacement(document, actual, written(), first)
+        return build_exact_replacement(document, actual, written(), first)
 
-    return Place(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
+    return TextMatch(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
 
 
-STAGES: tuple[Stage, ...] = (exact, whole_lines, within_lines)
+STAGES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_within_lines)
 """Strictest first. To add one, write a function of its kind."""
 
 
-def lines_of(text: str) -> list[str]:
+def split_view_lines(text: str) -> list[str]:
     """The lines of a view; a final line feed ends the last line and opens no other."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]

@@ -15,26 +15,26 @@ from functools import partial
 from typing import TypeAlias
 
 from adapter.core.text.diffs import Change, changes
-from adapter.editing.document import Document, line_range, view_of
-from adapter.editing.matching.document_index import Search
-from adapter.editing.matching.strategies import Place, lines_of
+from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.strategies import TextMatch, split_view_lines
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
-from adapter.editing.repairs.interpretations import is_placeholder
+from adapter.editing.repairs.interpretations import is_omission_comment
 from adapter.editing.repairs.reindent import indent_of
-from adapter.editing.splice import exact_replacement
-from adapter.tools.operations import PatchNames, Rewrite
+from adapter.editing.splice import build_exact_replacement
+from adapter.tools.operations import ParameterNames, WholeFileRewrite
 
 MIN_KEPT = 0.5
 """Of the lines of a file, blank ones aside, that a rewrite must keep."""
 _ADVICE = "write the whole file with the tool for that, or change only the lines that are meant"
 
 
-def locate_whole_file(search: Search, patch: Rewrite, names: PatchNames) -> Resolution:
+def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: ParameterNames) -> Resolution:
     """Return the edits that turn the file into ``patch.new_text``, or why that cannot be meant."""
-    document, new = search.document, lines_of(view_of(patch.new_text))
+    document, new = search.document, split_view_lines(normalize_newlines(patch.new_text))
     old = document.lines[: document.line_count]
     if not any(line.strip() for line in old):
-        left_out = next(filter(is_placeholder, new), None)
+        left_out = next(filter(is_omission_comment, new), None)
         if left_out is not None:
             return Rejection("invalid", f"{left_out.strip()[:80]!r} stands for lines that stay, but the file has none")
         return (_edit(document, Change(0, len(old), 0, len(new)), new),)
@@ -61,9 +61,7 @@ def _unlikely(old: Sequence[str], changed: Sequence[Change]) -> str:
     for change in changed:
         has_edge = change.start <= span.start < change.end or change.start < span.stop <= change.end
         if change.new_start == change.new_end and has_edge:
-            return (
-                f"the text given for the whole file leaves out {line_range(change.start + 1, change.end)}, an end of it"
-            )
+            return f"the text given for the whole file leaves out {format_line_range(change.start + 1, change.end)}, an end of it"
     return ""
 
 
@@ -74,7 +72,7 @@ def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
     """The lines between those that stand for others."""
     piece: list[str] = []
     for line in new:
-        if is_placeholder(line):
+        if is_omission_comment(line):
             yield piece
             piece = []
         else:
@@ -153,7 +151,7 @@ def _closes(lines: Sequence[str]) -> bool:
     return is_closing and len(lines) > 1 and len(indent_of(lines[-1])) == level and all(one > level for one in inner)
 
 
-def _edit(document: Document, change: Change, new: Sequence[str]) -> ResolvedEdit:
+def _edit(document: TextDocument, change: Change, new: Sequence[str]) -> ResolvedEdit:
     """The lines of ``change`` with their line ends, or the place before a line where some are added."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.view_offset(change.start) if change.start < len(document.lines) else len(document.view)
@@ -166,6 +164,6 @@ def _edit(document: Document, change: Change, new: Sequence[str]) -> ResolvedEdi
         if not added and start:
             start -= 1
     first, last = min(change.start, len(document.lines) - 1), max(change.start, change.end - 1)
-    written = partial(exact_replacement, document, document.view[start:end], added, first)
-    place = Place(start, end, first, min(last, len(document.lines) - 1), written, "exact")
+    written = partial(build_exact_replacement, document, document.view[start:end], added, first)
+    place = TextMatch(start, end, first, min(last, len(document.lines) - 1), written, "exact")
     return ResolvedEdit(place, written())

@@ -29,8 +29,8 @@ from dataclasses import replace
 
 from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import FENCE
-from adapter.editing.notations.parsed_edit import Asked, close_lines, hunk_of, is_changed, is_no_newline
-from adapter.editing.notations.unified_diff import head_of
+from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines, has_changes, is_no_newline_marker, parse_hunk
+from adapter.editing.notations.unified_diff import parse_hunk_header
 from adapter.tools.operations import FileAction
 
 MAX_BELOW = 10
@@ -44,16 +44,16 @@ _END = re.compile(r"\*\*\* ?End Patch[ \t]*")
 _END_OF_FILE = re.compile(r"\*\*\* ?End of File[ \t]*")
 
 
-def is_envelope(lines: Sequence[str]) -> bool:
+def is_apply_patch(lines: Sequence[str]) -> bool:
     """Whether ``lines`` hold the marker of a file, or begin an envelope."""
     stripped = [line.strip() for line in lines]
     files = filter(None, map(_FILE.fullmatch, stripped))
     return any(map(_BEGIN.fullmatch, stripped)) or any(file["verb"].lower() in _ACTIONS for file in files)
 
 
-def read_envelope(lines: Sequence[str]) -> list[Asked]:
+def parse_apply_patch(lines: Sequence[str]) -> list[ParsedEdit]:
     """The edits of an envelope. Raises FormatError for a file of which nothing is asked."""
-    asked: list[Asked] = []
+    asked: list[ParsedEdit] = []
     body: list[str] | None = None
     if next(filter(str.strip, lines), "").startswith((" ", "\t")):
         from textwrap import dedent  # its patterns take a while
@@ -75,14 +75,14 @@ def read_envelope(lines: Sequence[str]) -> list[Asked]:
     return asked
 
 
-def _begun(file: re.Match[str]) -> Asked:
+def _begun(file: re.Match[str]) -> ParsedEdit:
     action = _ACTIONS.get(file["verb"].lower())
     if action is None:
         raise FormatError(f"{file[0].strip()!r} is no marker; expected Update File, Add File or Delete File")
-    return Asked(file["path"].strip(), action)
+    return ParsedEdit(file["path"].strip(), action)
 
 
-def _fill(edit: Asked, body: list[str]) -> None:
+def _fill(edit: ParsedEdit, body: list[str]) -> None:
     if edit.action == "add":
         edit.content = _content(edit, body)
     elif edit.action == "update":
@@ -91,11 +91,11 @@ def _fill(edit: Asked, body: list[str]) -> None:
             raise FormatError(f"nothing is asked of {edit.path}: write what changes in lines that begin with - and +")
 
 
-def _content(edit: Asked, body: Sequence[str]) -> str:
+def _content(edit: ParsedEdit, body: Sequence[str]) -> str:
     """The lines of a new file: each after a ``+``, or, when none has one, as they stand."""
     lines = list(body)
-    is_closed = not any(map(is_no_newline, lines))
-    lines = [line for line in lines if not is_no_newline(line)]
+    is_closed = not any(map(is_no_newline_marker, lines))
+    lines = [line for line in lines if not is_no_newline_marker(line)]
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) > 1 and FENCE.fullmatch(lines[0]) and FENCE.fullmatch(lines[-1]):
@@ -108,15 +108,15 @@ def _content(edit: Asked, body: Sequence[str]) -> str:
     return text if is_closed else text.removesuffix("\n")
 
 
-def _read_hunks(edit: Asked, body: Sequence[str]) -> None:
+def _read_hunks(edit: ParsedEdit, body: Sequence[str]) -> None:
     hunk: list[str] = []
     below: list[str] = []
     line: int | None = None
     at_end = False
     for text in [*body, "@@"]:
-        head = head_of(text)
+        head = parse_hunk_header(text)
         if head is not None:
-            if is_changed(hunk):
+            if has_changes(hunk):
                 _add(edit, hunk, line, tuple(below), at_end)
             if len(below) > MAX_BELOW:
                 raise FormatError(f"{len(below)} lines with @@ stand above one change; write the innermost alone")
@@ -137,10 +137,10 @@ def _is_around(text: str, is_first: bool) -> bool:
     return is_first and text.startswith(("--- a/", "+++ b/", "--- /", "+++ /"))
 
 
-def _add(edit: Asked, hunk: list[str], line: int | None, below: tuple[str, ...], at_end: bool) -> None:
+def _add(edit: ParsedEdit, hunk: list[str], line: int | None, below: tuple[str, ...], at_end: bool) -> None:
     while hunk and not hunk[-1]:
         hunk.pop()
-    patch = hunk_of(hunk, line or None, below, at_end)
+    patch = parse_hunk(hunk, line or None, below, at_end)
     if not patch.old_text:
         patch = replace(patch, start_line=None, at_end=not below)
     edit.patches.append(patch)

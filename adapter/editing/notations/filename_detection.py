@@ -28,9 +28,9 @@ _CUSTOMARY = re.compile(
 FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 
-def path_in(line: str) -> str | None:
+def find_path(line: str) -> str | None:
     """The path that ``line`` names, None for a line that names none or more than one."""
-    alone = path_alone(line)
+    alone = bare_path(line)
     if alone is not None or " " not in line.strip():
         return alone
     ticked = _TICKED.findall(line)
@@ -38,7 +38,7 @@ def path_in(line: str) -> str | None:
     return said[0] if len(set(said)) == 1 else None
 
 
-def path_alone(line: str) -> str | None:
+def bare_path(line: str) -> str | None:
     """The path that ``line`` consists of, markup and a label aside."""
     text = line.strip()
     text = _PREFIX.sub("", text, count=1).strip("*").strip()
@@ -53,16 +53,16 @@ def path_alone(line: str) -> str | None:
     return bare if _is_path(bare) or _is_name(bare) else None
 
 
-def is_surely_file(path: str) -> bool:
+def is_unambiguous_path(path: str) -> bool:
     """Whether the name alone tells a file: by an ending, a directory, or because it is a customary one."""
     return _is_path(path) or _CUSTOMARY.fullmatch(path) is not None
 
 
-def path_above(lines: Sequence[str], number: int) -> str | None:
+def find_path_above(lines: Sequence[str], number: int) -> str | None:
     """The path on the nearest line above ``number``, with a fence or blank lines between."""
     for above in range(number - 1, max(-1, number - 6), -1):
         if lines[above].strip() and not FENCE.fullmatch(lines[above]):
-            return path_in(lines[above])
+            return find_path(lines[above])
     return None
 
 

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.editing.notations.filename_detection import path_above
-from adapter.editing.notations.parsed_edit import Asked
-from adapter.editing.notations.registry import is_notation, patches_of_one, read_notation
-from adapter.editing.notations.whole_file import fenced
+from adapter.editing.notations.filename_detection import find_path_above
+from adapter.editing.notations.parsed_edit import ParsedEdit
+from adapter.editing.notations.registry import is_known_notation, parse_notation, require_single_file
+from adapter.editing.notations.whole_file import find_fences
 from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT, PATH
 from adapter.tools.operations import FileEdit, Patch
 
@@ -47,14 +47,14 @@ _MEANT = {
 }
 
 
-def patches_in(text: str) -> tuple[Patch, ...]:
+def parse_patches(text: str) -> tuple[Patch, ...]:
     """The patches that a text holds for one file, in any notation. Raises FormatError for anything else."""
-    return tuple(patches_of_one(read_edits(text)))
+    return tuple(require_single_file(parse_edits(text)))
 
 
-def file_edits_in(text: str) -> tuple[FileEdit, ...]:
+def parse_file_edits(text: str) -> tuple[FileEdit, ...]:
     """The edits of several files that a text holds. Raises FormatError when one does not name its file."""
-    edits = read_edits(text)
+    edits = parse_edits(text)
     for edit in edits:
         if edit.path is None:
             raise FormatError("an edit names no file; name each one, or give the file instead of its directory")
@@ -65,7 +65,7 @@ def file_edits_in(text: str) -> tuple[FileEdit, ...]:
     )
 
 
-def read_edits(text: str) -> list[Asked]:
+def parse_edits(text: str) -> list[ParsedEdit]:
     """The edits that ``text`` describes, in its order. Raises FormatError for text in no known notation."""
     try:
         return _read_edits(text)
@@ -73,23 +73,23 @@ def read_edits(text: str) -> list[Asked]:
         raise FormatError("the JSON is nested too deeply to be edits") from error
 
 
-def _read_edits(text: str) -> list[Asked]:
+def _read_edits(text: str) -> list[ParsedEdit]:
     if text.lstrip()[:1] in ("{", "["):
         try:
             given = json.loads(text)
         except ValueError as error:
-            if not is_notation(text):
+            if not is_known_notation(text):
                 raise FormatError(f"neither JSON nor a notation of edits: {error}") from error
         else:
             return _edits(given)
     in_fences = list(_fenced_edits(text))
-    return in_fences or read_notation(text)
+    return in_fences or parse_notation(text)
 
 
-def _fenced_edits(text: str) -> Iterator[Asked]:
+def _fenced_edits(text: str) -> Iterator[ParsedEdit]:
     """The edits in fences of JSON that speak of old and new text; other JSON may be a file."""
     lines = text.split("\n")
-    for start, end in fenced(lines):
+    for start, end in find_fences(lines):
         body = "\n".join(lines[start:end]).strip()
         if body[:1] not in ("{", "["):
             continue
@@ -98,7 +98,7 @@ def _fenced_edits(text: str) -> Iterator[Asked]:
         except ValueError:
             continue
         if _speaks_of_texts(given):
-            above = path_above(lines, start - 1)
+            above = find_path_above(lines, start - 1)
             yield from (replace(edit, path=edit.path or above) for edit in _edits(given))
 
 
@@ -113,11 +113,11 @@ def _speaks_of_texts(given: Json) -> bool:
     )
 
 
-def _edits(given: Json, path: str | None = None) -> list[Asked]:
+def _edits(given: Json, path: str | None = None) -> list[ParsedEdit]:
     """The edits of a JSON value, joined by file. Raises FormatError."""
-    asked: list[Asked] = []
+    asked: list[ParsedEdit] = []
     for number, (named, item) in enumerate(_items(given, path), start=1):
-        if isinstance(item, Asked):
+        if isinstance(item, ParsedEdit):
             asked.append(item)
             continue
         try:
@@ -127,13 +127,13 @@ def _edits(given: Json, path: str | None = None) -> list[Asked]:
         if asked and asked[-1].path == named and asked[-1].action == "update":
             asked[-1].patches.append(patch)
         else:
-            asked.append(Asked(named, patches=[patch]))
+            asked.append(ParsedEdit(named, patches=[patch]))
     if not asked:
         raise FormatError("expected a list of patches, or an object with patches")
     return asked
 
 
-def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Json | Asked]]:
+def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Json | ParsedEdit]]:
     """Each edit with its file."""
     if isinstance(given, list):
         for item in given:
@@ -154,7 +154,7 @@ def _items(given: Json, path: str | None) -> Iterator[tuple[str | None, Json | A
             return
         nested = next((given[key] for key in _NESTED if isinstance(given.get(key), str)), None)
         if isinstance(nested, str):
-            yield from ((edit.path, replace(edit, path=path or edit.path)) for edit in read_notation(nested))
+            yield from ((edit.path, replace(edit, path=path or edit.path)) for edit in parse_notation(nested))
             return
     yield path, given
 

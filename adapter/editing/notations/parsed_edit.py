@@ -12,7 +12,7 @@ _NO_NEWLINE_WORDS = "no newline at end of"
 
 
 @dataclass
-class Asked:
+class ParsedEdit:
     """``path`` is None when the notation does not name one; ``content`` is that of a file to add."""
 
     path: str | None
@@ -27,19 +27,21 @@ def close_lines(lines: Iterable[str]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def is_no_newline(line: str) -> bool:
+def is_no_newline_marker(line: str) -> bool:
     """``\\ No newline at end of file``, also as models misspell it."""
     return line.lstrip().startswith("\\") and _NO_NEWLINE_WORDS in line.lower()
 
 
-def hunk_of(lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False) -> Hunk:
+def parse_hunk(
+    lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
+) -> Hunk:
     """The patch that the marked ``lines`` describe. A line without a marker lost its leading space and is kept."""
     old: list[str] = []
     new: list[str] = []
     unclosed: set[str] = set()
     last = " "
     for written in lines:
-        if is_no_newline(written):
+        if is_no_newline_marker(written):
             unclosed.update("-+" if last == " " else last)
             continue
         last = written[:1] if written[:1] in ("-", "+") else " "
@@ -53,5 +55,5 @@ def hunk_of(lines: Sequence[str], line: int | None = None, below: tuple[str, ...
     return Hunk(close_lines(old), close_lines(new), line, below=below, at_end=is_last, final_newline=final_newline)
 
 
-def is_changed(lines: Sequence[str]) -> bool:
+def has_changes(lines: Sequence[str]) -> bool:
     return any(line[:1] in ("-", "+") for line in lines)

@@ -10,34 +10,34 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from adapter.core.errors import FormatError
-from adapter.editing.document import view_of
-from adapter.editing.notations.apply_patch import is_envelope, read_envelope
-from adapter.editing.notations.parsed_edit import Asked
-from adapter.editing.notations.search_replace import is_blocks, read_blocks
-from adapter.editing.notations.unified_diff import is_unified, read_unified
-from adapter.editing.notations.whole_file import is_listing, read_listings
+from adapter.editing.document import normalize_newlines
+from adapter.editing.notations.apply_patch import is_apply_patch, parse_apply_patch
+from adapter.editing.notations.parsed_edit import ParsedEdit
+from adapter.editing.notations.search_replace import is_search_replace, parse_search_replace
+from adapter.editing.notations.unified_diff import is_unified_diff, parse_unified_diff
+from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files
 from adapter.tools.operations import Patch
 
-Recogniser: TypeAlias = Callable[[Sequence[str]], bool]
-Reader: TypeAlias = Callable[[Sequence[str]], list[Asked]]
+FormatDetector: TypeAlias = Callable[[Sequence[str]], bool]
+FormatParser: TypeAlias = Callable[[Sequence[str]], list[ParsedEdit]]
 
-_NOTATIONS: tuple[tuple[Recogniser, Reader], ...] = (
-    (is_envelope, read_envelope),
-    (is_blocks, read_blocks),
-    (is_unified, read_unified),
-    (is_listing, read_listings),
+_NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
+    (is_apply_patch, parse_apply_patch),
+    (is_search_replace, parse_search_replace),
+    (is_unified_diff, parse_unified_diff),
+    (is_whole_file, parse_whole_files),
 )
 """The first that recognises a text reads it. To add one, write two functions over its lines."""
 
 
-def is_notation(text: str) -> bool:
+def is_known_notation(text: str) -> bool:
     """Whether ``text`` is written in one of the notations, JSON aside."""
-    return _reader(view_of(text).split("\n")) is not None
+    return _reader(normalize_newlines(text).split("\n")) is not None
 
 
-def read_notation(text: str) -> list[Asked]:
+def parse_notation(text: str) -> list[ParsedEdit]:
     """The edits that ``text`` describes, in its order. Raises FormatError for text in no known notation."""
-    lines = view_of(text).split("\n")
+    lines = normalize_newlines(text).split("\n")
     reader = _reader(lines)
     if reader is None:
         raise FormatError(
@@ -52,10 +52,10 @@ def read_notation(text: str) -> list[Asked]:
 
 def read_patches(text: str) -> list[Patch]:
     """The patches that ``text`` describes for one file. Raises FormatError when it does anything else."""
-    return patches_of_one(read_notation(text))
+    return require_single_file(parse_notation(text))
 
 
-def patches_of_one(asked: Sequence[Asked]) -> list[Patch]:
+def require_single_file(asked: Sequence[ParsedEdit]) -> list[Patch]:
     """The patches of the only file that is asked for. Raises FormatError when there are more, or is more to do."""
     named = list(dict.fromkeys(edit.path for edit in asked if edit.path is not None))
     if len(named) > 1:
@@ -69,5 +69,5 @@ def patches_of_one(asked: Sequence[Asked]) -> list[Patch]:
     return [patch for edit in asked for patch in edit.patches]
 
 
-def _reader(lines: Sequence[str]) -> Reader | None:
+def _reader(lines: Sequence[str]) -> FormatParser | None:
     return next((read for recognises, read in _NOTATIONS if recognises(lines)), None)

@@ -26,8 +26,8 @@ from dataclasses import replace
 from itertools import islice
 
 from adapter.core.errors import FormatError
-from adapter.editing.notations.filename_detection import path_above, path_in
-from adapter.editing.notations.parsed_edit import Asked, close_lines
+from adapter.editing.notations.filename_detection import find_path, find_path_above
+from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.tools.operations import Hunk
 
 _SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
@@ -43,7 +43,7 @@ MAX_DIVISIONS = 20
 """Readings of one block; each is sought in the file."""
 
 
-def is_blocks(lines: Sequence[str]) -> bool:
+def is_search_replace(lines: Sequence[str]) -> bool:
     """Whether ``lines`` hold a block, or the beginning of one."""
     lines = _with_dividers(lines)
     if not any(map(_DIVIDER.fullmatch, lines)):
@@ -51,10 +51,10 @@ def is_blocks(lines: Sequence[str]) -> bool:
     return any(_SEARCH.fullmatch(line) or _CONFLICT.fullmatch(line) for line in lines)
 
 
-def read_blocks(lines: Sequence[str]) -> list[Asked]:
+def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
     """The edits of all blocks, by file. Raises FormatError for a block that has no end or no middle."""
     lines = _with_dividers(lines)
-    edits: dict[str | None, Asked] = {}
+    edits: dict[str | None, ParsedEdit] = {}
     path: str | None = None
     number = previous = 0
     while number < len(lines):
@@ -67,10 +67,10 @@ def read_blocks(lines: Sequence[str]) -> list[Asked]:
         if search is None and not _CONFLICT.fullmatch(lines[number]):
             number += 1
             continue
-        label = path_in(search["path"]) if search and search["path"] else None
-        path = label or path_above(lines[previous:number], number - previous) or path
+        label = find_path(search["path"]) if search and search["path"] else None
+        path = label or find_path_above(lines[previous:number], number - previous) or path
         end = _end(lines, number, search is not None)
-        edits.setdefault(path, Asked(path)).patches.append(_block(lines[number:end], number + 1))
+        edits.setdefault(path, ParsedEdit(path)).patches.append(_block(lines[number:end], number + 1))
         number = previous = end + 1
     return list(edits.values())
 

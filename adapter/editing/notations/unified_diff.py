@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import FENCE
-from adapter.editing.notations.parsed_edit import Asked, hunk_of, is_changed
+from adapter.editing.notations.parsed_edit import ParsedEdit, has_changes, parse_hunk
 
 _HUNK = re.compile(r"@@(?=$|[ \t-])(?P<rest>.*)")
 _NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)?(?: ?@@(?P<section>.*))?")
@@ -49,7 +49,7 @@ class _Head(NamedTuple):
     section: str = ""
 
 
-def head_of(text: str) -> _Head | None:
+def parse_hunk_header(text: str) -> _Head | None:
     """What a line that begins a hunk says, None for another line."""
     match = _HUNK.fullmatch(text)
     if match is None:
@@ -63,15 +63,15 @@ def head_of(text: str) -> _Head | None:
     return _Head(text, int(numbers["line"]), count, (numbers["section"] or "").strip())
 
 
-def is_unified(lines: Sequence[str]) -> bool:
+def is_unified_diff(lines: Sequence[str]) -> bool:
     """Whether ``lines`` hold a diff: a header or a hunk with changed lines, or a fence that says so."""
     if any(map(_GIT.fullmatch, lines)) and any(map(_RENAME.fullmatch, lines)):
         return True
     named = any(_is_header(lines, number) for number in range(len(lines)))
-    return (named or any(map(head_of, lines)) or any(map(_opens_diff, lines))) and is_changed(lines)
+    return (named or any(map(parse_hunk_header, lines)) or any(map(_opens_diff, lines))) and has_changes(lines)
 
 
-def read_unified(lines: Sequence[str]) -> list[Asked]:
+def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
     """The edits of a diff. Raises FormatError for a hunk that has no place."""
     return _Reader(lines).read()
 
@@ -89,20 +89,20 @@ def _opens_diff(line: str) -> bool:
 class _Reader:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.asked: list[Asked] = []
-        self.edit = Asked(None)
+        self.asked: list[ParsedEdit] = []
+        self.edit = ParsedEdit(None)
         self.hunk: list[str] | None = None
         self.head: _Head | None = None
         self.fence = ""
 
-    def read(self) -> list[Asked]:
+    def read(self) -> list[ParsedEdit]:
         number = 0
         while number < len(self.lines):
             text = self.lines[number]
             if _is_header(self.lines, number):
                 self._header(text[4:], self.lines[number + 1][4:])
                 number += 1
-            elif head := head_of(text):
+            elif head := parse_hunk_header(text):
                 self._close()
                 self.hunk, self.head = [], head
             elif not self._is_git(text) and not self._is_fence(text) and self.hunk is not None:
@@ -128,7 +128,7 @@ class _Reader:
         """A line of git's own, taken note of."""
         if git := _GIT.fullmatch(text):
             self._finish()
-            self.edit = Asked(_paths(git["old"], git["new"])[1])
+            self.edit = ParsedEdit(_paths(git["old"], git["new"])[1])
         elif rename := _RENAME.fullmatch(text):
             self._close()
             path = _unquoted(rename["path"])
@@ -171,15 +171,15 @@ class _Reader:
             edit.patches = []
         if edit.patches or edit.moved_to or (edit.action != "update" and edit.path):
             self.asked.append(edit)
-        self.edit = Asked(None)
+        self.edit = ParsedEdit(None)
 
     def _close(self) -> None:
         """Add the hunk that has come to its end."""
         lines, head = _without_prose(self.hunk or []), self.head or _Head("without @@")
         self.hunk = self.head = None
-        if not is_changed(lines):
+        if not has_changes(lines):
             return
-        hunk = hunk_of(lines, head.line or None, (head.section,) if head.section else ())
+        hunk = parse_hunk(lines, head.line or None, (head.section,) if head.section else ())
         if self.edit.action == "add":
             is_closed = hunk.final_newline is not False
             hunk = replace(hunk, new_text=hunk.new_text if is_closed else hunk.new_text.removesuffix("\n"))

@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from adapter.editing.notations.filename_detection import FENCE, is_surely_file, path_alone
-from adapter.editing.notations.parsed_edit import Asked, close_lines
-from adapter.tools.operations import Rewrite
+from adapter.editing.notations.filename_detection import FENCE, bare_path, is_unambiguous_path
+from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
+from adapter.tools.operations import WholeFileRewrite
 
 _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?[\"']?(?P<path>[^\s\"'=]+)[\"']?")
 
@@ -33,20 +33,20 @@ class _Fence(NamedTuple):
     end: int
 
 
-def is_listing(lines: Sequence[str]) -> bool:
+def is_whole_file(lines: Sequence[str]) -> bool:
     """Whether ``lines`` hold a fence below a path, or are one fence."""
     return bool(_listed(lines))
 
 
-def read_listings(lines: Sequence[str]) -> list[Asked]:
+def parse_whole_files(lines: Sequence[str]) -> list[ParsedEdit]:
     """A rewrite for each fence that has a path."""
     return [
-        Asked(fence.path, patches=[Rewrite("", close_lines(lines[fence.start : fence.end]))])
+        ParsedEdit(fence.path, patches=[WholeFileRewrite("", close_lines(lines[fence.start : fence.end]))])
         for fence in _listed(lines)
     ]
 
 
-def fenced(lines: Sequence[str]) -> list[tuple[int, int]]:
+def find_fences(lines: Sequence[str]) -> list[tuple[int, int]]:
     """The lines ``start:end`` inside each fence."""
     return [(fence.start, fence.end) for fence in _fences(lines)]
 
@@ -88,10 +88,10 @@ def _end(lines: Sequence[str], start: int, marks: str) -> int | None:
 
 def _path(lines: Sequence[str], number: int, info: str) -> str | None:
     inside = _INFO_PATH.fullmatch(info)
-    if inside is not None and "." in inside["path"] and is_surely_file(inside["path"]):
+    if inside is not None and "." in inside["path"] and is_unambiguous_path(inside["path"]):
         return inside["path"]
     above = number - 1
     if above > 0 and not lines[above].strip():
         above -= 1
-    path = path_alone(lines[above]) if above >= 0 else None
-    return path if path is not None and is_surely_file(path) else None
+    path = bare_path(lines[above]) if above >= 0 else None
+    return path if path is not None and is_unambiguous_path(path) else None

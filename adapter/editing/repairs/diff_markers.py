@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
-from adapter.editing.repairs.reindent import indent_of, indent_width, unit_of
+from adapter.editing.repairs.reindent import indent_of, indent_unit, indent_width
 
 DIFF_NOTE = "diff markers in the new text were left off"
 NUMBERS_NOTE = "line numbers in the new text were left off"
@@ -23,17 +23,17 @@ MIN_NEW_FORM = 75.0
 """Percent alike from which an added line is the new form of a removed one."""
 
 
-class Unmarkable(Exception):
+class AmbiguousDiffMarkers(Exception):
     """A line of the new text begins with what may be a mark or may be meant. ``str(error)`` is the line."""
 
 
 # --------------------------------------------------------------------- both texts
 
 
-def unmarked(old: str, new: str) -> Iterator[tuple[str, str]]:
+def strip_diff_markers(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Both texts without diff marks, if the old one has them: of lines that are kept, too, or only of the others."""
     before, after = old.split("\n"), new.split("\n")
-    if not is_marked(before) or (is_marked(after) and not any(line.startswith("+") for line in after)):
+    if not has_diff_markers(before) or (has_diff_markers(after) and not any(line.startswith("+") for line in after)):
         return  # a list of "- items" is no diff
     bare = _side(before, "-")
     yield "\n".join(bare), "\n".join(_new_side(bare, after))
@@ -41,7 +41,7 @@ def unmarked(old: str, new: str) -> Iterator[tuple[str, str]]:
         yield "\n".join(_stripped(before, "-")), "\n".join(_stripped(after, "+"))
 
 
-def is_marked(lines: Sequence[str]) -> bool:
+def has_diff_markers(lines: Sequence[str]) -> bool:
     """Every line begins as in a diff: with a space, ``-`` or ``+``."""
     return all(line[:1] in " -+" for line in lines) and any(line[:1] in ("-", "+") for line in lines)
 
@@ -58,7 +58,7 @@ def _stripped(lines: Sequence[str], mark: str, width: int = 1) -> list[str]:
 
 
 def _new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
-    if is_marked(new):
+    if has_diff_markers(new):
         return _side(new, "+")
     known = set(old) - {""}
     filled = [line for line in new if line.strip()]
@@ -71,18 +71,18 @@ def _new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
 # -------------------------------------------------------------------- the new text
 
 
-def plain_new(old: str, new: str, view: str) -> tuple[str, str] | None:
+def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
     """The new text without marks that the old one does not have, and a note; None when it has none.
 
     ``view``: the document; where lines of it begin with ``+``, such lines are meant. Raises Unmarkable.
     """
     before, after = old.split("\n"), new.split("\n")
-    if any(line[:1] in ("+", "-") for line in after) and not is_marked(before):
+    if any(line[:1] in ("+", "-") for line in after) and not has_diff_markers(before):
         written = _without_marks(before, after, view)
         if written is not None:
             return "\n".join(written), DIFF_NOTE
-    bare_ways = unnumbered(new)
-    if bare_ways and not unnumbered(old):
+    bare_ways = strip_line_numbers(new)
+    if bare_ways and not strip_line_numbers(old):
         for bare in bare_ways.values():
             kept = set(before) - {""}
             lines = bare.split("\n")
@@ -95,7 +95,7 @@ def _without_marks(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
     added = [line for line in new if line[:1] == "+"]
     kept = [line for line in new if line[:1] not in ("+", "-")]
     has_removed = len(added) + len(kept) < len(new)
-    if is_marked(new) and _filled(_side(new, "-")) == _filled(old) and (added or has_removed):
+    if has_diff_markers(new) and _filled(_side(new, "-")) == _filled(old) and (added or has_removed):
         return _side(new, "+")
     if not added or "\n+" in "\n" + view:
         return None
@@ -110,7 +110,7 @@ def _without_marks(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
         return None
     shift = _shift(old, new)
     if shift is None:
-        raise Unmarkable(added[0])
+        raise AmbiguousDiffMarkers(added[0])
     return [_unplussed(line, shift) if line[:1] == "+" else line for line in new]
 
 
@@ -135,7 +135,7 @@ def _shift(old: Sequence[str], new: Sequence[str]) -> int | None:
     if not added or any(line[:1] == "\t" for line in added):
         return 0
     votes = {0, 1, -1}.intersection(_votes(added, [line for line in old if line.strip() and line not in new]))
-    unit = unit_of(indent_of(line) for line in old if line.strip()) or 2
+    unit = indent_unit(indent_of(line) for line in old if line.strip()) or 2
     widths = {indent_width(line) for line in added}
     on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
     if votes:
@@ -175,7 +175,7 @@ def _unplussed(line: str, shift: int) -> str:
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)")
 
 
-def unnumbered(text: str) -> dict[bool, str]:
+def strip_line_numbers(text: str) -> dict[bool, str]:
     """``12| x``, ``12: x`` or the output of ``cat -n`` on every line, counting up: the lines alone. A blank
     behind the mark may be part of the mark or of the line: by whether it is left off, the likelier way first."""
     lines = text.split("\n")
@@ -198,12 +198,12 @@ def _numberless(match: re.Match[str], strips: bool) -> str:
     return match[4].removeprefix(" ") if strips and not match[2] else match[4]
 
 
-def without_numbers(old: str, new: str) -> Iterator[tuple[str, str, int]]:
+def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str, int]]:
     """Both texts without line numbers, if the old one has them, and the first number; also where only
     some lines of the new text are numbered."""
     first = _NUMBERED.match(next((line for line in old.split("\n") if line.strip()), ""))
-    of_new = unnumbered(new)
-    for strips, bare in unnumbered(old).items():
+    of_new = strip_line_numbers(new)
+    for strips, bare in strip_line_numbers(old).items():
         written = of_new.get(strips, next(iter(of_new.values()), None))
         yield bare, _partly_numbered(old, new, strips) if written is None else written, int(first[1]) if first else 1
 

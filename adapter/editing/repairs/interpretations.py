@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from adapter.editing.repairs.diff_markers import unmarked, without_numbers
-from adapter.editing.repairs.unescape import unescaped
+from adapter.editing.repairs.diff_markers import strip_diff_markers, strip_line_numbers_from_pair
+from adapter.editing.repairs.unescape import undo_double_escaping
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Interpretation:
     """Old and new text, both with line feeds; ``notes`` say what was taken off.
 
     ``line`` is the 1-based line that the text itself names, if any.
@@ -35,7 +35,7 @@ MAX_READINGS = 24
 """Of one patch; each is a search of the document."""
 
 
-def readings(written: Reading) -> list[Reading]:
+def interpretations(written: Interpretation) -> list[Interpretation]:
     """The texts as written, then with each habit that they show taken off, then with all of them."""
     single = [taken for habit in _HABITS for taken in _without(habit, written)]
     found = [written, *single]
@@ -44,7 +44,7 @@ def readings(written: Reading) -> list[Reading]:
         for habit in _HABITS:
             every = [taken for reading in every for taken in (list(_without(habit, reading)) or [reading])]
         found += every[:MAX_READINGS]
-    unique: dict[str, Reading] = {}
+    unique: dict[str, Interpretation] = {}
     for reading in found:
         if reading.old:
             unique.setdefault(reading.old, reading)
@@ -60,10 +60,10 @@ class _Habit(NamedTuple):
     is_of_lines: bool
 
 
-def _without(habit: _Habit, reading: Reading) -> Iterator[Reading]:
+def _without(habit: _Habit, reading: Interpretation) -> Iterator[Interpretation]:
     notes, is_whole_lines = (*reading.notes, habit.note), reading.is_whole_lines or habit.is_of_lines
     for old, new, *line in habit.take(reading.old, reading.new):
-        yield Reading(old, new, notes, reading.line or next(iter(line), None), is_whole_lines)
+        yield Interpretation(old, new, notes, reading.line or next(iter(line), None), is_whole_lines)
 
 
 _FENCE = re.compile(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
@@ -88,9 +88,9 @@ def _without_entities(old: str, new: str) -> Iterator[tuple[str, str]]:
 _HABITS = (
     _Habit("the code fence around the old text was left off", _without_fences, is_of_lines=True),
     _Habit("HTML entities in both texts were undone", _without_entities, is_of_lines=False),
-    _Habit("backslash escapes in both texts were undone", unescaped, is_of_lines=False),
-    _Habit("line numbers in the old text were left off", without_numbers, is_of_lines=True),
-    _Habit("diff markers in the old text were left off", unmarked, is_of_lines=True),
+    _Habit("backslash escapes in both texts were undone", undo_double_escaping, is_of_lines=False),
+    _Habit("line numbers in the old text were left off", strip_line_numbers_from_pair, is_of_lines=True),
+    _Habit("diff markers in the old text were left off", strip_diff_markers, is_of_lines=True),
 )
 """In the order in which they are taken off when a text shows several."""
 
@@ -117,10 +117,10 @@ _REST = re.compile(
 def is_elision(line: str) -> bool:
     """A line that stands for lines left out: ``...``, ``# ...``, ``// ... existing code ...``."""
     match = _ELISION.fullmatch(line)
-    return (match is not None and not match["words"].strip()) or is_placeholder(line)
+    return (match is not None and not match["words"].strip()) or is_omission_comment(line)
 
 
-def is_placeholder(line: str) -> bool:
+def is_omission_comment(line: str) -> bool:
     """A line that promises code instead of being code; a bare ``...`` is Python and is none."""
     match = _ELISION.fullmatch(line)
     if match is not None:
@@ -130,9 +130,9 @@ def is_placeholder(line: str) -> bool:
     return rest is not None and _SUBJECT.search(rest["words"]) is not None
 
 
-def placeholders(new: str, old: str, view: str) -> Iterator[str]:
+def find_omission_comments(new: str, old: str, view: str) -> Iterator[str]:
     """The lines of ``new`` that promise code which neither ``old`` nor the document has."""
     known = {line.strip() for line in old.split("\n")}
     for line in new.split("\n"):
-        if line.strip() and line.strip() not in known and is_placeholder(line) and line.strip() not in view:
+        if line.strip() and line.strip() not in known and is_omission_comment(line) and line.strip() not in view:
             yield line.strip()

@@ -27,7 +27,7 @@ class _Pair(NamedTuple):
     actual: str
 
 
-class IndentMap:
+class IndentMapper:
     """Learnt from ``(old line index, line as the model wrote it, line of the file)``.
 
     ``written`` are all lines the model wrote: they show its unit of indentation; ``lines`` are those of the file.
@@ -38,7 +38,7 @@ class IndentMap:
     ) -> None:
         self._lines = lines
         indents = [indent_of(line) for line in written if line.strip()]
-        self._written_unit = unit_of(indents)
+        self._written_unit = indent_unit(indents)
         self._written_step = gcd(*(_width(indent) - _width(indents[0]) for indent in indents))
         """Columns by which the lines differ: of a text that lost some everywhere it is the unit."""
         self._pairs = [
@@ -115,7 +115,7 @@ class IndentMap:
         if base.written and base.actual and base.written[0] != base.actual[0]:
             if base.written.endswith(base.actual):
                 return 1.0  # something was put before the file's own indentation
-            actual_unit = TAB_WIDTH if self._uses_tabs else unit_of(pair.actual for pair in self._pairs)
+            actual_unit = TAB_WIDTH if self._uses_tabs else indent_unit(pair.actual for pair in self._pairs)
             return actual_unit / self._written_unit
         return 1.0
 
@@ -129,7 +129,7 @@ class IndentMap:
         return "\t" * (columns // TAB_WIDTH) + " " * (columns % TAB_WIDTH)
 
 
-def unit_of(indents: Iterable[str]) -> int:
+def indent_unit(indents: Iterable[str]) -> int:
     """The columns of one level, as far as the indents show it; deep ones alone show only a multiple."""
     unit = gcd(*(_width(indent) for indent in indents))
     return gcd(unit, TAB_WIDTH) if unit == 0 or unit > TAB_WIDTH else unit

@@ -40,7 +40,7 @@ QUOTES_NOTE = "backslashes before the quotes of the new text were left off"
 ENTITIES_NOTE = "HTML entities in the new text were undone"
 
 
-def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
+def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
     """The ways to take escapes off both texts, the most cautious first."""
     shown = sorted({_KIND[match[1]] for match in _ESCAPE.finditer(old) if match[1] in _KIND})
     sizes = range(1, len(shown) + 1) if len(shown) <= MAX_KINDS else (1, len(shown))
@@ -63,7 +63,7 @@ def _is_doubled(text: str) -> bool:
     return _DOUBLED.search(text) is not None and not _breaks_in_strings(text, frozenset(["break"]), frozenset())
 
 
-def escaped_new(old: str, new: str, view: str) -> tuple[str, str] | None:
+def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
     """The new text without escapes that only it has, and a note.
 
     All of its quotes, or all that HTML escapes, are escaped, while the old text has none of these, and the document,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from adapter.backends.profiles import Model, Profile
 from adapter.core.version import __version__
-from adapter.evaluation.probe.successive_halving import Probe, Trial
-from adapter.recording.html import Bar, Table, rendered
+from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
+from adapter.recording.html import Bar, Table, render_page
 
 MAX_TEXT = 600
 """Characters of an answer that are shown."""
@@ -23,7 +23,7 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
         told = f", {after.right} of {after.tasks} tasks right. The server alone: {before.right} of {before.tasks}."
         summary = [(f"Best: {profile.setup.name}", told)]
     about = [f"{model.server} at {model.base_url}", *([model.file] if model.file else [])]
-    return rendered(
+    return render_page(
         "report.html",
         title=f"How {model.name} calls tools",
         summary=summary,
@@ -53,14 +53,14 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
     )  # fmt: skip
 
 
-def _bar(trial: Trial, is_best: bool) -> Bar:
+def _bar(trial: SetupTrial, is_best: bool) -> Bar:
     score = trial.score
     label = f"{score.right} right and {score.valid} valid of {score.tasks}"
     shares = [("valid", score.valid / score.tasks), ("right", score.right / score.tasks)]
     return Bar(trial.setup.name, label, shares, is_first=is_best)
 
 
-def _row(trial: Trial, is_best: bool) -> list[str]:
+def _row(trial: SetupTrial, is_best: bool) -> list[str]:
     score, name = trial.score, f"{trial.setup.name}{' (best)' if is_best else ''}"
     if not trial.outcomes:
         return [name, trial.refusal]

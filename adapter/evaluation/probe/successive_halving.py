@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adapter.backends.profiles import Score
+from adapter.backends.profiles import ProfileScore
 from adapter.core.callbacks import observer
 from adapter.core.errors import TransportError
-from adapter.evaluation.probe.task_runner import Asker, Outcome
+from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, Task
 from adapter.grammars.constraint_mode import Constraint
-from adapter.prompting.calling_setup import Setup
+from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
@@ -26,27 +26,27 @@ RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
 FEWEST = RUNGS[0][0]
 """Tasks of a setup, however slow the machine: a call and an answer in words."""
 
-NATIVE = Setup(native=True)
+NATIVE = CallingSetup(native=True)
 
 STOPPED = "it was stopped"
 
 
 @dataclass(slots=True)
-class Trial:
+class SetupTrial:
     """A setup and what came of it. ``refusal``: why the server does not take it."""
 
-    setup: Setup
-    outcomes: list[Outcome] = field(default_factory=list)
+    setup: CallingSetup
+    outcomes: list[TaskOutcome] = field(default_factory=list)
     refusal: str = ""
 
     @property
-    def score(self) -> Score:
+    def score(self) -> ProfileScore:
         return self.score_of(len(self.outcomes))
 
-    def score_of(self, tasks: int) -> Score:
+    def score_of(self, tasks: int) -> ProfileScore:
         """Of its first ``tasks`` answers."""
         done = self.outcomes[:tasks]
-        return Score(
+        return ProfileScore(
             tasks=len(done),
             valid=sum(outcome.valid for outcome in done),
             right=sum(outcome.right for outcome in done),
@@ -77,7 +77,7 @@ class Trial:
         return can_call, abilities, _balance(done), sum(each.valid for each in done), -tokens
 
 
-def _balance(outcomes: Sequence[Outcome]) -> float:
+def _balance(outcomes: Sequence[TaskOutcome]) -> float:
     """The share of right calls where one is wanted, and of right answers where none is."""
     groups = [[each.right for each in outcomes if bool(each.task.expected) == wanted] for wanted in (True, False)]
     return sum(sum(group) / len(group) for group in groups if group)
@@ -87,16 +87,16 @@ def _balance(outcomes: Sequence[Outcome]) -> float:
 class Probe:
     """``trials`` in the order in which they were begun. ``ended``: why it ended early; "" where it did not."""
 
-    trials: list[Trial]
+    trials: list[SetupTrial]
     ended: str = ""
 
     @property
-    def before(self) -> Trial:
+    def before(self) -> SetupTrial:
         """The server's own tool calling."""
         return next(trial for trial in self.trials if trial.setup.native)
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> SetupTrial | None:
         """Of the setups that were tried most the best; the server's own if that is better on the same tasks.
         None where no call came out right: nothing is known then."""
         tried = [trial for trial in self.trials if trial.outcomes]
@@ -106,17 +106,17 @@ class Probe:
         return max(whole, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
 
 
-def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[Setup]:
+def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
     """The setups worth trying for a model that is thought to write ``format``, the likeliest first.
 
     ``required`` is none of them: ``prefer`` admits the same calls, and an answer. ``can_own``: the model's own
     template can describe the tools.
     """
-    held = [Setup(format, style, mode) for mode, styles in HELD for style in styles] if can_constrain else []
-    free = [Setup(format, style) for style in ("trained", "compact", "small")]
-    others = [Setup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
+    held = [CallingSetup(format, style, mode) for mode, styles in HELD for style in styles] if can_constrain else []
+    free = [CallingSetup(format, style) for style in ("trained", "compact", "small")]
+    others = [CallingSetup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
     modes: list[Constraint] = ["off", *(mode for mode, _ in HELD if can_constrain)]
-    own = [Setup(format, constraint=mode, own=True) for mode in modes if can_own]
+    own = [CallingSetup(format, constraint=mode, own=True) for mode in modes if can_own]
     return [NATIVE, *own, *free, *held, *others]
 
 
@@ -127,14 +127,14 @@ HELD: tuple[tuple[Constraint, tuple[Style, ...]], ...] = (
 """The styles that are tried with each mode."""
 
 
-def probe(
-    asker: Asker,
-    setups: Sequence[Setup],
+def probe_model(
+    asker: TaskRunner,
+    setups: Sequence[CallingSetup],
     *,
     tasks: Sequence[Task] = TASKS,
     rungs: Sequence[tuple[int, int]] = RUNGS,
     time_limit_s: float = 600.0,
-    observe: Callable[[Trial, int, int], None] = lambda _trial, _done, _planned: None,
+    observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
     """Try ``setups``. ``observe`` gets the trial after each answer, how many there are and how many are planned.
 
@@ -142,13 +142,13 @@ def probe(
     server fails altogether: with every setup.
     """
     observe = observer(observe, "observe")
-    found = Probe([Trial(setup) for setup in setups])
+    found = Probe([SetupTrial(setup) for setup in setups])
     began, done = time.monotonic(), 0
     going = list(found.trials)
     try:
         for rung, (upto, keep) in enumerate(rungs):
             share_s = (time_limit_s - (time.monotonic() - began)) / (len(rungs) - rung)
-            upto = fitted(upto, going, share_s)
+            upto = largest_fitting_rung(upto, going, share_s)
             for trial in going:
                 for task in tasks[len(trial.outcomes) : upto]:
                     if time.monotonic() - began > time_limit_s:
@@ -171,7 +171,7 @@ def probe(
     return found
 
 
-def _try(asker: Asker, trial: Trial, task: Task) -> bool:
+def _try(asker: TaskRunner, trial: SetupTrial, task: Task) -> bool:
     """Whether the server took it. One refusal of a setup is enough: it would refuse the next as well."""
     try:
         trial.outcomes.append(asker.ask(task, trial.setup))
@@ -181,7 +181,7 @@ def _try(asker: Asker, trial: Trial, task: Task) -> bool:
     return True
 
 
-def fitted(upto: int, going: Sequence[Trial], share_s: float) -> int:
+def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
     """How many tasks the setups get by the end of a round of ``share_s`` seconds: ``upto``, or what fits in."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]
     if not outcomes:
@@ -192,7 +192,7 @@ def fitted(upto: int, going: Sequence[Trial], share_s: float) -> int:
     return min(upto, max(fewest + more, FEWEST))
 
 
-def _left(going: Sequence[Trial], rungs: Sequence[tuple[int, int]], tasks: Sequence[Task]) -> int:
+def _left(going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[Task]) -> int:
     """About how many answers are still to come."""
     (upto, _), *later = rungs
     upto = min(upto, len(tasks))

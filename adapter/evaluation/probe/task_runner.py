@@ -10,16 +10,16 @@ from functools import partial
 
 from adapter.backends.chat_client import ChatClient, Chunk, Usage, constraint_fields
 from adapter.core.events import Json, JsonObject
-from adapter.evaluation.probe.tasks import Call, Task, is_valid
-from adapter.prompting.calling_setup import Setup
-from adapter.protocols.guarded_exchange import Asking
+from adapter.evaluation.probe.tasks import ProbeCall, Task, is_valid
+from adapter.prompting.calling_setup import CallingSetup
+from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.openai_errors import is_error
-from adapter.protocols.recorded_exchange import Exchange, Observation
-from adapter.protocols.template_prompt import OwnPrompt
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings
+from adapter.protocols.recorded_exchange import Observation, RecordedExchange
+from adapter.protocols.template_prompt import TemplatePrompt
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
 """Of an answer: the longest right one takes about a hundred, in the wordiest format."""
@@ -30,7 +30,7 @@ MAX_STRING = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read.
     ``named``: the wanted tools were called, if any, though perhaps with wrong arguments."""
 
@@ -46,33 +46,33 @@ class Outcome:
     """A call was made where an answer in words was wanted."""
 
 
-class Asker:
+class TaskRunner:
     """Asks the tasks of ``client``. ``own``: how its model gets the prompt of its own template. ``observe``: told of
     each answer, whose conversation is its setup and task."""
 
     def __init__(
-        self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: OwnPrompt | None = None,
-        observe: Callable[[Exchange], object] | None = None,
+        self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: TemplatePrompt | None = None,
+        observe: Callable[[RecordedExchange], object] | None = None,
     ) -> None:  # fmt: skip
         self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
 
-    def ask(self, task: Task, setup: Setup) -> Outcome:
+    def ask(self, task: Task, setup: CallingSetup) -> TaskOutcome:
         """Raises TransportError where the server does not take the request, or fails."""
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
         observe = partial(self._told, f"{setup.name}: {task.name}") if self._observe else None
-        options = Options(
+        options = TranslationOptions(
             PromptSettings(
                 format=setup.format, style=None if setup.own else setup.style, own=self._own if setup.own else None
             ),
             ConstraintSettings(mode=setup.constraint, enforce=enforce, waits_for_calls=kind == "llama.cpp"),
-            retry_policy=Asking(clock=time.monotonic),
+            retry_policy=RetryPolicy(clock=time.monotonic),
             observation=Observation(observe),
             native=setup.native,
         )
         body: JsonObject = {"messages": list(task.messages), "tools": list(task.tools), "parallel_tool_calls": True}
-        first = translate(body, options)
-        request: Request | None = first
+        first = translate_chat_request(body, options)
+        request: TranslatedRequest | None = first
         answer, usage, chunks = StreamedCompletion(first), Usage(0), list[JsonObject]()
         began = time.monotonic()
         while request is not None:
@@ -90,13 +90,13 @@ class Asker:
         shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
         right = valid and task.is_right(calls, content)
         named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
-        return Outcome(task, valid, right, shown, usage, seconds, named, needless)
+        return TaskOutcome(task, valid, right, shown, usage, seconds, named, needless)
 
-    def _told(self, conversation: str, exchange: Exchange) -> None:
+    def _told(self, conversation: str, exchange: RecordedExchange) -> None:
         assert self._observe is not None
         self._observe(exchange.model_copy(update={"conversation": conversation, "model": self._client.model}))
 
-    def _stream(self, request: Request) -> Iterator[Chunk]:
+    def _stream(self, request: TranslatedRequest) -> Iterator[Chunk]:
         further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
         return self._client.stream(
             request.body["messages"], stop=request.body.get("stop", ()),
@@ -104,7 +104,7 @@ class Asker:
         )  # fmt: skip
 
 
-def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[Call], bool]:
+def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
     """The content, the calls, and whether all arguments were JSON objects."""
     content = ""
     names: dict[int, str] = {}
@@ -118,7 +118,7 @@ def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[Call], bool]:
                 names.setdefault(index, function.get("name", ""))
                 arguments[index] = arguments.get(index, "") + (function.get("arguments") or "")
     decoded = [_decoded(arguments[index]) for index in names]
-    calls = [Call(name, each) for name, each in zip(names.values(), decoded, strict=True) if each is not None]
+    calls = [ProbeCall(name, each) for name, each in zip(names.values(), decoded, strict=True) if each is not None]
     return content, calls, None not in decoded
 
 

@@ -63,7 +63,7 @@ TOOL_SETS = (TOOLS, SHOP, HOUSE)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProbeCall:
     """A call that was made, or one that is wanted: with at least these arguments."""
 
     name: str
@@ -76,10 +76,10 @@ class Task:
 
     name: str
     messages: tuple[JsonObject, ...]
-    expected: tuple[Call, ...] = ()
+    expected: tuple[ProbeCall, ...] = ()
     tools: Sequence[JsonObject] = tuple(TOOLS)
 
-    def is_right(self, calls: Sequence[Call], content: str) -> bool:
+    def is_right(self, calls: Sequence[ProbeCall], content: str) -> bool:
         if not self.expected:
             return not calls and bool(content.strip())
         left = list(calls)
@@ -90,31 +90,31 @@ class Task:
             left.remove(found)
         return not left
 
-    def is_named(self, calls: Sequence[Call]) -> bool:
+    def is_named(self, calls: Sequence[ProbeCall]) -> bool:
         """Whether the wanted tools were called, with whatever arguments."""
         return sorted(call.name for call in calls) == sorted(call.name for call in self.expected)
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class OneOf:
     """Each of these values is right."""
 
     values: tuple[Json, ...]
 
 
-def is_valid(call: Call, tools: Sequence[JsonObject]) -> bool:
+def is_valid(call: ProbeCall, tools: Sequence[JsonObject]) -> bool:
     """Whether the tool exists and takes the arguments."""
     schema = next((each["function"]["parameters"] for each in tools if each["function"]["name"] == call.name), None)
     return schema is not None and Draft202012Validator(schema).is_valid(call.arguments)
 
 
-def _fits(call: Call, wanted: Call) -> bool:
+def _fits(call: ProbeCall, wanted: ProbeCall) -> bool:
     return call.name == wanted.name and _equal(call.arguments, wanted.arguments)
 
 
 def _equal(value: Json, wanted: Json) -> bool:
     """Texts but for case and the white space and full stop at their ends; what is not wanted in an object is free."""
-    if isinstance(wanted, AnyOf):
+    if isinstance(wanted, OneOf):
         return any(_equal(value, each) for each in wanted.values)
     if isinstance(wanted, dict):
         return isinstance(value, dict) and all(key in value and _equal(value[key], wanted[key]) for key in wanted)
@@ -141,12 +141,12 @@ def _done(result: str, name: str, **arguments: Json) -> tuple[JsonObject, JsonOb
 
 
 TASKS: tuple[Task, ...] = (
-    Task("one call", (_user("Read the file docs/setup.md"),), (Call("read_file", {"path": "docs/setup.md"}),)),
+    Task("one call", (_user("Read the file docs/setup.md"),), (ProbeCall("read_file", {"path": "docs/setup.md"}),)),
     Task("no call: a greeting", (_user("Hello! How are you today?"),)),
     Task(
         "nested values",
         (_user("Put 'Dentist' into my calendar for 2026-03-14 at 09:30."),),
-        (Call("create_event", {"title": "Dentist", "start": {"date": "2026-03-14", "time": "09:30"}}),),
+        (ProbeCall("create_event", {"title": "Dentist", "start": {"date": "2026-03-14", "time": "09:30"}}),),
     ),
     Task(
         "an answer after a result",
@@ -155,30 +155,30 @@ TASKS: tuple[Task, ...] = (
     Task(
         "a shop: a number",
         (_user("Pay 12.5 euros of order 40718 back."),),
-        (Call("refund_order", {"order_number": 40718, "amount": 12.5}),),
+        (ProbeCall("refund_order", {"order_number": 40718, "amount": 12.5}),),
         SHOP,
     ),
     Task("a shop: no call for thanks", (_user("Thank you, that was all for today."),), (), SHOP),
     Task(
         "one of several values",
         (_user("How warm is it in Chicago, in fahrenheit?"),),
-        (Call("get_weather", {"city": "Chicago", "unit": "fahrenheit"}),),
+        (ProbeCall("get_weather", {"city": "Chicago", "unit": "fahrenheit"}),),
     ),
     Task(
         "an edit",
         (_user("In config.ini replace 'debug = true' with 'debug = false'"),),
-        (Call("edit_file", {"path": "config.ini",
+        (ProbeCall("edit_file", {"path": "config.ini",
                             "edits": [{"old_text": "debug = true", "new_text": "debug = false"}]}),),
     ),
     Task(
         "two calls at once",
         (_user("Read both a.txt and b.txt."),),
-        (Call("read_file", {"path": "a.txt"}), Call("read_file", {"path": "b.txt"})),
+        (ProbeCall("read_file", {"path": "a.txt"}), ProbeCall("read_file", {"path": "b.txt"})),
     ),
     Task(
         "a house: true or false",
         (_user("Switch the light in the kitchen off."),),
-        (Call("switch_light", {"room": "kitchen", "on": False}),),
+        (ProbeCall("switch_light", {"room": "kitchen", "on": False}),),
         HOUSE,
     ),
     Task("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
@@ -186,7 +186,7 @@ TASKS: tuple[Task, ...] = (
     Task(
         "a number",
         (_user("Show me the first 20 lines of src/main.c"),),
-        (Call("read_file", {"path": "src/main.c", "max_lines": 20}),),
+        (ProbeCall("read_file", {"path": "src/main.c", "max_lines": 20}),),
     ),
     Task(
         "a call after a result",
@@ -194,24 +194,24 @@ TASKS: tuple[Task, ...] = (
             _user("Find the file that mentions 'retry_limit', then read that file."),
             *_done("net/client.py:14: retry_limit = 3", "search_files", text="retry_limit"),
         ),
-        (Call("read_file", {"path": "net/client.py"}),),
+        (ProbeCall("read_file", {"path": "net/client.py"}),),
     ),
     Task(
         "true or false",
         (_user("Search for 'todo' in all files and ignore case."),),
-        (Call("search_files", {"text": "todo", "ignore_case": True}),),
+        (ProbeCall("search_files", {"text": "todo", "ignore_case": True}),),
     ),
     Task("no call: no such tool", (_user("Please switch off the lights in the kitchen."),)),
     Task(
         "two edits in one call",
         (_user("In page.html change 'Helo' to 'Hello' and 'wrold' to 'world', in one call."),),
-        (Call("edit_file", {"path": "page.html", "edits": [{"old_text": "Helo", "new_text": "Hello"},
+        (ProbeCall("edit_file", {"path": "page.html", "edits": [{"old_text": "Helo", "new_text": "Hello"},
                                                            {"old_text": "wrold", "new_text": "world"}]}),),
     ),
     Task(
         "a list",
         (_user("Make a calendar event 'Review' on 2026-05-02 at 14:00 with Ann and Bob."),),
-        (Call("create_event", {"title": "Review", "start": {"date": "2026-05-02", "time": "14:00"},
+        (ProbeCall("create_event", {"title": "Review", "start": {"date": "2026-05-02", "time": "14:00"},
                                "guests": ["Ann", "Bob"]}),),
     ),
     Task(
@@ -220,25 +220,25 @@ TASKS: tuple[Task, ...] = (
             _user("Read notes.txt. If it is not there, read NOTES.md."),
             *_done("Error: no such file: notes.txt", "read_file", path="notes.txt"),
         ),
-        (Call("read_file", {"path": "NOTES.md"}),),
+        (ProbeCall("read_file", {"path": "NOTES.md"}),),
     ),
     Task(
         "a shop: several texts",
         (_user("Mia Holm has moved to Storgata 5 in Oslo. Change her address."),),
-        (Call("change_address", {"customer": "Mia Holm", "street": "Storgata 5", "city": "Oslo"}),),
+        (ProbeCall("change_address", {"customer": "Mia Holm", "street": "Storgata 5", "city": "Oslo"}),),
         SHOP,
     ),
     Task("a shop: no call for advice", (_user("How do I write a good complaint letter? Just advice."),), (), SHOP),
     Task(
         "a house: one value of two",
         (_user("Play something by Nina Simone."),),
-        (Call("play_music", {"artist": "Nina Simone"}),),
+        (ProbeCall("play_music", {"artist": "Nina Simone"}),),
         HOUSE,
     ),
     Task("a house: no call for a greeting", (_user("Good morning!"),), (), HOUSE),
     Task(
         "quotes and line ends",
         (_user('Send Eve this message, in two lines: first "Ready?", then "Go!"'),),
-        (Call("send_message", {"to": "Eve", "text": AnyOf(("Ready?\nGo!", '"Ready?"\n"Go!"'))}),),
+        (ProbeCall("send_message", {"to": "Eve", "text": OneOf(("Ready?\nGo!", '"Ready?"\n"Go!"'))}),),
     ),
 )  # fmt: skip

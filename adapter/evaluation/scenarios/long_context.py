@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from random import Random
 from typing import ClassVar
 
-from adapter.evaluation.scenario import Call, Check, Made, Oracle, Refused, Scenario, holds, tool
+from adapter.evaluation.scenario import (
+    Check,
+    ExecutedCall,
+    ExpectedCall,
+    Oracle,
+    Scenario,
+    ToolRefusal,
+    missing_fact,
+    tool,
+)
 
 KIND = "long context"
 TEXT = (
@@ -34,7 +43,7 @@ def with_lines(seed: int, lines: int, *told: str) -> list[str]:
     return text
 
 
-class Journal:
+class JournalWorld:
     """Days with long journals, and machines that they name."""
 
     TOOLS: ClassVar = [
@@ -53,12 +62,12 @@ class Journal:
 
     def journal(self, day: str) -> str:
         if day not in self.DAYS:
-            raise Refused(f"there is no journal of {day}; there are: {', '.join(self.DAYS)}")
+            raise ToolRefusal(f"there is no journal of {day}; there are: {', '.join(self.DAYS)}")
         return "\n".join(self.DAYS[day])
 
     def machine(self, code: str) -> str:
         if code not in self.MACHINES:
-            raise Refused(f"there is no machine {code}")
+            raise ToolRefusal(f"there is no machine {code}")
         return self.MACHINES[code]
 
 
@@ -70,8 +79,8 @@ def _first(pattern: str, text: str) -> str:
 
 
 def stopped_on(day: str) -> Oracle:
-    (journal,) = yield [Call("journal", {"day": day})]
-    (data,) = yield [Call("machine", {"code": _first(r"machine (\S+) stopped", journal)})]
+    (journal,) = yield [ExpectedCall("journal", {"day": day})]
+    (data,) = yield [ExpectedCall("machine", {"code": _first(r"machine (\S+) stopped", journal)})]
     plate = _first(r"plate (\S+)", data)
     return f"The plate of the machine that stopped is {plate}."
 
@@ -81,16 +90,16 @@ def on_monday() -> Oracle:
 
 
 def part_of_tuesdays() -> Oracle:
-    (tuesday,) = yield [Call("journal", {"day": "Tuesday"})]
+    (tuesday,) = yield [ExpectedCall("journal", {"day": "Tuesday"})]
     code = _first(r"machine (\S+) stopped", tuesday)
-    (wednesday,) = yield [Call("journal", {"day": "Wednesday"})]
-    (data,) = yield [Call("machine", {"code": code})]
+    (wednesday,) = yield [ExpectedCall("journal", {"day": "Wednesday"})]
+    (data,) = yield [ExpectedCall("machine", {"code": code})]
     part = _first(rf"{code} has a new seal, part (\S+)", wednesday)
     plate = _first(r"plate (\S+)", data)
     return f"It got part {part}; its plate is {plate}."
 
 
-class Pages:
+class PagedDocumentWorld:
     """A paper of pages, each naming the one to go on with."""
 
     TOOLS: ClassVar = [tool("page", "One page of the paper.", number="integer Its number.")]
@@ -106,14 +115,14 @@ class Pages:
 def follow() -> Oracle:
     number = "3"
     while True:
-        (text,) = yield [Call("page", {"number": int(number)})]
+        (text,) = yield [ExpectedCall("page", {"number": int(number)})]
         if "agreed" in text:
             crowns = _first(r"agreed is (\S+)", text)
             return f"They agreed on {crowns} crowns."
         number = _first(r"See page (\d+)", text)
 
 
-class Desk:
+class CaseDeskWorld:
     """One tool that takes what a long request holds."""
 
     TOOLS: ClassVar = [
@@ -132,7 +141,7 @@ class Desk:
 
     def send_copy(self, case: str, to: str) -> str:
         if case not in self.cases:
-            raise Refused(f"there is no case {case}")
+            raise ToolRefusal(f"there is no case {case}")
         self.sent.append((case, to))
         return "sent"
 
@@ -142,39 +151,39 @@ CASE = f"case-{sum(map(ord, 'ZK/8830-f')) * 41 % 9973}"
 
 
 def from_the_letter() -> Oracle:
-    (number,) = yield [Call("open_case", {"title": "Letter", "reference": "ZK/8830-f"})]
-    yield [Call("send_copy", {"case": number, "to": "registry@hollin.example"})]
+    (number,) = yield [ExpectedCall("open_case", {"title": "Letter", "reference": "ZK/8830-f"})]
+    yield [ExpectedCall("send_copy", {"case": number, "to": "registry@hollin.example"})]
     return f"The letter is {number}, and a copy was sent."
 
 
-def from_the_letter_done(world: Desk, _made: Sequence[Made], answer: str) -> str:
+def from_the_letter_done(world: CaseDeskWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
     if [reference for _, reference in world.cases.values()] != ["ZK/8830-f"]:
         return f"the cases are {world.cases}"
     if world.sent != [(CASE, "registry@hollin.example")]:
         return f"sent was {world.sent}"
-    return holds(answer, [CASE])
+    return missing_fact(answer, [CASE])
 
 
-def finds(*facts: str, after: Sequence[Call]) -> Check:
+def finds(*facts: str, after: Sequence[ExpectedCall]) -> Check:
     """The answer holds the facts, and these calls were made."""
 
-    def check(_world: object, made: Sequence[Made], answer: str) -> str:
-        done = [Call(one.name, one.arguments) for one in made if one.ok]
-        return next((f"{call} was not made" for call in after if call not in done), "") or holds(answer, facts)
+    def check(_world: object, made: Sequence[ExecutedCall], answer: str) -> str:
+        done = [ExpectedCall(one.name, one.arguments) for one in made if one.ok]
+        return next((f"{call} was not made" for call in after if call not in done), "") or missing_fact(answer, facts)
 
     return check
 
 
 SCENARIOS = [
-    Scenario("the machine that stopped", KIND, "Which machine stopped on Monday? Tell me its plate.", Journal.TOOLS,
-             Journal, on_monday, finds("77-QD-3160", after=[Call("machine", {"code": "MX-4471"})])),
+    Scenario("the machine that stopped", KIND, "Which machine stopped on Monday? Tell me its plate.", JournalWorld.TOOLS,
+             JournalWorld, on_monday, finds("77-QD-3160", after=[ExpectedCall("machine", {"code": "MX-4471"})])),
     Scenario("two journals", KIND, "A machine stopped on Tuesday. Which part did it get on Wednesday, and what is its "
-             "plate?", Journal.TOOLS, Journal, part_of_tuesdays,
-             finds("GR-5583-W", "77-QD-8245", after=[Call("journal", {"day": "Wednesday"}),
-                                                     Call("machine", {"code": "MX-4474"})])),
+             "plate?", JournalWorld.TOOLS, JournalWorld, part_of_tuesdays,
+             finds("GR-5583-W", "77-QD-8245", after=[ExpectedCall("journal", {"day": "Wednesday"}),
+                                                     ExpectedCall("machine", {"code": "MX-4474"})])),
     Scenario("from page to page", KIND, "Page 3 of the paper says where to go on; follow it to the end. Which sum was "
-             "agreed?", Pages.TOOLS, Pages, follow, finds("30518", after=[Call("page", {"number": 5})])),
+             "agreed?", PagedDocumentWorld.TOOLS, PagedDocumentWorld, follow, finds("30518", after=[ExpectedCall("page", {"number": 5})])),
     Scenario("a long letter", KIND, "Open a case titled 'Letter' with the reference of this letter, and send a copy "
-             f"to where copies go. What is the number of the case?\n\n{LETTER}", Desk.TOOLS, Desk, from_the_letter,
+             f"to where copies go. What is the number of the case?\n\n{LETTER}", CaseDeskWorld.TOOLS, CaseDeskWorld, from_the_letter,
              from_the_letter_done),
 ]  # fmt: skip

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from adapter.core.events import JsonObject
-from adapter.evaluation.scenario import Call, Made, Oracle, Refused, Scenario, holds, tool
+from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal, missing_fact, tool
 
 KIND = "stateful"
 
 
-class Shelf:
+class ShelfWorld:
     """An arm that holds one box at a time."""
 
     TOOLS: ClassVar = [
@@ -27,13 +27,13 @@ class Shelf:
 
     def pick(self, slot: str) -> JsonObject:
         if self.arm or not self.slots.get(slot):
-            raise Refused("the arm holds a box" if self.arm else f"there is no box in slot {slot}")
+            raise ToolRefusal("the arm holds a box" if self.arm else f"there is no box in slot {slot}")
         self.arm, self.slots[slot] = self.slots[slot], ""
         return {"arm": self.arm}
 
     def place(self, slot: str) -> JsonObject:
         if not self.arm or self.slots.get(slot, "there is none") != "":
-            raise Refused(f"slot {slot} is not free" if self.arm else "the arm is empty")
+            raise ToolRefusal(f"slot {slot} is not free" if self.arm else "the arm is empty")
         self.slots[slot], self.arm = self.arm, ""
         return {slot: self.slots[slot]}
 
@@ -43,30 +43,32 @@ class Shelf:
 
 def swap() -> Oracle:
     for source, target in (("A", "C"), ("B", "A"), ("C", "B")):
-        yield [Call("pick", {"slot": source})]
-        yield [Call("place", {"slot": target})]
+        yield [ExpectedCall("pick", {"slot": source})]
+        yield [ExpectedCall("place", {"slot": target})]
     return "The boxes of A and B are swapped: A holds K-276 and B holds K-118."
 
 
-def swapped(world: Shelf, _made: Sequence[Made], answer: str) -> str:
+def swapped(world: ShelfWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
     expected = {"A": "K-276", "B": "K-118", "C": "", "D": "K-903"}
-    return holds(answer, ["K-276"]) if world.slots == expected else f"the slots are {world.slots}, not {expected}"
+    return (
+        missing_fact(answer, ["K-276"]) if world.slots == expected else f"the slots are {world.slots}, not {expected}"
+    )
 
 
 def heavier() -> Oracle:
-    yield [Call("pick", {"slot": "D"})]
-    (weight,) = yield [Call("weigh")]
-    yield [Call("place", {"slot": "C"})]
+    yield [ExpectedCall("pick", {"slot": "D"})]
+    (weight,) = yield [ExpectedCall("weigh")]
+    yield [ExpectedCall("place", {"slot": "C"})]
     return f"The box weighs {json.loads(weight)['grams']} grams and stands in C now."
 
 
-def moved(world: Shelf, made: Sequence[Made], answer: str) -> str:
+def moved(world: ShelfWorld, made: Sequence[ExecutedCall], answer: str) -> str:
     if world.slots != {"A": "K-118", "B": "K-276", "C": "K-903", "D": ""}:
         return f"the slots are {world.slots}"
-    return holds(answer, ["12049"]) if any(one.name == "weigh" for one in made) else "nothing was weighed"
+    return missing_fact(answer, ["12049"]) if any(one.name == "weigh" for one in made) else "nothing was weighed"
 
 
-class Bank:
+class BankWorld:
     """Accounts; what was moved stays moved."""
 
     TOOLS: ClassVar = [
@@ -84,7 +86,7 @@ class Bank:
 
     def transfer(self, source: str, target: str, cents: int) -> JsonObject:
         if not 0 < cents <= self._of(source):
-            raise Refused(f"{source} has {self._of(source)} cents, {cents} cannot be moved")
+            raise ToolRefusal(f"{source} has {self._of(source)} cents, {cents} cannot be moved")
         self._of(target)
         cents = int(cents)  # 5.0 is an integer, too
         self.cents[source] -= cents
@@ -94,26 +96,26 @@ class Bank:
 
     def _of(self, account: str) -> int:
         if account not in self.cents:
-            raise Refused(f"there is no account {account!r}; there are: {', '.join(self.cents)}")
+            raise ToolRefusal(f"there is no account {account!r}; there are: {', '.join(self.cents)}")
         return self.cents[account]
 
 
 def empty_savings() -> Oracle:
-    (savings,) = yield [Call("balance", {"account": "savings"})]
+    (savings,) = yield [ExpectedCall("balance", {"account": "savings"})]
     all_of_it = json.loads(savings)["cents"]
-    yield [Call("transfer", {"source": "savings", "target": "checking", "cents": all_of_it})]
-    (receipt,) = yield [Call("transfer", {"source": "checking", "target": "rent", "cents": 95_000})]
+    yield [ExpectedCall("transfer", {"source": "savings", "target": "checking", "cents": all_of_it})]
+    (receipt,) = yield [ExpectedCall("transfer", {"source": "checking", "target": "rent", "cents": 95_000})]
     return f"All is moved; the receipt for the rent is {json.loads(receipt)['receipt']}."
 
 
-def emptied(world: Bank, _made: Sequence[Made], answer: str) -> str:
+def emptied(world: BankWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
     expected = {"savings": 0, "checking": 73_680, "rent": 95_000}
     if world.cents != expected or world.moves != 2:
         return f"the accounts are {world.cents} after {world.moves} transfers, not {expected} after 2"
-    return holds(answer, [f"T2-{95_000 * 7919 % 9973:04}"])
+    return missing_fact(answer, [f"T2-{95_000 * 7919 % 9973:04}"])
 
 
-class Folders:
+class FolderWorld:
     """A place that every call starts from."""
 
     TOOLS: ClassVar = [
@@ -142,7 +144,7 @@ class Folders:
         elif isinstance(self.here.get(folder), dict):
             self.path.append(folder)
         else:
-            raise Refused(f"there is no folder {folder!r} in /{'/'.join(self.path)}")
+            raise ToolRefusal(f"there is no folder {folder!r} in /{'/'.join(self.path)}")
         return {"here": "/" + "/".join(self.path)}
 
     def look(self) -> list[str]:
@@ -150,26 +152,26 @@ class Folders:
 
     def read(self, file: str) -> str:
         if not isinstance(self.here.get(file), str):
-            raise Refused(f"there is no file {file!r} in /{'/'.join(self.path)}")
+            raise ToolRefusal(f"there is no file {file!r} in /{'/'.join(self.path)}")
         return str(self.here[file])
 
 
 def both_budgets() -> Oracle:
-    yield [Call("enter", {"folder": "plans"})]
-    yield [Call("enter", {"folder": "2031"})]
-    (later,) = yield [Call("read", {"file": "budget.txt"})]
-    yield [Call("enter", {"folder": ".."})]
-    yield [Call("enter", {"folder": "2030"})]
-    (earlier,) = yield [Call("read", {"file": "budget.txt"})]
+    yield [ExpectedCall("enter", {"folder": "plans"})]
+    yield [ExpectedCall("enter", {"folder": "2031"})]
+    (later,) = yield [ExpectedCall("read", {"file": "budget.txt"})]
+    yield [ExpectedCall("enter", {"folder": ".."})]
+    yield [ExpectedCall("enter", {"folder": "2030"})]
+    (earlier,) = yield [ExpectedCall("read", {"file": "budget.txt"})]
     return f"In 2030 the {earlier}, in 2031 the {later}."
 
 
-def both_read(_world: Folders, made: Sequence[Made], answer: str) -> str:
+def both_read(_world: FolderWorld, made: Sequence[ExecutedCall], answer: str) -> str:
     read = {one.result for one in made if one.name == "read"}
-    return holds(answer, ["61907", "84352"]) if len(read) >= 2 else "not both were read"
+    return missing_fact(answer, ["61907", "84352"]) if len(read) >= 2 else "not both were read"
 
 
-class Boiler:
+class BoilerWorld:
     """Pressure may be raised only while the valve is open, and bursts the tank above 80."""
 
     TOOLS: ClassVar = [
@@ -187,7 +189,7 @@ class Boiler:
 
     def pressure(self, bar: int) -> JsonObject:
         if not self.open and bar > self.bar:
-            raise Refused("the pressure cannot be raised while the valve is closed")
+            raise ToolRefusal("the pressure cannot be raised while the valve is closed")
         self.bar, self.burst = bar, self.burst or bar > 80
         return {"bar": bar}
 
@@ -197,20 +199,20 @@ class Boiler:
 
 
 def seal_at_64() -> Oracle:
-    yield [Call("valve", {"open": True})]
-    yield [Call("pressure", {"bar": 64})]
-    yield [Call("valve", {"open": False})]
-    (seal,) = yield [Call("seal")]
+    yield [ExpectedCall("valve", {"open": True})]
+    yield [ExpectedCall("pressure", {"bar": 64})]
+    yield [ExpectedCall("valve", {"open": False})]
+    (seal,) = yield [ExpectedCall("seal")]
     return f"The tank is sealed: {json.loads(seal)['seal']}."
 
 
-def sealed(world: Boiler, _made: Sequence[Made], answer: str) -> str:
+def sealed(world: BoilerWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
     if world.burst or world.seals != [(False, 64)]:
         return "the tank burst" if world.burst else f"the seals are {world.seals}"
-    return holds(answer, [f"S-{64 * 131 % 997}c"])
+    return missing_fact(answer, [f"S-{64 * 131 % 997}c"])
 
 
-class Seats:
+class SeatWorld:
     """A seat that is held has a token; only the newest token can be confirmed."""
 
     TOOLS: ClassVar = [
@@ -228,43 +230,43 @@ class Seats:
 
     def hold(self, seat: str) -> JsonObject:
         if not any(seat in row for row in self.rows.values()):
-            raise Refused(f"seat {seat} is not free")
+            raise ToolRefusal(f"seat {seat} is not free")
         self.held = (seat, f"h{sum(map(ord, seat)) * 37 % 9973}")
         return {"seat": seat, "token": self.held[1]}
 
     def confirm(self, token: str, name: str) -> JsonObject:
         if not token or token != self.held[1]:
-            raise Refused("this token holds no seat any more")
+            raise ToolRefusal("this token holds no seat any more")
         self.booked.append((self.held[0], name))
         self.held = ("", "")
         return {"booking": f"{self.booked[-1][0]}-{sum(map(ord, name)) * 53 % 9973}"}
 
 
 def seat_for_dana() -> Oracle:
-    (free,) = yield [Call("free", {"row": 14})]
-    (held,) = yield [Call("hold", {"seat": json.loads(free)[-1]})]
-    (booked,) = yield [Call("confirm", {"token": json.loads(held)["token"], "name": "Dana Kral"})]
+    (free,) = yield [ExpectedCall("free", {"row": 14})]
+    (held,) = yield [ExpectedCall("hold", {"seat": json.loads(free)[-1]})]
+    (booked,) = yield [ExpectedCall("confirm", {"token": json.loads(held)["token"], "name": "Dana Kral"})]
     return f"Dana Kral is booked: {json.loads(booked)['booking']}."
 
 
-def seated(world: Seats, _made: Sequence[Made], answer: str) -> str:
+def seated(world: SeatWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
     if world.booked != [("14E", "Dana Kral")]:
         return f"booked is {world.booked}"
-    return holds(answer, [f"14E-{sum(map(ord, 'Dana Kral')) * 53 % 9973}"])
+    return missing_fact(answer, [f"14E-{sum(map(ord, 'Dana Kral')) * 53 % 9973}"])
 
 
 SCENARIOS = [
     Scenario("swap two boxes", KIND, "Swap the boxes in the slots A and B; slot C is free. Which box is in A then?",
-             Shelf.TOOLS, Shelf, swap, swapped),
+             ShelfWorld.TOOLS, ShelfWorld, swap, swapped),
     Scenario("weigh and move", KIND, "Weigh the box in slot D and put it into slot C. How many grams has it?",
-             Shelf.TOOLS, Shelf, heavier, moved),
+             ShelfWorld.TOOLS, ShelfWorld, heavier, moved),
     Scenario("empty the savings", KIND,
              "Move everything from savings to checking, then 950 euros (95000 cents) from checking to rent, and tell "
-             "me the receipt for the rent.", Bank.TOOLS, Bank, empty_savings, emptied),
+             "me the receipt for the rent.", BankWorld.TOOLS, BankWorld, empty_savings, emptied),
     Scenario("two budgets", KIND, "In the folder plans there is one folder a year, each with a budget.txt. What are "
-             "the totals of 2031 and of 2030?", Folders.TOOLS, Folders, both_budgets, both_read),
+             "the totals of 2031 and of 2030?", FolderWorld.TOOLS, FolderWorld, both_budgets, both_read),
     Scenario("seal at 64 bar", KIND, "Seal the tank at 64 bar with the valve closed, and tell me the number of the "
-             "seal. It bursts above 80.", Boiler.TOOLS, Boiler, seal_at_64, sealed),
+             "seal. It bursts above 80.", BoilerWorld.TOOLS, BoilerWorld, seal_at_64, sealed),
     Scenario("a seat for Dana", KIND, "Book the last of the free seats in row 14 for Dana Kral, and tell me the "
-             "booking.", Seats.TOOLS, Seats, seat_for_dana, seated),
+             "booking.", SeatWorld.TOOLS, SeatWorld, seat_for_dana, seated),
 ]  # fmt: skip

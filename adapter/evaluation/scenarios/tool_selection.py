@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from adapter.core.events import Json, JsonObject
-from adapter.evaluation.scenario import Call, Made, Oracle, Refused, Scenario, holds, tool
+from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal, missing_fact, tool
 
 THINGS = {
     "invoice": "bill sent to a customer",
@@ -61,7 +61,7 @@ class Records:
         if verb == "list":
             return [key for key, one in self.state.items() if one["kind"] == thing and one["status"] == status]
         if (one := self.state.get(id)) is None or one["kind"] != thing:
-            raise Refused(f"there is no {thing} {id!r}")
+            raise ToolRefusal(f"there is no {thing} {id!r}")
         match verb:
             case "get":
                 return one
@@ -98,7 +98,7 @@ _START: dict[str, JsonObject] = {
 }
 
 
-def _scenario(name: str, count: int, user: str, steps: Sequence[Sequence[Call]], answer: str, facts: Sequence[str],
+def _scenario(name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
               after: dict[str, JsonObject], easy: bool = False) -> Scenario:  # fmt: skip
     """``after``: what differs in the state when it is done; everything else has to be as it was."""
 
@@ -107,7 +107,7 @@ def _scenario(name: str, count: int, user: str, steps: Sequence[Sequence[Call]],
             yield list(step)
         return answer
 
-    def check(world: Records, made: Sequence[Made], said: str) -> str:
+    def check(world: Records, made: Sequence[ExecutedCall], said: str) -> str:
         expected = Records(_START).state
         for id, change in after.items():
             expected[id].update(change)
@@ -116,7 +116,7 @@ def _scenario(name: str, count: int, user: str, steps: Sequence[Sequence[Call]],
         for call in (call for step in steps for call in step):
             if not any(one.ok and one.name == call.name and one.arguments == call.arguments for one in made):
                 return f"{call.name} was not called as it has to be"
-        return holds(said, facts)
+        return missing_fact(said, facts)
 
     named = [call.name for step in steps for call in step]
     return Scenario(
@@ -127,23 +127,23 @@ def _scenario(name: str, count: int, user: str, steps: Sequence[Sequence[Call]],
 SCENARIOS = [
     _scenario(
         "ending of a contract, 5 tools", 5, "When does the contract CTR-0042 end?",
-        [[Call("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {}, easy=True,
+        [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {}, easy=True,
     ),
     _scenario(
         "ending of a contract, 20 tools", 20, "When does the contract CTR-0042 end?",
-        [[Call("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
+        [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
     ),
     _scenario(
         "ending of a contract, 80 tools", 80, "When does the contract CTR-0042 end?",
-        [[Call("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
+        [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
     ),
     _scenario(
         "archive, do not delete, 20 tools", 20,
         "The ticket about the lost badge, TCK-5131, is settled. Archive it, and tell me the serial number of the "
         "device that it names.",
-        [[Call("get_ticket", {"id": "TCK-5131"})],
-         [Call("archive_ticket", {"id": "TCK-5131"})],
-         [Call("get_device", {"id": "DEV-3306"})]],
+        [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
+         [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
+         [ExpectedCall("get_device", {"id": "DEV-3306"})]],
         "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
         {"TCK-5131": {"status": "archived"}},
     ),
@@ -151,18 +151,18 @@ SCENARIOS = [
         "archive, do not delete, 80 tools", 80,
         "The ticket about the lost badge, TCK-5131, is settled. Archive it, and tell me the serial number of the "
         "device that it names.",
-        [[Call("get_ticket", {"id": "TCK-5131"})],
-         [Call("archive_ticket", {"id": "TCK-5131"})],
-         [Call("get_device", {"id": "DEV-3306"})]],
+        [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
+         [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
+         [ExpectedCall("get_device", {"id": "DEV-3306"})]],
         "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
         {"TCK-5131": {"status": "archived"}},
     ),
     _scenario(
         "assign the open vehicle, 80 tools", 80,
         "Make Petra responsible for the only vehicle that is still open, and tell me its number plate.",
-        [[Call("list_vehicle", {"status": "open"})],
-         [Call("assign_vehicle", {"id": "VEH-0021", "to": "Petra"})],
-         [Call("get_vehicle", {"id": "VEH-0021"})]],
+        [[ExpectedCall("list_vehicle", {"status": "open"})],
+         [ExpectedCall("assign_vehicle", {"id": "VEH-0021", "to": "Petra"})],
+         [ExpectedCall("get_vehicle", {"id": "VEH-0021"})]],
         "Petra is responsible for KR 204 ZB.", ["KR 204 ZB"], {"VEH-0021": {"owner": "Petra"}},
     ),
 ]  # fmt: skip

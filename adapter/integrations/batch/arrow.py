@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.display_escaping import encodable
-from adapter.integrations.batch.row_parser import COLUMNS, RowReader, failed, kept_name
-from adapter.integrations.batch.stats import Counts
+from adapter.core.text.display_escaping import replace_lone_surrogates
+from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_columns, unique_column_name
+from adapter.integrations.batch.stats import BatchStats
 
 BATCH_ROWS = 256
 """Decoded at a time: rows may be long."""
@@ -38,7 +38,7 @@ TYPES: dict[str, Any] = {
 assert tuple(TYPES) == COLUMNS
 
 
-def blocks(path: Path) -> Iterator[bytes]:
+def iter_batches(path: Path) -> Iterator[bytes]:
     """The rows of a Parquet or Arrow file as Arrow streams; the same blocks each time. Raises UsageError for another
     file."""
     gathered: list[Any] = []
@@ -54,15 +54,15 @@ def blocks(path: Path) -> Iterator[bytes]:
         yield _as_stream(pa.Table.from_batches(gathered))
 
 
-def read_block(reader: RowReader, block: bytes) -> tuple[bytes, Counts]:
+def read_block(reader: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
     """An Arrow stream with our columns added."""
     table, counts = with_columns(reader, pa.ipc.open_stream(block).read_all())
     return _as_stream(table), counts
 
 
-def with_columns(reader: RowReader, table: Any) -> tuple[Any, Counts]:
+def with_columns(reader: RowParser, table: Any) -> tuple[Any, BatchStats]:
     """A pyarrow.Table with our columns added."""
-    counts = Counts()
+    counts = BatchStats()
     names = table.column_names
     needed = {name if name in names else name.split(".")[0] for name in reader.settings.columns}
     there = [name for name in names if name in needed]
@@ -71,7 +71,7 @@ def with_columns(reader: RowReader, table: Any) -> tuple[Any, Counts]:
     for row in rows:
         read.append(columns := reader.columns(row))
         counts.add(columns)
-    made = table.rename_columns([kept_name(name, names) for name in names])
+    made = table.rename_columns([unique_column_name(name, names) for name in names])
     for name, kind in TYPES.items():
         made = made.append_column(name, _array([columns[name] for columns in read], kind))
     return made.replace_schema_metadata(_metadata(table)), counts
@@ -92,11 +92,11 @@ def write_parquet(stream: BinaryIO, path: Path) -> None:
             writer.close()
 
 
-def no_rows(path: Path) -> bytes:
+def empty_table_like(path: Path) -> bytes:
     """The block of a file without rows: its columns, and ours."""
     schema = pq.read_schema(path) if path.suffix == ".parquet" else _open_arrow(path).schema
-    empty = failed("")
-    made = schema.empty_table().rename_columns([kept_name(name, schema.names) for name in schema.names])
+    empty = error_columns("")
+    made = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
     for name in empty:
         made = made.append_column(name, pa.array([], TYPES[name]))
     return _as_stream(made.replace_schema_metadata(_metadata(schema)))
@@ -146,7 +146,7 @@ def _array(values: list[Json], kind: Any) -> Any:
 
 def _encodable(value: Json) -> Json:
     if isinstance(value, str):
-        return encodable(value)
+        return replace_lone_surrogates(value)
     if isinstance(value, list):
         return [_encodable(each) for each in value]
     return {key: _encodable(each) for key, each in value.items()} if isinstance(value, dict) else value
@@ -175,6 +175,6 @@ def _metadata(given: Any) -> dict[bytes, bytes] | None:
     except (KeyError, TypeError, ValueError):
         metadata.pop(b"huggingface", None)
         return metadata or None
-    kept = {kept_name(name, names): feature for name, feature in features.items()}
+    kept = {unique_column_name(name, names): feature for name, feature in features.items()}
     told["info"]["features"] = kept | _FEATURES
     return {**metadata, b"huggingface": json.dumps(told).encode()}

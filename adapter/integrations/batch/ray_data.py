@@ -8,17 +8,17 @@ from typing import Any
 
 from adapter.core.errors import UsageError
 from adapter.integrations.batch.inputs import LINES
-from adapter.integrations.batch.row_parser import RowReader, Settings
+from adapter.integrations.batch.row_parser import RowParser, RowSettings
 
 BATCH_ROWS = 1_024
 
 
-def read_on_ray(source: str, out: str, settings: Settings) -> None:
+def process_with_ray(source: str, out: str, settings: RowSettings) -> None:
     """Read Parquet or JSON lines, a file or a folder wherever Ray reads from, and write Parquet files into ``out``.
 
     Raises UsageError for settings that no row could be read by, and where Ray is not installed.
     """
-    RowReader(settings)
+    RowParser(settings)
     try:
         import ray.data
     except ImportError as error:
@@ -29,8 +29,8 @@ def read_on_ray(source: str, out: str, settings: Settings) -> None:
     rows.map_batches(read, batch_format="pyarrow", batch_size=BATCH_ROWS).write_parquet(out)
 
 
-def _with_columns(table: Any, settings: Settings) -> Any:
+def _with_columns(table: Any, settings: RowSettings) -> Any:
     from adapter.integrations.batch.arrow import with_columns
-    from adapter.integrations.batch.runner import reader_for
+    from adapter.integrations.batch.runner import make_row_parser
 
-    return with_columns(reader_for(settings), table)[0]
+    return with_columns(make_row_parser(settings), table)[0]

@@ -35,7 +35,7 @@ UNMARKED = "unmarked"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RowSettings:
     """How rows are read; texts only, so that it can be sent to other processes, and told from another's.
 
     ``column``: what the model wrote, as a column's name or a path in it (``response.choices.0.text``).
@@ -59,10 +59,10 @@ class Settings:
         return tuple(filter(None, (self.column, self.tools_column, self.finish_reason, self.prompt)))
 
 
-class RowReader:
+class RowParser:
     """Reads rows. Raises UsageError for settings that no row could be read by; `columns` raises nothing."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RowSettings) -> None:
         get_policy(settings.policy)
         self.settings = settings
         self._format = _format_of(settings)
@@ -73,8 +73,8 @@ class RowReader:
         given = self.settings
         try:
             tools = self._tools if given.tools_column is None else _tools_in(row, given.tools_column)
-            finish_reason = value_in(row, given.finish_reason)
-            prompt = value_in(row, given.prompt) if given.prompt else None
+            finish_reason = get_nested(row, given.finish_reason)
+            prompt = get_nested(row, given.prompt) if given.prompt else None
             turn = parse(
                 _text_in(row, given.column),
                 tools,
@@ -84,24 +84,24 @@ class RowReader:
                 policy=given.policy,
             )
         except (AdapterError, ValueError, RecursionError, MemoryError) as error:
-            return failed(str(error) or type(error).__name__)
+            return error_columns(str(error) or type(error).__name__)
         return {
             "content": turn.content,
             "reasoning": turn.reasoning,
-            "tool_calls": openai_calls(turn.calls),
+            "tool_calls": to_openai_tool_calls(turn.calls),
             "fixes": [fix for call in turn.calls for fix in call.fixes],
             "invalid": [{"raw": wrong.raw, "error": wrong.error} for wrong in turn.invalid],
-            "format": written_format(turn, tuple(tools), self._format),
+            "format": detect_call_format(turn, tuple(tools), self._format),
             "error": None,
         }
 
 
-def failed(why: str) -> JsonObject:
+def error_columns(why: str) -> JsonObject:
     """The columns of a row that could not be read."""
     return {**dict.fromkeys(COLUMNS), "error": why}
 
 
-def openai_calls(calls: Sequence[ToolCall]) -> list[Json]:
+def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
     return [
         {
             "id": call.id,
@@ -112,7 +112,7 @@ def openai_calls(calls: Sequence[ToolCall]) -> list[Json]:
     ]
 
 
-def kept_name(name: str, others: Container[str]) -> str:
+def unique_column_name(name: str, others: Container[str]) -> str:
     """What an input's column is called beside ours. ``others``: the input's columns."""
     while name in COLUMNS:
         name = f"input_{name}"
@@ -121,7 +121,7 @@ def kept_name(name: str, others: Container[str]) -> str:
     return name
 
 
-def value_in(row: Json, path: str) -> Json:
+def get_nested(row: Json, path: str) -> Json:
     """What stands under ``path``, a key or keys and list places with dots between; None where nothing does."""
     if isinstance(row, dict) and path in row:
         return row[path]
@@ -136,7 +136,7 @@ def value_in(row: Json, path: str) -> Json:
 
 
 def _text_in(row: JsonObject, column: str) -> str:
-    text = value_in(row, column)
+    text = get_nested(row, column)
     if not isinstance(text, str):
         raise UsageError(f"column {column!r} holds {_short(text)}, no text; the row has {', '.join(row) or 'nothing'}")
     return text
@@ -144,7 +144,7 @@ def _text_in(row: JsonObject, column: str) -> str:
 
 def _tools_in(row: JsonObject, column: str) -> ToolSet:
     """Those of the row: JSON text, or a list, in which Parquet puts a null for every key that another row has."""
-    given = value_in(row, column)
+    given = get_nested(row, column)
     if given is None:
         return _NO_TOOLS
     text = given if isinstance(given, str) else json.dumps(_without_nulls(given))
@@ -172,7 +172,7 @@ def _without_nulls(value: Json) -> Json:
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def _format_of(settings: Settings) -> Format | None:
+def _format_of(settings: RowSettings) -> Format | None:
     if settings.format != FROM_TEMPLATE:
         return None if settings.format is None else get_format(settings.format)
     from adapter.backends.template_detection import derive
@@ -187,7 +187,7 @@ def _short(value: Json) -> str:
 # ------------------------------------------------------------------ the format that a text is written in
 
 
-def written_format(turn: Turn, names: tuple[str, ...], told: Format | None = None) -> str:
+def detect_call_format(turn: Turn, names: tuple[str, ...], told: Format | None = None) -> str:
     """The format that the first call is written in: of those whose marker opens it, the one that begins most like it.
 
     ``told``, else ``unmarked``, where no marker opens it; "" without a call.

@@ -30,15 +30,15 @@ from adapter.core.errors import AdapterError, UsageError
 from adapter.core.version import __version__
 from adapter.integrations.batch import jsonl
 from adapter.integrations.batch.inputs import Kind, Source
-from adapter.integrations.batch.row_parser import RowReader, Settings
-from adapter.integrations.batch.stats import Counts
+from adapter.integrations.batch.row_parser import RowParser, RowSettings
+from adapter.integrations.batch.stats import BatchStats
 
 if sys.platform != "win32":
     import fcntl
 
-Told: TypeAlias = Callable[[Counts], object]
+ProgressCallback: TypeAlias = Callable[[BatchStats], object]
 """Is told what is done so far, after each block."""
-Block: TypeAlias = tuple[bytes, Counts]
+Block: TypeAlias = tuple[bytes, BatchStats]
 
 
 @dataclass(slots=True)
@@ -50,18 +50,18 @@ class Progress:
     target: str = ""
     blocks: int = 0
     size: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: BatchStats = field(default_factory=BatchStats)
 
 
-def read_files(
-    sources: Sequence[Source], out: str, settings: Settings, jobs: int = 1, told: Told = lambda _: None
-) -> Counts:
+def process_files(
+    sources: Sequence[Source], out: str, settings: RowSettings, jobs: int = 1, told: ProgressCallback = lambda _: None
+) -> BatchStats:
     """Read every row of ``sources`` by ``jobs`` processes.
 
     Raises UsageError where the output is there already, or is another run's, and AdapterError where a process dies.
     """
     told = observer(told, "told")
-    RowReader(settings)  # what is wrong with them is said before anything begins
+    RowParser(settings)  # what is wrong with them is said before anything begins
     if sources[0].target is None:
         return _to_stream(sources[0], settings, jobs, told)
     place = Path(f"{out.rstrip('/')}.progress")
@@ -74,12 +74,12 @@ def read_files(
     return progress.counts
 
 
-def _begun(sources: Sequence[Source], out: str, place: Path, settings: Settings) -> Progress:
+def _begun(sources: Sequence[Source], out: str, place: Path, settings: RowSettings) -> Progress:
     """The progress of an earlier run that this one goes on with, or none so far."""
     run = _identity(sources, settings)
     try:
         told = json.loads(place.read_bytes())
-        progress = Progress(**{**told, "counts": Counts(**told["counts"])})
+        progress = Progress(**{**told, "counts": BatchStats(**told["counts"])})
     except FileNotFoundError:
         if Path(out).exists():
             raise UsageError(f"{out} is there already; remove it, or name another --out") from None
@@ -93,7 +93,7 @@ def _begun(sources: Sequence[Source], out: str, place: Path, settings: Settings)
     return progress
 
 
-def _identity(sources: Sequence[Source], settings: Settings) -> str:
+def _identity(sources: Sequence[Source], settings: RowSettings) -> str:
     files = [
         [str(source.path), (about := source.path.stat()).st_size, about.st_mtime_ns]
         if source.path
@@ -104,7 +104,9 @@ def _identity(sources: Sequence[Source], settings: Settings) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def _to_file(source: Source, target: Path, pool: _Pool, progress: Progress, place: Path, told: Told) -> None:
+def _to_file(
+    source: Source, target: Path, pool: _Pool, progress: Progress, place: Path, told: ProgressCallback
+) -> None:
     partial = target.with_name(f"{target.name}.partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     with partial.open("a+b") as file:
@@ -129,15 +131,15 @@ def _to_file(source: Source, target: Path, pool: _Pool, progress: Progress, plac
         from adapter.integrations.batch import arrow
 
         if not progress.blocks and source.path:
-            file.write(arrow.no_rows(source.path))
+            file.write(arrow.empty_table_like(source.path))
         whole = target.with_name(f"{target.name}.whole")
         arrow.write_parquet(file, whole)
         whole.replace(target)
         partial.unlink()
 
 
-def _to_stream(source: Source, settings: Settings, jobs: int, told: Told) -> Counts:
-    done = Counts()
+def _to_stream(source: Source, settings: RowSettings, jobs: int, told: ProgressCallback) -> BatchStats:
+    done = BatchStats()
     with _Pool(settings, jobs) as pool:
         for data, counts in pool.read(source.kind, _blocks(source)):
             sys.stdout.buffer.write(data)
@@ -152,12 +154,12 @@ def _blocks(source: Source) -> Iterator[bytes]:
         from adapter.integrations.batch import arrow
 
         assert source.path is not None
-        yield from arrow.blocks(source.path)
+        yield from arrow.iter_batches(source.path)
     elif source.path is None:
-        yield from jsonl.blocks(sys.stdin.buffer)
+        yield from jsonl.iter_blocks(sys.stdin.buffer)
     else:
         with source.path.open("rb") as file:
-            yield from jsonl.blocks(file)
+            yield from jsonl.iter_blocks(file)
 
 
 def _lock(file: BinaryIO, partial: Path) -> None:
@@ -181,7 +183,7 @@ def _save(progress: Progress, place: Path) -> None:
 class _Pool:
     """Processes that read blocks; this one alone where one is enough."""
 
-    def __init__(self, settings: Settings, jobs: int) -> None:
+    def __init__(self, settings: RowSettings, jobs: int) -> None:
         self._settings, self._jobs = settings, jobs
         self._executor: ProcessPoolExecutor | None = None
 
@@ -215,17 +217,17 @@ class _Pool:
             ) from error
 
 
-def _read(settings: Settings, kind: Kind, block: bytes) -> Block:
+def _read(settings: RowSettings, kind: Kind, block: bytes) -> Block:
     if kind == "lines":
-        return jsonl.read_block(reader_for(settings), block)
+        return jsonl.read_block(make_row_parser(settings), block)
     from adapter.integrations.batch import arrow
 
-    return arrow.read_block(reader_for(settings), block)
+    return arrow.read_block(make_row_parser(settings), block)
 
 
 @cache
-def reader_for(settings: Settings) -> RowReader:
-    return RowReader(settings)
+def make_row_parser(settings: RowSettings) -> RowParser:
+    return RowParser(settings)
 
 
 def _begin() -> None:

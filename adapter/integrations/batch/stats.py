@@ -8,7 +8,7 @@ from adapter.core.events import JsonObject
 
 
 @dataclass(slots=True)
-class Counts:
+class BatchStats:
     """``calls``, ``invalid``: in all rows. ``fixed``: rows with a fix. ``errors``: rows that could not be read;
     ``first_error`` says why of the first."""
 
@@ -28,8 +28,8 @@ class Counts:
         self.errors += columns["error"] is not None
         self.first_error = self.first_error or columns["error"] or ""
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
+    def __add__(self, other: BatchStats) -> BatchStats:
+        return BatchStats(
             self.rows + other.rows,
             self.calls + other.calls,
             self.fixed + other.fixed,

@@ -21,7 +21,7 @@ class InterfaceError(AdapterError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ModuleLocation:
     """A module by its path in a release and those after it."""
 
     since: str
@@ -29,14 +29,14 @@ class Place:
 
 
 VLLM_TOOL_PARSERS = (
-    Place("0.13", "vllm.tool_parsers.abstract_tool_parser"),
-    Place("0.10", "vllm.entrypoints.openai.tool_parsers.abstract_tool_parser"),
+    ModuleLocation("0.13", "vllm.tool_parsers.abstract_tool_parser"),
+    ModuleLocation("0.10", "vllm.entrypoints.openai.tool_parsers.abstract_tool_parser"),
 )
-VLLM_REASONING_PARSERS = (Place("0.10", "vllm.reasoning.abs_reasoning_parsers"),)
+VLLM_REASONING_PARSERS = (ModuleLocation("0.10", "vllm.reasoning.abs_reasoning_parsers"),)
 VLLM_MESSAGES = (
-    Place("0.29", "vllm.entrypoints.generate.base.protocol"),
-    Place("0.15", "vllm.entrypoints.openai.engine.protocol"),
-    Place("0.10", "vllm.entrypoints.openai.protocol"),
+    ModuleLocation("0.29", "vllm.entrypoints.generate.base.protocol"),
+    ModuleLocation("0.15", "vllm.entrypoints.openai.engine.protocol"),
+    ModuleLocation("0.10", "vllm.entrypoints.openai.protocol"),
 )
 VLLM_STREAMING = (
     "previous_text",
@@ -52,16 +52,16 @@ VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
 """Of a streamed message: from 0.11.1 on, and before."""
 
-SGLANG_DETECTORS = (Place("0.5.1", "sglang.srt.function_call.base_format_detector"),)
-SGLANG_CALLS = (Place("0.5.1", "sglang.srt.function_call.core_types"),)
-SGLANG_TOOL_PARSERS = (Place("0.5.1", "sglang.srt.function_call.function_call_parser"),)
+SGLANG_DETECTORS = (ModuleLocation("0.5.1", "sglang.srt.function_call.base_format_detector"),)
+SGLANG_CALLS = (ModuleLocation("0.5.1", "sglang.srt.function_call.core_types"),)
+SGLANG_TOOL_PARSERS = (ModuleLocation("0.5.1", "sglang.srt.function_call.function_call_parser"),)
 SGLANG_REASONING_PARSERS = (
-    Place("0.5.3", "sglang.srt.parser.reasoning_parser"),
-    Place("0.5.1", "sglang.srt.reasoning_parser"),
+    ModuleLocation("0.5.3", "sglang.srt.parser.reasoning_parser"),
+    ModuleLocation("0.5.1", "sglang.srt.reasoning_parser"),
 )
 
 
-class Vllm:
+class VllmCompat:
     """vLLM's interface as the installed release has it. Raises InterfaceError for one that is not known."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Vllm:
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 
 
-class Sglang:
+class SglangCompat:
     """SGLang's interface as the installed release has it. Raises InterfaceError for one that is not known."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Sglang:
         _one_of(self.reasoning_parser, ("DetectorMap",), dir(self.reasoning_parser))
 
 
-def _found(engine: str, places: tuple[Place, ...]) -> ModuleType:
+def _found(engine: str, places: tuple[ModuleLocation, ...]) -> ModuleType:
     """The first of ``places`` that this release has."""
     for place in places:
         try:

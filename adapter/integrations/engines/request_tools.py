@@ -16,12 +16,12 @@ NAME = "adapter"
 """Of the parsers that read what the model's template and name tell; those of one format have its name behind it."""
 
 
-def names() -> dict[str, str | None]:
+def parser_names() -> dict[str, str | None]:
     """Our parsers by name, and the format that each reads: None is the model's."""
     return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
-def tools_of(given: Iterable[Any] | None) -> ToolSet:
+def tools_from_request(given: Iterable[Any] | None) -> ToolSet:
     """The tools of a request of any of an engine's endpoints, which are pydantic models."""
     return _tool_set(tuple(tool.model_dump_json() for tool in given or ()))
 

@@ -18,10 +18,10 @@ import uuid
 from typing import Any, ClassVar
 
 from adapter.core.events import Event, InvalidToolCall, ReasoningDelta, ToolCall
-from adapter.integrations.engines.compat import InterfaceError, Sglang
-from adapter.integrations.engines.request_tools import names, tools_of
-from adapter.integrations.engines.stream_adapter import Answer, Piece
-from adapter.integrations.engines.tokenizer_detection import format_of, generation_prompt
+from adapter.integrations.engines.compat import InterfaceError, SglangCompat
+from adapter.integrations.engines.request_tools import parser_names, tools_from_request
+from adapter.integrations.engines.stream_adapter import EngineDelta, StreamAdapter
+from adapter.integrations.engines.tokenizer_detection import detect_engine_format, generation_prompt
 from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import get_format
 from adapter.parsing.marker_tables import REASONING
@@ -37,18 +37,18 @@ def register() -> bool:
     """Make our parsers known to the SGLang that is installed; a message in its log, and False, where its interface is
     not known. May be called any number of times, in each of SGLang's processes."""
     try:
-        sglang = Sglang()
+        sglang = SglangCompat()
     except InterfaceError as error:
         _log.warning("toolcall-adapter: its parsers are not there for --tool-call-parser: %s", error)
         return False
-    for name, format in names().items():
+    for name, format in parser_names().items():
         tool, reasoning = parsers(sglang, format)
         sglang.tool_parser.ToolCallParserEnum[name] = tool
         sglang.reasoning_parser.DetectorMap[name] = reasoning
     return True
 
 
-def parsers(sglang: Sglang, format: str | None) -> tuple[type[Any], type[Any]]:
+def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
     """The tool parser and the reasoning parser of one format; of the model's for None."""
     given = {"sglang": sglang, "format_name": format}
     return type("ToolDetector", (ToolReader, sglang.detector), given), type(
@@ -57,10 +57,10 @@ def parsers(sglang: Sglang, format: str | None) -> tuple[type[Any], type[Any]]:
 
 
 def _format(name: str | None, tokenizer: object) -> Format | None:
-    return get_format(name) if name else format_of(tokenizer)
+    return get_format(name) if name else detect_engine_format(tokenizer)
 
 
-class Normal(str):
+class ContentText(str):
     """The content of a whole answer, and all that is not reasoning in it as it was ``written``: that is what our tool
     parser reads, and SGLang shows the content where it finds no call."""
 
@@ -68,7 +68,7 @@ class Normal(str):
     written: str
 
     @classmethod
-    def of(cls, content: str, written: str) -> Normal:
+    def of(cls, content: str, written: str) -> ContentText:
         normal = cls(content)
         normal.written = written
         return normal
@@ -77,7 +77,7 @@ class Normal(str):
 class ToolReader:
     """A tool parser: goes before SGLang's own base class. One reads one answer."""
 
-    sglang: ClassVar[Sglang]
+    sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
     prev_tool_call_arr: list[dict[str, Any]]
     streamed_args_for_tool: list[str]
@@ -87,7 +87,7 @@ class ToolReader:
         super().__init__()
         self._format = _format(self.format_name, tokenizer)
         self._prompt = generation_prompt(tokenizer, {})
-        self._answer: Answer | None = None
+        self._answer: StreamAdapter | None = None
 
     def has_tool_call(self, text: str) -> bool:
         """Whether there is something in the text that its content is without: a call, or one that was cut off."""
@@ -128,9 +128,9 @@ class ToolReader:
     def build_ebnf(self, tools: list[Any]) -> Any:
         raise NotImplementedError("calls of this parser are not held to a grammar")
 
-    def _told(self, answer: Answer, events: list[Event]) -> Any:
+    def _told(self, answer: StreamAdapter, events: list[Event]) -> Any:
         """The events as SGLang streams them; it looks at its parser for what was called."""
-        piece: Piece = answer.told(events)
+        piece: EngineDelta = answer.told(events)
         calls = []
         for call in piece.calls:
             if call.name is not None:
@@ -144,11 +144,11 @@ class ToolReader:
             self.prev_tool_call_arr[answer.index_of(made)]["arguments"] = made.arguments
         return self.sglang.result(normal_text=piece.content, calls=calls)
 
-    def _new_answer(self, tools: list[Any]) -> Answer:
+    def _new_answer(self, tools: list[Any]) -> StreamAdapter:
         splits = ReasoningReader.is_asked_for
-        return Answer(
+        return StreamAdapter(
             self._format,
-            tools_of(tools),
+            tools_from_request(tools),
             generation_prompt="" if splits else self._prompt,
             turn=uuid.uuid4().hex,
             splits=splits,
@@ -158,7 +158,7 @@ class ToolReader:
 class ReasoningReader:
     """A reasoning parser: goes before SGLang's own base class. One reads one answer."""
 
-    sglang: ClassVar[Sglang]
+    sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
     is_asked_for: ClassVar[bool] = False
     """Whether this process has made one: it then stands before the tool parser of each answer."""
@@ -190,7 +190,7 @@ class ReasoningReader:
         ReasoningReader.is_asked_for = True
         self._prompt = self._generation_prompt(force_reasoning, tokenizer)
         self._is_read_on = tool_call_parser_active is not False
-        self._answer: Answer | None = None
+        self._answer: StreamAdapter | None = None
 
     def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
         """What the template puts before an answer; where there is none, what templates do: those that have ``<think>``
@@ -207,7 +207,7 @@ class ReasoningReader:
         answer = self._new_answer()
         events = _read(answer, text)
         piece = answer.told_as_text(events, with_cut_off=True)
-        content = Normal.of(piece.content, _written(events)) if self._is_read_on else piece.content
+        content = ContentText.of(piece.content, _written(events)) if self._is_read_on else piece.content
         return self.sglang.reasoning_result(normal_text=content, reasoning_text=piece.reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
@@ -222,16 +222,16 @@ class ReasoningReader:
             return self.sglang.reasoning_result()
         return self._result(self._answer, self._answer.close())
 
-    def _result(self, answer: Answer, events: list[Event]) -> Any:
+    def _result(self, answer: StreamAdapter, events: list[Event]) -> Any:
         piece = answer.told_as_text(events, with_cut_off=True)
         content = _written(events) if self._is_read_on else piece.content
         return self.sglang.reasoning_result(normal_text=content, reasoning_text=piece.reasoning)
 
-    def _new_answer(self) -> Answer:
-        return Answer(self._format, ToolSet(), generation_prompt=self._prompt, turn="")
+    def _new_answer(self) -> StreamAdapter:
+        return StreamAdapter(self._format, ToolSet(), generation_prompt=self._prompt, turn="")
 
 
-def _read(answer: Answer, text: str) -> list[Event]:
+def _read(answer: StreamAdapter, text: str) -> list[Event]:
     """All events of a whole answer."""
     return [*answer.feed(getattr(text, "written", text)), *answer.close()]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
-    Markup,
+    MarkupDelta,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     RejectedCall,
     TextDelta,
     ToolCall,
@@ -21,7 +21,7 @@ from adapter.core.events import (
 )
 from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_tables import REASONING, reasoning_of
+from adapter.parsing.marker_tables import REASONING, reasoning_markers
 from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
 
@@ -30,7 +30,7 @@ TAIL = 64
 
 
 @dataclass(frozen=True, slots=True)
-class CallPiece:
+class EngineCallDelta:
     """More of the arguments, JSON text, of the call ``index``; its first piece has ``id`` and ``name``."""
 
     index: int
@@ -40,16 +40,16 @@ class CallPiece:
 
 
 @dataclass(slots=True)
-class Piece:
+class EngineDelta:
     """What some text of an answer was taken for. ``made``: the calls that it completed."""
 
     content: str = ""
     reasoning: str = ""
-    calls: list[CallPiece] = field(default_factory=list)
+    calls: list[EngineCallDelta] = field(default_factory=list)
     made: list[ToolCall] = field(default_factory=list)
 
 
-class Answer:
+class StreamAdapter:
     """Reads one answer, whole or as it streams.
 
     ``generation_prompt``: as of `Parser`; None where nobody knows it, and then formats that always have reasoning
@@ -105,25 +105,25 @@ class Answer:
         """The place of the event before which reasoning is over, behind what closes it; None where it is not."""
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
-                return at + isinstance(event, Markup)
+                return at + isinstance(event, MarkupDelta)
         return None
 
     def _closes_reasoning(self, event: Event) -> bool:
         """Whether the answer has left its reasoning, or has none, once ``event`` has come."""
         match event:
-            case Markup(raw=raw):
+            case MarkupDelta(raw=raw):
                 return any(marker in raw.lower() for marker in self._closing)
             case TextDelta(text=text):
                 return not text.isspace()
-            case ReasoningDelta() | ContentWasReasoning() | ReasoningWasContent() | RejectedCall():
+            case ReasoningDelta() | ContentReclassified() | ReasoningReclassified() | RejectedCall():
                 return False
             case _:
                 return True
 
-    def told(self, events: Iterable[Event]) -> Piece:
+    def told(self, events: Iterable[Event]) -> EngineDelta:
         """The events as an engine's client gets them. Calls that were cut off are left out; others that can be none
         are content, so that nothing is lost."""
-        piece = Piece()
+        piece = EngineDelta()
         for event in events:
             match event:
                 case ToolCallDelta(id=id, name=name, arguments=arguments):
@@ -139,9 +139,9 @@ class Answer:
                     self._tell(event, piece)
         return piece
 
-    def told_as_text(self, events: Iterable[Event], *, with_cut_off: bool) -> Piece:
+    def told_as_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
         """The same, with all calls as they were written."""
-        piece = Piece()
+        piece = EngineDelta()
         for event in events:
             match event:
                 case ToolCall(raw=raw):
@@ -156,7 +156,7 @@ class Answer:
         """The place of a call that was told among all of the answer."""
         return self._indices[call.id]
 
-    def _tell(self, event: Event, piece: Piece) -> None:
+    def _tell(self, event: Event, piece: EngineDelta) -> None:
         match event:
             case TextDelta(text=text):
                 piece.content += text
@@ -166,28 +166,28 @@ class Answer:
                     piece.reasoning += text
                 else:
                     piece.content += raw
-            case Markup(raw=raw) if not self._splits and any(marker in raw.lower() for marker in self._marks):
+            case MarkupDelta(raw=raw) if not self._splits and any(marker in raw.lower() for marker in self._marks):
                 piece.content += raw
-            case ContentWasReasoning() if self._splits:
+            case ContentReclassified() if self._splits:
                 piece.reasoning, piece.content = piece.reasoning + piece.content, ""
-            case ReasoningWasContent() if self._splits:
+            case ReasoningReclassified() if self._splits:
                 piece.reasoning, piece.content = "", "".join(self._reasoned) + piece.content
 
-    def _piece(self, id: str, name: str, arguments: str) -> CallPiece:
+    def _piece(self, id: str, name: str, arguments: str) -> EngineCallDelta:
         if id in self._indices:
-            return CallPiece(self._indices[id], arguments)
+            return EngineCallDelta(self._indices[id], arguments)
         index = self._indices[id] = len(self._indices)
-        return CallPiece(index, arguments, id, name)
+        return EngineCallDelta(index, arguments, id, name)
 
 
 @lru_cache(maxsize=128)
 def _marks_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
     """All markers of reasoning, and those that close it."""
-    marks = reasoning_of(FORMATS.all if format is None else (format,))
+    marks = reasoning_markers(FORMATS.all if format is None else (format,))
     return frozenset((*marks, *marks.values())), frozenset(marks.values())
 
 
-class Rest(str):
+class ReasoningRemainder(str):
     """What follows, or stands around, an answer's reasoning: a text for the engine, which carries it from our reasoning
     parser to our tool parser.
 
@@ -196,13 +196,13 @@ class Rest(str):
     """
 
     __slots__ = ("piece",)
-    piece: Piece
+    piece: EngineDelta
 
     @classmethod
-    def of(cls, text: str, piece: Piece) -> Rest:
+    def of(cls, text: str, piece: EngineDelta) -> ReasoningRemainder:
         rest = cls(text)
         rest.piece = piece
         return rest
 
     def __bool__(self) -> bool:
-        return len(self) > 0 or self.piece != Piece()
+        return len(self) > 0 or self.piece != EngineDelta()

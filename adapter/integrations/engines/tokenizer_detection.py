@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from adapter.core.events import JsonObject
 from adapter.parsing.format import Format
-from adapter.parsing.formats import FORMATS, get_format, guess
+from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.marker_tables import END_OF_TURN, NEXT_TURN
 
 PROMPT_TAIL = 64
@@ -27,7 +27,7 @@ class Tokenizer(Protocol):
     def decode(self, token_ids: Any, *, skip_special_tokens: bool) -> str: ...
 
 
-def format_of(tokenizer: object) -> Format | None:
+def detect_engine_format(tokenizer: object) -> Format | None:
     """The format that the model writes, by its chat template and its name; None where neither tells."""
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(template, Mapping):
@@ -37,9 +37,9 @@ def format_of(tokenizer: object) -> Format | None:
 
 @lru_cache(maxsize=16)
 def _recognised(template: str | None, model: str | None) -> Format | None:
-    from adapter.backends.template_detection import recognise_format
+    from adapter.backends.template_detection import detect_format
 
-    found = recognise_format(template, model).format if template else guess(model)
+    found = detect_format(template, model).format if template else guess_format(model)
     return None if found is None else get_format(found)
 
 
@@ -70,7 +70,7 @@ def _generation_prompt(tokenizer: object, arguments: str) -> str | None:
     return whole[len(before) :] if isinstance(whole, str) and whole.startswith(before) else None
 
 
-class Marks:
+class ReasoningMarkers:
     """The markers of reasoning of one format, or of all (``format`` None), as the tokenizer has them."""
 
     def __init__(self, tokenizer: Tokenizer, format: Format | None) -> None:
@@ -162,9 +162,9 @@ class Marks:
 
 
 @lru_cache(maxsize=16)
-def marks_of(tokenizer: Tokenizer, format: Format | None) -> Marks:
+def reasoning_markers_of(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
     """Kept, because a tokenizer's vocabulary is large, and engines make a parser for each answer."""
-    return Marks(tokenizer, format)
+    return ReasoningMarkers(tokenizer, format)
 
 
 def _last(ids: list[int], token: int) -> int:

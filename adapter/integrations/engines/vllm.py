@@ -19,10 +19,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from adapter.core.events import Event, Json, ReasoningDelta
-from adapter.integrations.engines.compat import InterfaceError, Vllm
-from adapter.integrations.engines.request_tools import names, tools_of
-from adapter.integrations.engines.stream_adapter import Answer, Piece, Rest
-from adapter.integrations.engines.tokenizer_detection import format_of, generation_prompt, marks_of
+from adapter.integrations.engines.compat import InterfaceError, VllmCompat
+from adapter.integrations.engines.request_tools import parser_names, tools_from_request
+from adapter.integrations.engines.stream_adapter import EngineDelta, ReasoningRemainder, StreamAdapter
+from adapter.integrations.engines.tokenizer_detection import (
+    detect_engine_format,
+    generation_prompt,
+    reasoning_markers_of,
+)
 from adapter.parsing.formats import get_format
 from adapter.parsing.stream_buffer import SPACE
 from adapter.tools.tool import ToolSet
@@ -39,18 +43,18 @@ def register() -> None:
     May be called any number of times, in each of vLLM's processes.
     """
     try:
-        parsers = Parsers(Vllm())
+        parsers = Parsers(VllmCompat())
     except InterfaceError as error:
         _log.warning("toolcall-adapter: its parsers are not there for --tool-call-parser: %s", error)
         return
-    for name, format in names().items():
+    for name, format in parser_names().items():
         parsers.register(name, format)
 
 
 class Parsers:
     """Our parser classes for one release of vLLM."""
 
-    def __init__(self, vllm: Vllm) -> None:
+    def __init__(self, vllm: VllmCompat) -> None:
         self._vllm = vllm
         reading = {name: getattr(ReasoningReader, f"_{name}") for name in ("whole", "streaming")}
         method = vllm.reasoning_method
@@ -76,16 +80,16 @@ class Parsers:
 class _Reader:
     """What both parsers know: the format, and the answer that they are reading."""
 
-    vllm: ClassVar[Vllm]
+    vllm: ClassVar[VllmCompat]
     format_name: ClassVar[str | None] = None
     model_tokenizer: Any
     engine_based_streaming = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._format = get_format(self.format_name) if self.format_name else format_of(self.model_tokenizer)
-        self._answer: Answer | None = None
-        self._marks = marks_of(self.model_tokenizer, self._format)
+        self._format = get_format(self.format_name) if self.format_name else detect_engine_format(self.model_tokenizer)
+        self._answer: StreamAdapter | None = None
+        self._marks = reasoning_markers_of(self.model_tokenizer, self._format)
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens stay in the text."""
@@ -98,7 +102,7 @@ class _Reader:
     def _needs_special_tokens(self, request: Any) -> bool:
         raise NotImplementedError
 
-    def _answer_at(self, previous_text: str) -> Answer | None:
+    def _answer_at(self, previous_text: str) -> StreamAdapter | None:
         """The answer whose text so far is ``previous_text``: None for one that is new here, or another one.
 
         Releases that end streams have one parser for each, and may leave out the text so far.
@@ -119,7 +123,7 @@ class _Reader:
         token = self.model_tokenizer.decode([last], skip_special_tokens=False)
         return not delta_text.endswith(token) and not self._marks.have(token)
 
-    def _message(self, piece: Piece) -> Any:
+    def _message(self, piece: EngineDelta) -> Any:
         """What vLLM streams for ``piece``, None for nothing."""
         vllm, fields = self.vllm, dict[str, Any]()
         if piece.content:
@@ -151,7 +155,7 @@ class ToolReader(_Reader):
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """The calls of a whole answer, and its content."""
-        if isinstance(model_output, Rest):
+        if isinstance(model_output, ReasoningRemainder):
             piece = model_output.piece
         else:
             answer = self._new_answer(request)
@@ -190,7 +194,7 @@ class ToolReader(_Reader):
         if self._ends(delta_text, delta_token_ids):
             events += answer.close()
         piece = self._told(answer, events)
-        if isinstance(delta_text, Rest):
+        if isinstance(delta_text, ReasoningRemainder):
             piece.reasoning = delta_text.piece.reasoning + piece.reasoning
         return self._message(piece)
 
@@ -203,7 +207,7 @@ class ToolReader(_Reader):
     def _needs_special_tokens(self, request: Any) -> bool:
         return bool(getattr(request, "tools", None)) and getattr(request, "tool_choice", None) != "none"
 
-    def _told(self, answer: Answer, events: Iterable[Event]) -> Piece:
+    def _told(self, answer: StreamAdapter, events: Iterable[Event]) -> EngineDelta:
         """The events as vLLM streams them; it looks at its parser for what was called."""
         piece = answer.told(events)
         for call in piece.calls:
@@ -215,12 +219,12 @@ class ToolReader(_Reader):
             self.prev_tool_call_arr[answer.index_of(call_made)]["arguments"] = call_made.arguments
         return piece
 
-    def _new_answer(self, request: Any, *, follows_reasoning: bool = False) -> Answer:
+    def _new_answer(self, request: Any, *, follows_reasoning: bool = False) -> StreamAdapter:
         splits = ReasoningReader.is_asked_for
         arguments = getattr(request, "chat_template_kwargs", None) or {}
-        return Answer(
+        return StreamAdapter(
             self._format,
-            tools_of(getattr(request, "tools", None)),
+            tools_from_request(getattr(request, "tools", None)),
             generation_prompt="" if splits else generation_prompt(self.model_tokenizer, arguments),
             turn=uuid.uuid4().hex,
             splits=splits,
@@ -276,7 +280,7 @@ class ReasoningReader(_Reader):
         if self._is_over and self._at_end is not None:
             message, reasoning, rest = self._at_end
             setattr(message, self.vllm.reasoning_field, reasoning or None)
-            message.content = Rest.of(rest, Piece(reasoning=reasoning)) or None
+            message.content = ReasoningRemainder.of(rest, EngineDelta(reasoning=reasoning)) or None
             self._answer = None  # what comes now is not read here
         return self._is_over
 
@@ -300,14 +304,16 @@ class ReasoningReader(_Reader):
 
     def _whole(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """The reasoning of a whole answer, and its content with all calls as they were written."""
-        tools = tools_of(getattr(request, "tools", None))
+        tools = tools_from_request(getattr(request, "tools", None))
         answer = self._new_answer(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*answer.feed(model_output), *answer.close()]
         if getattr(request, "tool_choice", None) not in (None, "auto", "none"):  # vLLM reads what is not reasoning
             reasoning, rest = _parted(answer, events, model_output)
             return reasoning or None, rest or None
         piece = answer.told_as_text(events, with_cut_off=not tools)
-        return piece.reasoning or None, Rest.of(piece.content, answer.told(events)) if piece.content else None
+        return piece.reasoning or None, ReasoningRemainder.of(
+            piece.content, answer.told(events)
+        ) if piece.content else None
 
     def _streaming(
         self,
@@ -332,7 +338,7 @@ class ReasoningReader(_Reader):
             self._first = (message, delta_text)
         return message
 
-    def _read(self, answer: Answer, events: list[Event], delta_text: str, delta_token_ids: Sequence[int]) -> Any:
+    def _read(self, answer: StreamAdapter, events: list[Event], delta_text: str, delta_token_ids: Sequence[int]) -> Any:
         self._at_end = None
         is_last = self._ends(delta_text, delta_token_ids)
         if is_last:
@@ -347,9 +353,9 @@ class ReasoningReader(_Reader):
             self._at_end = (message, *_parted(answer, events, text))
         return message
 
-    def _new_answer(self, tools: ToolSet, arguments: Mapping[str, Json]) -> Answer:
+    def _new_answer(self, tools: ToolSet, arguments: Mapping[str, Json]) -> StreamAdapter:
         prompt = self._prompt
-        return Answer(
+        return StreamAdapter(
             self._format,
             tools,
             generation_prompt=(
@@ -361,7 +367,7 @@ class ReasoningReader(_Reader):
         )
 
 
-def _parted(answer: Answer, events: list[Event], text: str) -> tuple[str, str]:
+def _parted(answer: StreamAdapter, events: list[Event], text: str) -> tuple[str, str]:
     """The reasoning that ``text`` begins with, and what follows it as written. ``events``: what the text is made of."""
     end = answer.end_of_reasoning(events)
     before = events if end is None else events[:end]

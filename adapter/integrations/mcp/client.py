@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.integrations.mcp import line_limiter
-from adapter.integrations.mcp.definition_pins import Pins
-from adapter.integrations.mcp.server_config import McpServer, plain_name
-from adapter.tools.function_tools import performed_by
+from adapter.integrations.mcp.definition_pins import DefinitionPins
+from adapter.integrations.mcp.server_config import McpServer, sanitize_name
 from adapter.tools.function_tools import tool as as_tool
+from adapter.tools.function_tools import with_runner
 from adapter.tools.operations import Effect
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.changes.journal import state_home
@@ -117,7 +117,7 @@ class McpTools:
 
     def _made(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
         """The tools of all servers, each with what whoever approves it has to know."""
-        pins = {id(each): Pins(str(each.server), self._state) for each in sessions}
+        pins = {id(each): DefinitionPins(str(each.server), self._state) for each in sessions}
         first: dict[int, dict[str, Any]] = {}
         for session, listed, name in _named(sessions, self._taken):
             definition: JsonObject = {
@@ -137,14 +137,16 @@ class McpTools:
             function = session.function(listed.name)
             if change:
                 function = _pinning(function, pinned, listed.name, whole)
-            yield performed_by(
+            yield with_runner(
                 f"the MCP server {session.server.name!r}", as_tool(definition, function, effect=effect), notice
             )
         for number, definitions in first.items():
             pins[number].keep(definitions)
 
 
-def _pinning(function: Callable[..., object], pins: Pins, name: str, definition: Any) -> Callable[..., object]:
+def _pinning(
+    function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
+) -> Callable[..., object]:
     """The function; once it was allowed to be called, its tool is what it says now."""
 
     def call(**arguments: Json) -> object:
@@ -169,9 +171,9 @@ def _named(sessions: Sequence[_Session], taken: ToolSet) -> Iterator[tuple[_Sess
     """Each tool with a name that no other has and every server takes."""
     names: set[str] = set()
     offered = [(session, listed) for session in sessions for listed in session.listed]
-    counts = Counter(plain_name(listed.name) for _, listed in offered)
+    counts = Counter(sanitize_name(listed.name) for _, listed in offered)
     for session, listed in offered:
-        name = plain_name(listed.name)
+        name = sanitize_name(listed.name)
         if counts[name] > 1 or taken.match(name) is not None:
             name = f"{session.server.name}__{name}"
         name, number = name[:MAX_NAME], 2
@@ -288,9 +290,9 @@ class _Session:
         from mcp import Client, StdioServerParameters, stdio_client
 
         if self.server.url:
-            from adapter.integrations.mcp.http_transport import bounded_http
+            from adapter.integrations.mcp.http_transport import limited_http_client
 
-            way = bounded_http(self.server.url, MAX_MESSAGE, self._call_s)
+            way = limited_http_client(self.server.url, MAX_MESSAGE, self._call_s)
             return Client(way, read_timeout_seconds=self._call_s)
         program, *arguments = _accompanied(_limited(self.server.command))
         environment = dict(self.server.environment) or None

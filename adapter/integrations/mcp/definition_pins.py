@@ -23,7 +23,7 @@ MAX_FILE_BYTES = 64 << 20
 """Of the definitions of one server; a larger file is not read, and counts as none."""
 
 
-class Pins:
+class DefinitionPins:
     """The definitions of the server ``identity``; ``folder``: where they are kept."""
 
     def __init__(self, identity: str, folder: Path) -> None:

@@ -17,7 +17,7 @@ WAIT_S = 30.0
 
 
 @asynccontextmanager
-async def bounded_http(url: str, max_message: int, call_s: float) -> AsyncIterator[TransportStreams]:
+async def limited_http_client(url: str, max_message: int, call_s: float) -> AsyncIterator[TransportStreams]:
     """A transport for the SDK's client. A message of more than ``max_message`` bytes fails what it answers."""
     timeout = httpx2.Timeout(WAIT_S, read=call_s)
     # What is packed may be much larger than it is long; so nothing is.

@@ -48,7 +48,7 @@ def serve_mcp(workspace: Workspace, port: int | None = None) -> None:
 async def _serve_stdio(workspace: Workspace) -> None:
     from mcp.server.stdio import stdio_server
 
-    server = server_of(workspace)
+    server = build_server(workspace)
     _read_any_text()
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
@@ -80,7 +80,7 @@ def _serve_http(workspace: Workspace, port: int) -> None:
     url = f"http://{HOST}:{listener.getsockname()[1]}/mcp"
     print(f"serving {url}, in {workspace.root}", file=sys.stderr, flush=True)
     config = uvicorn.Config(
-        server_of(workspace).streamable_http_app(host=HOST),
+        build_server(workspace).streamable_http_app(host=HOST),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,
@@ -89,7 +89,7 @@ def _serve_http(workspace: Workspace, port: int) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def server_of(workspace: Workspace) -> Server[Any]:
+def build_server(workspace: Workspace) -> Server[Any]:
     """An MCP server that runs the tools of ``workspace``."""
     from anyio.to_thread import run_sync
     from mcp.server.lowlevel import Server

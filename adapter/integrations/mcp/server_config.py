@@ -32,7 +32,7 @@ class McpServer:
         return f"the MCP server {self.name!r} ({self.url or shlex.join(self.command)})"
 
 
-def servers_of(text: str) -> list[McpServer]:
+def parse_servers(text: str) -> list[McpServer]:
     """The servers that a user names: a URL, a command line, or a JSON file as Claude Desktop and Cursor have it.
 
     Raises UsageError for what is none of these.
@@ -45,7 +45,7 @@ def servers_of(text: str) -> list[McpServer]:
             is_address = False
         if not is_address:
             raise UsageError(f"{text!r} is not the URL of an MCP server; expected one like http://127.0.0.1:8000/mcp")
-        return [McpServer(plain_name(parts.hostname or "http"), url=text)]
+        return [McpServer(sanitize_name(parts.hostname or "http"), url=text)]
     if text.endswith(".json"):
         return _servers_in(text)
     try:
@@ -54,7 +54,7 @@ def servers_of(text: str) -> list[McpServer]:
         raise UsageError(f"cannot read the command {text!r}: {error}") from error
     if not command:
         raise UsageError("an MCP server is a command, a URL or a .json file; got nothing")
-    return [McpServer(plain_name(PurePath(command[0]).stem), command)]
+    return [McpServer(sanitize_name(PurePath(command[0]).stem), command)]
 
 
 def _servers_in(file: str) -> list[McpServer]:
@@ -78,12 +78,12 @@ def _servers_in(file: str) -> list[McpServer]:
 
 def _server(name: str, given: Mapping[str, Any]) -> McpServer:
     if "url" in given:
-        return McpServer(plain_name(name), url=str(given["url"]))
+        return McpServer(sanitize_name(name), url=str(given["url"]))
     environment = {key: str(value) for key, value in (given.get("env") or {}).items()}
     command = (str(given["command"]), *map(str, given.get("args") or ()))
-    return McpServer(plain_name(name), command, environment=environment, cwd=given.get("cwd"))
+    return McpServer(sanitize_name(name), command, environment=environment, cwd=given.get("cwd"))
 
 
-def plain_name(name: str) -> str:
+def sanitize_name(name: str) -> str:
     """As a part of a tool's name."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "mcp"

@@ -10,16 +10,16 @@ from typing import Any
 
 from adapter.core.events import JsonObject
 from adapter.protocols.dropped_fields import HEADER, as_header
-from adapter.protocols.exchange import Completed, Streamed
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import asked_again_header
 from adapter.protocols.openai_errors import RequestError, refusal
-from adapter.protocols.sse import as_json
-from adapter.protocols.template_prompt import Post, PromptFault
-from adapter.protocols.translate import needs_reading, needs_translation, read, translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import Options
-from adapter.server.response_store import Store
-from adapter.server.responses_request import Response
+from adapter.protocols.sse import encode_json
+from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
+from adapter.protocols.translate import needs_reading, needs_translation, passthrough_request, translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import TranslationOptions
+from adapter.server.response_store import ResponseStore
+from adapter.server.responses_request import ResponsesRequest
 
 _log = logging.getLogger("adapter")
 
@@ -30,38 +30,40 @@ def is_chat(sent: Any) -> bool:
     return bool(sent.method == "POST" and sent.url.path.endswith((CHAT, RESPONSES)))
 
 
-class Passage:
+class OpenAIExchange:
     """One HTTP request on its way out and back: ``request`` is None where nothing is translated. ``splits``: the server
     takes reasoning out of answers by itself."""
 
-    def __init__(self, http: Any, sent: Any, options: Options, store: Callable[[], Store], *, splits: bool) -> None:
-        self.request: Request | None = None
+    def __init__(
+        self, http: Any, sent: Any, options: TranslationOptions, store: Callable[[], ResponseStore], *, splits: bool
+    ) -> None:
+        self.request: TranslatedRequest | None = None
         self.refused: Any = None
         self.sent = sent
         self._http = http
-        self._response: Response | None = None
+        self._response: ResponsesRequest | None = None
         self._left_out: list[str] = []
-        self._streamed: Streamed | None = None
+        self._streamed: StreamedExchange | None = None
         if not is_chat(sent):
             return
         url = sent.url
         try:
             body = json.loads(sent.content)
             if url.path.endswith(RESPONSES):
-                self._response = Response(body, store(), len(sent.content))
-                self.request = translate(self._response.asked(self._left_out), options)
+                self._response = ResponsesRequest(body, store(), len(sent.content))
+                self.request = translate_chat_request(self._response.asked(self._left_out), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
-                self.request = translate(body, options)
+                self.request = translate_chat_request(body, options)
             elif needs_reading(body, options, splits=splits):
-                self.request = read(body, options)
+                self.request = passthrough_request(body, options)
         except RequestError as error:
             self.refused = http.Response(error.status, json=refusal(error), request=sent)
         if self.request is not None:
-            self._completed = Completed(self.request)
+            self._completed = BufferedExchange(self.request)
             self.sent = self._asking(url, self.request.body)
 
-    def in_words(self, fault: PromptFault) -> JsonObject | None:
+    def in_words(self, fault: TemplatePromptError) -> JsonObject | None:
         """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
         assert self.request is not None
         if self.request.as_text is None:
@@ -69,10 +71,10 @@ class Passage:
             return None
         _log.info("a prompt of the model's own was refused, so it went in words: %s", fault)
         self.request = self.request.as_text()
-        self._completed = Completed(self.request)
+        self._completed = BufferedExchange(self.request)
         return self.request.body
 
-    def refusal(self, fault: PromptFault) -> Any:
+    def refusal(self, fault: TemplatePromptError) -> Any:
         """The client's response where the model's own prompt cannot be had."""
         error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
         return self._http.Response(error.status, json=refusal(error), request=self.sent)
@@ -82,13 +84,13 @@ class Passage:
         completion = self._completed.give_up()
         return None if completion is None else self._shown(response, 200, completion)
 
-    def streamed(self) -> Streamed:
+    def streamed(self) -> StreamedExchange:
         assert self.request is not None
         writer = None if self._response is None else self._response.writer()
-        self._streamed = Streamed(self.request, int(time.time()), writer)
+        self._streamed = StreamedExchange(self.request, int(time.time()), writer)
         return self._streamed
 
-    def posting(self, post: Post) -> Any:
+    def posting(self, post: HttpPost) -> Any:
         """One request of ours, at the server that the client has."""
         url = self.sent.url
         base = url.path.removesuffix(CHAT)
@@ -99,7 +101,9 @@ class Passage:
         """The HTTP request as it came, with another body, at another address."""
         sent = self.sent
         headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
-        return self._http.Request(sent.method, url, headers=headers, content=as_json(body), extensions=sent.extensions)
+        return self._http.Request(
+            sent.method, url, headers=headers, content=encode_json(body), extensions=sent.extensions
+        )
 
     def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
         return self._answered(response, response.headers, pieces)

@@ -22,29 +22,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.backends.chat_client import constraint_fields
-from adapter.backends.control_token_discovery import told_tokens
-from adapter.backends.endpoint_discovery import Endpoint, recognise
-from adapter.backends.profiles import check, setups
-from adapter.backends.prompt_discovery import OwnPrompts
-from adapter.backends.small_model_check import Guides
-from adapter.backends.template_files import TemplateProcess, read_template
+from adapter.backends.control_token_discovery import discover_control_tokens
+from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
+from adapter.backends.profiles import setup_lookup, validate_profile_name
+from adapter.backends.prompt_discovery import PromptDiscoverer
+from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.template_files import TemplateWorker, load_chat_template
 from adapter.conversation.guardrails.engine import RETRIES
-from adapter.conversation.guardrails.registry import chosen
+from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.arguments import NONE, PATH, check_types, shown
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
-from adapter.integrations.openai_client.exchange import Passage, is_chat
-from adapter.prompting.chat_template import TemplateFault
+from adapter.integrations.openai_client.exchange import OpenAIExchange, is_chat
+from adapter.prompting.chat_template import ChatTemplateError
 from adapter.prompting.intent.grounding import Ground
-from adapter.protocols.guarded_exchange import Asking
-from adapter.protocols.openai_errors import relayed
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.recorded_exchange import Observation
-from adapter.protocols.template_prompt import PromptFault, Render, sending
-from adapter.protocols.translation_options import ConstraintSettings, Options, PromptSettings, checked
+from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, prompt_steps
+from adapter.protocols.translation_options import (
+    ConstraintSettings,
+    PromptSettings,
+    TranslationOptions,
+    validate_options,
+)
 from adapter.recording.exchange_log import ExchangeLog
-from adapter.server.response_store import Store
+from adapter.server.response_store import ResponseStore
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -116,69 +121,71 @@ def wrap(
         guardrails=(guardrails, str),
         max_tools=(max_tools, int, NONE),
     )
-    options = Options(
+    options = TranslationOptions(
         prompt=PromptSettings(format=format, style=style, mode=prompt, max_tools=max_tools),
         constraints=ConstraintSettings(mode=constraint, grounded=grounded, ground=ground),
         observation=Observation(
-            observe=ExchangeLog(Path(record), Secrets(os.environ, [client.api_key])) if record is not None else None
+            observe=ExchangeLog(Path(record), Redactor(os.environ, [client.api_key])) if record is not None else None
         ),
         guide=guide,
         policy=policy,
         stream_arguments=stream_arguments,
-        retry_policy=Asking(chosen(guardrails), retries, clock=time.monotonic),
+        retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, clock=time.monotonic),
     )
-    options = checked(options)
-    check(profile)
-    process = TemplateProcess(read_template(Path(template))) if template is not None else None
-    server = _Server(str(client.base_url).rstrip("/"), options, profile, process)
+    options = validate_options(options)
+    validate_profile_name(profile)
+    process = TemplateWorker(load_chat_template(Path(template))) if template is not None else None
+    server = _UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, process)
     if isinstance(client, AsyncOpenAI):
-        http = library_of(client._client)
+        http = http_library_of(client._client)
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
-    http = library_of(client._client)
+    http = http_library_of(client._client)
     return client.copy(http_client=http.Client(transport=_Transport(http, client._client, server)))
 
 
-def library_of(client: object) -> Any:
+def http_library_of(client: object) -> Any:
     """httpx2 with openai 3, httpx with openai 2 or where the user brought such a client."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
 
 
-class _Server:
+class _UpstreamInfo:
     """What is behind the client. Asked before the first request that may need to know, and once for each model."""
 
-    def __init__(self, base_url: str, options: Options, profile: str, template: TemplateProcess | None) -> None:
+    def __init__(
+        self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
+    ) -> None:
         self._base_url, self._options, self._profile = base_url, options, profile
         self.template = template
-        self._own: OwnPrompts | None = None
-        self._guides: Guides | None = None
+        self._own: PromptDiscoverer | None = None
+        self._guides: SmallModelCheck | None = None
         self._splits = False  # reasoning off answers, by itself
         self._is_known = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
 
-    def passage(self, http: Any, sent: Any, options: Options) -> Passage:
-        return Passage(http, sent, options, lambda: self._store, splits=self._splits)
+    def passage(self, http: Any, sent: Any, options: TranslationOptions) -> OpenAIExchange:
+        return OpenAIExchange(http, sent, options, lambda: self._store, splits=self._splits)
 
     @cached_property
-    def _store(self) -> Store:
+    def _store(self) -> ResponseStore:
         """Of the answers that the client comes back to, in memory."""
-        store = Store()
+        store = ResponseStore()
         weakref.finalize(self, store.close)
         return store
 
-    def options(self, sent: Any) -> Options:
+    def options(self, sent: Any) -> TranslationOptions:
         if not is_chat(sent):
             return self._options
         if not self._is_known:
-            if kind := recognise(self._base_url):
+            if kind := detect_server_kind(self._base_url):
                 endpoint = Endpoint(self._base_url, kind)
                 self._splits = kind in ("llama.cpp", "ollama")
                 if self._options.constraints.mode != "off":
                     self._options = self._options.with_constraints(enforce=partial(constraint_fields, kind))
-                setup_of, notes = setups(self._profile, endpoint)
-                tokens = told_tokens(endpoint, self.template)
+                setup_of, notes = setup_lookup(self._profile, endpoint)
+                tokens = discover_control_tokens(endpoint, self.template)
                 self._options = replace(self._options.with_prompt(control_tokens=tokens), setup_of=setup_of)
-                self._own = OwnPrompts(endpoint, self.template) if self._options.prompt.may_be_own else None
-                self._guides = Guides(endpoint, self._options.guide)
+                self._own = PromptDiscoverer(endpoint, self.template) if self._options.prompt.may_be_own else None
+                self._guides = SmallModelCheck(endpoint, self._options.guide)
                 for note in notes:
                     _log.info(note)
             self._is_known = True
@@ -196,17 +203,17 @@ class _Server:
         options = self._options.with_prompt(own=found.own, template=found.template, recognised=recognised)
         return replace(options, small=small)
 
-    async def options_soon(self, sent: Any) -> Options:
+    async def options_soon(self, sent: Any) -> TranslationOptions:
         is_ready = self._is_known and self._own is None
         return self._options if is_ready else await asyncio.to_thread(self.options, sent)
 
-    def rendered(self, step: Render) -> str:
+    def rendered(self, step: RenderTemplate) -> str:
         if self.template is None:
-            raise PromptFault("no template was named")
+            raise TemplatePromptError("no template was named")
         try:
             return self.template.render(step.messages, step.tools, step.variables)
-        except TemplateFault as fault:
-            raise PromptFault(str(fault)) from fault
+        except ChatTemplateError as fault:
+            raise TemplatePromptError(str(fault)) from fault
 
 
 def _model_of(sent: Any) -> str:
@@ -220,7 +227,7 @@ def _model_of(sent: Any) -> str:
 class _Transport:
     """Sends through the user's own HTTP client, with its proxies, certificates and connections."""
 
-    def __init__(self, http: Any, client: Any, server: _Server) -> None:
+    def __init__(self, http: Any, client: Any, server: _UpstreamInfo) -> None:
         self._http, self._client, self._server = http, client, server
 
     def handle_request(self, sent: Any) -> Any:
@@ -243,36 +250,36 @@ class _Transport:
                 return passage.given_up(response) or passage.untouched(again, again.iter_raw())
             response = again
 
-    def _sent(self, passage: Passage) -> Any:
+    def _sent(self, passage: OpenAIExchange) -> Any:
         """The answer to the first request; to one in words where the model's own prompt cannot be had."""
         if passage.request is None:
             return self._client.send(passage.sent, stream=True)
         try:
             return self._asked(passage, passage.request.body)
-        except PromptFault as fault:
+        except TemplatePromptError as fault:
             body = passage.in_words(fault)
             return None if body is None else self._asked(passage, body)
 
-    def _again(self, passage: Passage, body: JsonObject) -> Any:
+    def _again(self, passage: OpenAIExchange, body: JsonObject) -> Any:
         """The answer to a further request; a refusal where the model's own prompt cannot be had for that."""
         try:
             return self._asked(passage, body)
-        except PromptFault as fault:
+        except TemplatePromptError as fault:
             return passage.refusal(fault)
 
-    def _asked(self, passage: Passage, body: JsonObject) -> Any:
-        steps = sending(V1_CHAT, body)
+    def _asked(self, passage: OpenAIExchange, body: JsonObject) -> Any:
+        steps = prompt_steps(V1_CHAT, body)
         try:
             step = next(steps)
             while True:
-                if isinstance(step, Render):
+                if isinstance(step, RenderTemplate):
                     step = steps.send(self._server.rendered(step))
                 else:
                     step = steps.send(_json(self._client.send(passage.posting(step)).content))
         except StopIteration as stop:
             return self._client.send(passage.posting(stop.value), stream=True)
 
-    def _pieces(self, response: Any, passage: Passage) -> Iterator[bytes]:
+    def _pieces(self, response: Any, passage: OpenAIExchange) -> Iterator[bytes]:
         streamed = passage.streamed()
         while True:
             try:
@@ -290,7 +297,7 @@ class _Transport:
             if response.status_code != 200:
                 before = streamed.give_up()
                 if before is None:
-                    yield streamed.fail(relayed(response.status_code, response.read()))
+                    yield streamed.fail(relay_error(response.status_code, response.read()))
                     return
                 yield before
                 break
@@ -309,7 +316,7 @@ class _Transport:
 class _AsyncTransport:
     """As `_Transport`."""
 
-    def __init__(self, http: Any, client: Any, server: _Server) -> None:
+    def __init__(self, http: Any, client: Any, server: _UpstreamInfo) -> None:
         self._http, self._client, self._server = http, client, server
 
     async def handle_async_request(self, sent: Any) -> Any:
@@ -332,34 +339,34 @@ class _AsyncTransport:
                 return passage.given_up(response) or passage.untouched(again, again.aiter_raw())
             response = again
 
-    async def _sent(self, passage: Passage) -> Any:
+    async def _sent(self, passage: OpenAIExchange) -> Any:
         if passage.request is None:
             return await self._client.send(passage.sent, stream=True)
         try:
             return await self._asked(passage, passage.request.body)
-        except PromptFault as fault:
+        except TemplatePromptError as fault:
             body = passage.in_words(fault)
             return None if body is None else await self._asked(passage, body)
 
-    async def _again(self, passage: Passage, body: JsonObject) -> Any:
+    async def _again(self, passage: OpenAIExchange, body: JsonObject) -> Any:
         try:
             return await self._asked(passage, body)
-        except PromptFault as fault:
+        except TemplatePromptError as fault:
             return passage.refusal(fault)
 
-    async def _asked(self, passage: Passage, body: JsonObject) -> Any:
-        steps = sending(V1_CHAT, body)
+    async def _asked(self, passage: OpenAIExchange, body: JsonObject) -> Any:
+        steps = prompt_steps(V1_CHAT, body)
         try:
             step = next(steps)
             while True:
-                if isinstance(step, Render):
+                if isinstance(step, RenderTemplate):
                     step = steps.send(await asyncio.to_thread(self._server.rendered, step))
                 else:
                     step = steps.send(_json((await self._client.send(passage.posting(step))).content))
         except StopIteration as stop:
             return await self._client.send(passage.posting(stop.value), stream=True)
 
-    async def _pieces(self, response: Any, passage: Passage) -> AsyncIterator[bytes]:
+    async def _pieces(self, response: Any, passage: OpenAIExchange) -> AsyncIterator[bytes]:
         streamed = passage.streamed()
         while True:
             try:
@@ -377,7 +384,7 @@ class _AsyncTransport:
             if response.status_code != 200:
                 before = streamed.give_up()
                 if before is None:
-                    yield streamed.fail(relayed(response.status_code, await response.aread()))
+                    yield streamed.fail(relay_error(response.status_code, await response.aread()))
                     return
                 yield before
                 break

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-Expected: TypeAlias = "str | tuple[str, Mapping[str, Any] | str]"
+ExpectedCalls: TypeAlias = "str | tuple[str, Mapping[str, Any] | str]"
 """A call by its name, whatever its arguments, or with them; a custom tool has a text. A value may be
 ``unittest.mock.ANY``, or whatever else compares as equal to what is meant."""
 
@@ -17,7 +17,7 @@ _Call: TypeAlias = "tuple[str, Any]"
 """A name, and the arguments; ``...`` for any."""
 
 
-def assert_calls(answer: Any, expected: Sequence[Expected], *, partial: bool = False) -> None:
+def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: bool = False) -> None:
     """Raises AssertionError unless ``answer`` makes exactly the ``expected`` calls, in their order.
 
     ``answer``: a completion, a message or a response of the openai SDK, one of these as a dict, a `Turn`, or a list of

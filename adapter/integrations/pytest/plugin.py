@@ -103,27 +103,27 @@ class _Replays:
             self._fail(str(error))
 
     def _replaying(self, kind: type[Client], file: Path, in_order: bool, options: dict[str, Any]) -> Client:
-        from adapter.core.text.redaction import Secrets
-        from adapter.integrations.pytest.recording_files import exchanges_of
-        from adapter.integrations.pytest.replay_clients import replaying
-        from adapter.integrations.pytest.replay_matching import Recorded
+        from adapter.core.text.redaction import Redactor
+        from adapter.integrations.pytest.recording_files import load_exchanges
+        from adapter.integrations.pytest.replay_clients import replay_client
+        from adapter.integrations.pytest.replay_matching import ReplayModel
 
-        exchanges, is_own = exchanges_of(file, self._node)
+        exchanges, is_own = load_exchanges(file, self._node)
         run = 0 if is_own else self._run
-        recorded = Recorded(exchanges, file.name, Secrets(os.environ), run=run, in_order=in_order)
-        return replaying(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
+        recorded = ReplayModel(exchanges, file.name, Redactor(os.environ), run=run, in_order=in_order)
+        return replay_client(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
 
     def _recording(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
         from adapter.backends.endpoint_discovery import api_url
         from adapter.integrations.openai_client.wrap import wrap
-        from adapter.integrations.pytest.replay_clients import renaming
+        from adapter.integrations.pytest.replay_clients import renamed_model_client
 
         address, _, model = url.partition("#")
         if file not in self._anew:
             self._anew[file] = self._folders.mktemp("recorded") / file.name
         plain = kind(base_url=api_url(address), api_key=os.environ.get("OPENAI_API_KEY") or "none")
         client = wrap(plain, record=self._anew[file], **options)
-        return renaming(client, model) if model else client
+        return renamed_model_client(client, model) if model else client
 
     def keep(self) -> None:
         """Put what was recorded anew into its files."""

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from adapter.core.errors import UsageError
-from adapter.protocols.recorded_exchange import Exchange, holds_exchanges, read_exchanges
+from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchanges, read_exchanges
 
 
-def exchanges_of(file: Path, conversation: str) -> tuple[list[Exchange], bool]:
+def load_exchanges(file: Path, conversation: str) -> tuple[list[RecordedExchange], bool]:
     """Those of ``conversation``, where ``file`` has any, and True; else all. Raises UsageError for another file."""
     exchanges = _read(file)
     own = [each for each in exchanges if each.conversation == conversation]
@@ -26,7 +26,7 @@ def replace_conversation(file: Path, conversation: str, recorded: Path) -> None:
     new.replace(file)
 
 
-def _read(file: Path) -> list[Exchange]:
+def _read(file: Path) -> list[RecordedExchange]:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.redaction import Secrets
-from adapter.protocols.recorded_exchange import Exchange
+from adapter.core.text.redaction import Redactor
+from adapter.protocols.recorded_exchange import RecordedExchange
 
 MAX_SHOWN = 40
 """Lines of a difference."""
@@ -21,14 +21,14 @@ class NotRecordedError(UsageError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestFingerprint:
     """What tells a request from others: its messages, without the ids of calls, and the names of its tools."""
 
     messages: tuple[Json, ...]
     tools: tuple[str, ...]
 
     @classmethod
-    def of(cls, messages: Json, tools: Iterable[JsonObject]) -> Asked:
+    def of(cls, messages: Json, tools: Iterable[JsonObject]) -> RequestFingerprint:
         listed = messages if isinstance(messages, list | tuple) else ()
         return cls(tuple(map(_told, listed)), tuple(sorted(tool["function"]["name"] for tool in tools)))
 
@@ -38,7 +38,7 @@ class Asked:
         return not any(isinstance(each, dict) and each.get("role") == "assistant" for each in self.messages)
 
 
-class Recorded:
+class ReplayModel:
     """The answers of ``exchanges``, each of which is given once: to a request that asks the same, or in their order.
 
     ``name``: of the file. ``secrets``: what a recording made here would be cleaned of. ``run``: of a test that runs on
@@ -47,11 +47,17 @@ class Recorded:
     """
 
     def __init__(
-        self, exchanges: Sequence[Exchange], name: str, secrets: Secrets, *, run: int = 0, in_order: bool = False
+        self,
+        exchanges: Sequence[RecordedExchange],
+        name: str,
+        secrets: Redactor,
+        *,
+        run: int = 0,
+        in_order: bool = False,
     ) -> None:
         self._name, self._secrets, self._in_order, self._skipped = name, secrets, in_order, 0 if in_order else run
         self._exchanges = [each for each in exchanges if not each.asked_again]
-        self._asked = [Asked.of(_messages(each), each.tools) for each in self._exchanges]
+        self._asked = [RequestFingerprint.of(_messages(each), each.tools) for each in self._exchanges]
         self._left = list(range(len(self._exchanges)))  # those ahead of the last one that was given come first
         self._given = 0
         self._choosing = threading.Lock()
@@ -61,9 +67,9 @@ class Recorded:
                 raise NotRecordedError(f"{name} holds {len(begins)} conversations; conversation {run + 1} was wanted")
             self._left = self._left[begins[run] :]
 
-    def answer(self, messages: Json, tools: Iterable[JsonObject]) -> Exchange:
+    def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
         """The answer to a request. Raises NotRecordedError, which says how the nearest recorded request differs."""
-        asked = Asked.of(self._secrets.redact(messages), tools)
+        asked = RequestFingerprint.of(self._secrets.redact(messages), tools)
         with self._choosing:
             found = [place for place, at in enumerate(self._left) if self._in_order or self._asked[at] == asked]
             if len(found) <= self._skipped:
@@ -74,7 +80,7 @@ class Recorded:
             self._given += 1
             return self._exchanges[at]
 
-    def _missing(self, asked: Asked) -> str:
+    def _missing(self, asked: RequestFingerprint) -> str:
         same = sum(each == asked for each in self._asked)
         this = f"request {self._given + 1}"
         if self._in_order or same:
@@ -87,7 +93,7 @@ class Recorded:
         return f"{told}\n{_difference(self._asked[nearest], asked)}"
 
 
-def _messages(exchange: Exchange) -> Json:
+def _messages(exchange: RecordedExchange) -> Json:
     return exchange.sent.get("messages") if exchange.messages is None else exchange.messages
 
 
@@ -111,7 +117,7 @@ def _told_call(call: Json) -> Json:
         return function
 
 
-def _likeness(one: Asked, other: Asked) -> tuple[int, float]:
+def _likeness(one: RequestFingerprint, other: RequestFingerprint) -> tuple[int, float]:
     """How many messages are the same from the beginning, and how like the next ones are."""
     from rapidfuzz.fuzz import ratio
 
@@ -125,7 +131,7 @@ def _same(one: Sequence[Json], other: Sequence[Json]) -> int:
     return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
 
 
-def _difference(recorded: Asked, asked: Asked) -> str:
+def _difference(recorded: RequestFingerprint, asked: RequestFingerprint) -> str:
     from difflib import unified_diff
 
     same = _same(recorded.messages, asked.messages)
@@ -135,7 +141,7 @@ def _difference(recorded: Asked, asked: Asked) -> str:
     return "\n".join([f"  {same} messages before are the same"] * bool(same) + lines[:MAX_SHOWN] + more)
 
 
-def _lines(asked: Asked, first: int) -> list[str]:
+def _lines(asked: RequestFingerprint, first: int) -> list[str]:
     """The tools, and the messages from the ``first`` that differs."""
     texts = [json.dumps(each, ensure_ascii=False, indent=2, default=str) for each in asked.messages[first:]]
     return [f"tools: {', '.join(asked.tools) or 'none'}", *(line for text in texts for line in text.split("\n"))]

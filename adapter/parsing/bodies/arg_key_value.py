@@ -7,7 +7,7 @@
     <arg_value>value, as it is, over any number of lines</arg_value>
 
 Families spell the tags differently, and some put a marker after the name or
-leave out the tag that closes a key (`PairTags`). Values are not escaped;
+leave out the tag that closes a key (`KeyValueTags`). Values are not escaped;
 `bare_value` finds their ends. A name alone is a call without arguments; a name
 before ``{`` has its arguments as one JSON object.
 """
@@ -20,21 +20,21 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped, reads_as_null
-from adapter.parsing.bodies.raw_value import BareValue, without_broken_close, without_line_end
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, collect, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
 """Characters of a name or key; more is prose with a stray marker in it."""
 
-_end_of_thought = Markers("</think>")
+_end_of_thought = MarkerSet("</think>")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class PairTags:
+class KeyValueTags:
     """How one family spells the tags of a call and its pairs.
 
     ``separator``: what may stand between the name and the pairs. ``key_close``: "" where the
@@ -58,15 +58,15 @@ class PairTags:
         return tuple(tag for tag in (*pairs, self.open, self.close, self.separator) if tag)
 
 
-GLM = PairTags(separator="<tool_sep>", section_close="</tool_calls>")
+GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
 """The tags of GLM and of all who took them over; Hunyuan 3 has the separator and the section."""
 
 
-class KeyValueBody:
+class KeyValueReader:
     """Reads a call after its opening tag. ``own``: the formats that write the tags so, beside those whose
     ``tool_call_body`` is pairs where the tags are those of the shared envelope."""
 
-    def __init__(self, tags: PairTags, own: tuple[str, ...] = ()) -> None:
+    def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
         self.tags, self.own = tags, own
         kinds = {
             tags.key_open: "key",
@@ -78,11 +78,11 @@ class KeyValueBody:
             tags.section_close: "section close",
         }
         self._kind = {"": ""} | {tag.lower(): kind for tag, kind in kinds.items() if tag}
-        self._tags = Markers(*filter(None, self._kind))
-        self._separator = Markers(tags.separator) if tags.separator else None
+        self._tags = MarkerSet(*filter(None, self._kind))
+        self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
-        self._after_key = Markers(tags.value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1])
-        self._value = BareValue(
+        self._after_key = MarkerSet(tags.value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1])
+        self._value = RawValue(
             closes=[tags.value_close],
             next_opens=[tags.key_open],
             call_opens=[tags.open],
@@ -90,14 +90,14 @@ class KeyValueBody:
             outer_closes=[tags.section_close] if tags.section_close else [],
         )
         self._empty_value = f"{tags.value_open[:-1]}/>"
-        self._no_value = Markers(tags.key_open, tags.close)
+        self._no_value = MarkerSet(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
         self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
 
-    def _is_own(self, context: Context) -> bool:
+    def _is_own(self, context: ReadContext) -> bool:
         return context.told in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading | None]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
         """The call; None, with nothing taken, when no name in this format's way stands there."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead, context)
@@ -112,17 +112,17 @@ class KeyValueBody:
         except BodyError as error:
             return error.result
 
-    def read(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         """The call, as JSON too; anything else is text. A `BodyReader`, for tags that no other family shares."""
         char = yield from skip_space(source, span)
         if not char:
-            return Reading(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+            return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._read_json(source, span, context))
         reading = yield from self(source, span, context)
         return TEXT if reading is None else reading
 
-    def _take_name(self, source: Source, ahead: list[str], context: Context) -> Reader[PendingCall | None]:
+    def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
         """Take a name if what follows it can: a tag of a pair, JSON, or the call's end."""
         name = yield from _take_word(source)
         ahead.append(name)
@@ -161,7 +161,9 @@ class KeyValueBody:
         key = yield from self._key_ahead(source)
         return call if call.has_parameter(key) else None
 
-    def _unglued(self, call: PendingCall, ahead: list[str], source: Source, context: Context) -> PendingCall | None:
+    def _unglued(
+        self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
+    ) -> PendingCall | None:
         """The call whose name a key was glued to, its opening tag missing; the key is given back."""
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
@@ -171,7 +173,7 @@ class KeyValueBody:
                 return PendingCall(tool.name, tool)
         return None
 
-    def _key_ahead(self, source: Source) -> Reader[str]:
+    def _key_ahead(self, source: StreamBuffer) -> Reader[str]:
         """The key that stands here with its closing tag, nothing taken; "" when none does."""
         while True:
             found = self._key_before_close.match(source.text, source.position)
@@ -181,7 +183,7 @@ class KeyValueBody:
                 return ""
             yield
 
-    def _read_pairs(self, source: Source, span: list[str], call: PendingCall) -> Reader[Reading]:
+    def _read_pairs(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[BodyResult]:
         while True:
             char = yield from skip_space(source, span)
             tag = yield from take_marker(source, self._tags)
@@ -198,7 +200,7 @@ class KeyValueBody:
                 case "call" if not (yield from self._key_ahead(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
                     source.unread(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
-                    return Reading(error=CUT_OFF) if is_cut else call.result("missing-close-tag")
+                    return BodyResult(error=CUT_OFF) if is_cut else call.result("missing-close-tag")
                 case "call":
                     span.append(tag)
                     call.fix("misspelt-inner-tag")
@@ -207,17 +209,17 @@ class KeyValueBody:
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, span, call)
                 case _ if not char:
-                    return Reading(error=CUT_OFF)
+                    return BodyResult(error=CUT_OFF)
                 case _:
                     span.append(tag)
                     yield from skip_to(source, self._tags, span)
                     call.fix("text-in-tag")
 
-    def _read_pair(self, source: Source, span: list[str], call: PendingCall) -> Reader[None]:
+    def _read_pair(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
         """Read a pair after the key's opening tag."""
         while True:
             written: list[str] = []
-            tag = yield from collect(source, self._tags, written)
+            tag = yield from read_until(source, self._tags, written)
             span.extend([*written, tag])
             if self._kind[tag.lower()] != "key" or "".join(written).strip():
                 break
@@ -243,7 +245,7 @@ class KeyValueBody:
         call.keys.add(key)
         value: list[str] = []
 
-        def may_begin(source: Source, _tag: str) -> Reader[bool]:
+        def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Only the tool's own keys, not yet given, can begin a pair where the value before has no end."""
             return call.expects((yield from self._key_ahead(source)))
 
@@ -263,7 +265,7 @@ class KeyValueBody:
             text = without_line_end(without_broken_close(text, key, (self.tags.value_close,)))
         call.add_text(key, text, {"type": type} if type else None)
 
-    def _read_value_open(self, source: Source, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
+    def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
         """Take the value's opening tag, with doubled tags and its type before it: whether it is there, and the type.
 
         Where the opening tag is missing the value begins at once.
@@ -286,7 +288,7 @@ class KeyValueBody:
                 continue
             call.fix("text-in-tag")
 
-    def _is_at(self, source: Source, markers: Markers) -> Reader[bool]:
+    def _is_at(self, source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
         """Whether one of ``markers`` stands here, white space aside. Takes nothing."""
         gap: list[str] = []
         yield from skip_space(source, gap)
@@ -295,7 +297,7 @@ class KeyValueBody:
         return gap[-1] != ""
 
 
-def _take_word(source: Source) -> Reader[str]:
+def _take_word(source: StreamBuffer) -> Reader[str]:
     while True:
         found = _NAME.match(source.text, source.position)
         word = found.group() if found else ""
@@ -306,7 +308,7 @@ def _take_word(source: Source) -> Reader[str]:
 
 
 def encode_call(
-    tags: PairTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
+    tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
     """A call: ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
 
@@ -323,7 +325,7 @@ def encode_call(
     return f"{tags.open}{name}{gap}{body}{tags.close}"
 
 
-def _is_ambiguous(tags: PairTags, key: str, value: Json) -> bool:
+def _is_ambiguous(tags: KeyValueTags, key: str, value: Json) -> bool:
     """Whether a pair would not be read back."""
     text = encode_unescaped(value).lower()
     return (

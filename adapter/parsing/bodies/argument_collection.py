@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.raw_value import ends_twice, why_twice
-from adapter.parsing.format import CUT_OFF, Reading
-from adapter.tools.call_shapes import Decoded
-from adapter.tools.coercion import from_text, types_of
+from adapter.parsing.bodies.raw_value import ambiguous_end_message, has_ambiguous_end
+from adapter.parsing.format import CUT_OFF, BodyResult
+from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.coercion import coerce_text, schema_types
 from adapter.tools.tool import Tool
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
@@ -20,9 +20,9 @@ _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 class BodyError(Exception):
     """Ends the reading of a body that is invalid, or (`CUT_OFF`, the default) ends too early."""
 
-    def __init__(self, error: str = CUT_OFF, *, result: Reading | None = None) -> None:
+    def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
-        self.result = result or Reading(error=error)
+        self.result = result or BodyResult(error=error)
 
 
 @dataclass(slots=True)
@@ -62,13 +62,13 @@ class PendingCall:
 
     def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
         """Reject the call if the value ``text``, closed by one of ``closes``, seems to be closed twice."""
-        if twice := ends_twice(text, opens, closes):
-            self.problem = why_twice(self.name, key, twice)
+        if twice := has_ambiguous_end(text, opens, closes):
+            self.problem = ambiguous_end_message(self.name, key, twice)
 
-    def result(self, *fixes: str) -> Reading:
+    def result(self, *fixes: str) -> BodyResult:
         if self.problem is not None:
-            return Reading(error=self.problem)
-        return Reading((Decoded(self.name, self.arguments),), (*self.fixes, *fixes))
+            return BodyResult(error=self.problem)
+        return BodyResult((DecodedCall(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
 def without_cdata(text: str, fixes: dict[str, None]) -> str:
@@ -82,14 +82,14 @@ def without_cdata(text: str, fixes: dict[str, None]) -> str:
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
     """Add the value that is written as ``text``; its type is the one that ``schema`` declares."""
-    add_value(arguments, key, from_text(without_cdata(text, fixes), schema), schema, fixes)
+    add_value(arguments, key, coerce_text(without_cdata(text, fixes), schema), schema, fixes)
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
     """Add ``value``; where the argument is there already a list takes all of them, anything else the last."""
     if key in arguments:
         fixes["repeated-argument"] = None
-        if schema and "array" in types_of(schema):
+        if schema and "array" in schema_types(schema):
             value = [*_items(arguments[key]), *_items(value)]
     arguments[key] = value
 

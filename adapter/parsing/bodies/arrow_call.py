@@ -21,13 +21,13 @@ from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import decode_strict, excerpt
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Opener, Reading
-from adapter.parsing.json_scanner import BRACKETS, take_value
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.json_scanner import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
-    Source,
-    match_ahead,
+    StreamBuffer,
+    peek_match,
     skip_space,
     take_cut_marker,
     take_marker,
@@ -55,7 +55,7 @@ _close, _brace = markers_for(CLOSE), markers_for("}")
 _read_json = TaggedJson(OPEN, CLOSE, may_list=True)
 
 
-def read_arrow_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What follows ``[TOOL_CALL]``."""
     if not context.at_line_start or (yield from skip_space(source, span)) != "{":
         return TEXT
@@ -70,28 +70,28 @@ def read_arrow_call(source: Source, span: list[str], context: Context) -> Reader
         return TEXT
     take_match(source, head, span)
     body: list[str] = []
-    bracket = yield from take_value(source, body, _tokens)
+    bracket = yield from scan_json_value(source, body, _tokens)
     span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
     if not bracket:
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     is_closed = yield from _take_end(source, span)
     if not is_closed and source.was_cut and source.is_empty:
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     call = PendingCall(tool.name, tool)
     call.fix("misspelt-open-tag")
     try:
         _add_arguments(call, "".join(body))
     except FormatError as error:
-        return Reading(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_shape(tool)}")
+        return BodyResult(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_shape(tool)}")
     return call.result() if is_closed else call.result("missing-close-tag")
 
 
-def _take_head(source: Source) -> Reader[re.Match[str] | None]:
+def _take_head(source: StreamBuffer) -> Reader[re.Match[str] | None]:
     """What stands before the arguments, not taken; None where it is not of this form."""
-    return (yield from match_ahead(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead))
+    return (yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead))
 
 
-def _take_end(source: Source, span: list[str]) -> Reader[bool]:
+def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
     """Take the brace that ends the call, others after it and the closing marker: whether that is there."""
     gap: list[str] = []
     while True:
@@ -148,4 +148,4 @@ def _shape(tool: Tool) -> str:
     return f'{OPEN}{{tool => "{tool.name}", args => {{--NAME "value"}}}}{CLOSE}'
 
 
-OPENER = Opener(OPEN, read_arrow_call)
+OPENER = CallOpener(OPEN, read_arrow_call)

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bodies.gemma_call import GemmaCall
-from adapter.parsing.format import TEXT, Context, Opener, Reading
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, match_ahead, skip_space, take_marker, take_match
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, skip_space, take_marker, take_match
 from adapter.parsing.tagged_json import TaggedJson
 
 OPEN = "<call:"
@@ -28,12 +28,12 @@ _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
 _read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 
-def read_call_element(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_call_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What follows ``<call:``."""
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True
-    named = yield from match_ahead(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+    named = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
     if named is None or context.tools.match(named[1]) is None:
         return TEXT
     if named[2] == "{":
@@ -50,4 +50,4 @@ def read_call_element(source: Source, span: list[str], context: Context) -> Read
     return reading.repaired("misspelt-open-tag")
 
 
-OPENER = Opener(OPEN, read_call_element)
+OPENER = CallOpener(OPEN, read_call_element)

@@ -17,9 +17,9 @@ from __future__ import annotations
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Opener, Reading
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, collect, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_marker, take_until
 
 OPEN = "TOOL_NAME:"
 
@@ -29,7 +29,7 @@ LINE_LIMIT = 200
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
 
-def read_labelled_block(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What follows ``TOOL_NAME:`` at the beginning of a line: a call of a tool of the session."""
     if not context.at_line_start:
         return TEXT
@@ -49,21 +49,21 @@ def read_labelled_block(source: Source, span: list[str], context: Context) -> Re
         if not begins:
             if source.was_cut and (not char or _begin.may_begin(source.text[source.position :])):
                 span.extend([*gap, source.rest()])
-                return Reading(error=CUT_OFF)
+                return BodyResult(error=CUT_OFF)
             source.unread("".join(gap))
             is_call = call.arguments or (char == "`" and not tool.required)
             return call.result() if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
         value: list[str] = []
-        ends = yield from collect(source, _end, value)
+        ends = yield from read_until(source, _end, value)
         span.extend([*value, ends])
         if not key or not ends:
-            return TEXT if ends else Reading(error=CUT_OFF)
+            return TEXT if ends else BodyResult(error=CUT_OFF)
         _add(call, key, "".join(value).removeprefix("\n"))
 
 
-def _take_line(source: Source, span: list[str]) -> Reader[str]:
+def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
     """Take the rest of the line, which is returned without the space around it, but not its end; "" when there is
     none in reach."""
     line: list[str] = []
@@ -88,4 +88,4 @@ def _add(call: PendingCall, key: str, text: str) -> None:
         call.add_value(key, value.value)
 
 
-OPENER = Opener(OPEN, read_labelled_block)
+OPENER = CallOpener(OPEN, read_labelled_block)

@@ -19,12 +19,12 @@ other gaps too.
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.call_section import Section
-from adapter.parsing.bodies.xml_invoke import ElementBody
-from adapter.parsing.bodies.xml_invoke_tags import Tags
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Opener, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, collect, find_ahead, skip_space, take_marker
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
@@ -33,7 +33,7 @@ HEAD_LIMIT = 300
 TYPED_NAME = "function="
 """What distilled models put before the name, from the word that V3 has in its place."""
 
-STEP_TAGS = Tags(
+STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
     call_close=("</steptml:invoke>",),
     parameter=("<steptml:parameter",),
@@ -50,15 +50,15 @@ CALLS_BEGIN, CALLS_END = _spellings("tool calls begin"), _spellings("tool calls 
 CALL_BEGIN, CALL_END = _spellings("tool call begin"), _spellings("tool call end")
 SEPARATOR = _spellings("tool sep")
 
-_separator = Markers(*SEPARATOR)
-_in_head = Markers(*SEPARATOR, *CALL_END, *CALL_BEGIN, *CALLS_END)
-_after_name = Markers("{", "[", "```", *CALL_END, *CALL_BEGIN, *CALLS_END)
-_fence = Markers("```json", "```")
-_step_invoke = Markers(*STEP_TAGS.call)
-_read_step_invoke = ElementBody(STEP_TAGS)
+_separator = MarkerSet(*SEPARATOR)
+_in_head = MarkerSet(*SEPARATOR, *CALL_END, *CALL_BEGIN, *CALLS_END)
+_after_name = MarkerSet("{", "[", "```", *CALL_END, *CALL_BEGIN, *CALLS_END)
+_fence = MarkerSet("```json", "```")
+_step_invoke = MarkerSet(*STEP_TAGS.call)
+_read_step_invoke = XmlInvokeReader(STEP_TAGS)
 
 
-def read_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<｜tool▁call▁begin｜>``."""
     opening = span[-1]
     yield from skip_space(source, span)
@@ -66,11 +66,11 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     if invoke:
         span.append(invoke)
         return (yield from _read_step_invoke(source, span, context)).adding("missing-inner-tag")
-    marker = yield from find_ahead(source, _in_head, HEAD_LIMIT)
+    marker = yield from peek_marker(source, _in_head, HEAD_LIMIT)
     if not marker or not _separator.match(marker, 0):
         return _without_arguments(source, span, marker)
     head: list[str] = []
-    marker = yield from collect(source, _separator, head)
+    marker = yield from read_until(source, _separator, head)
     span.extend([*head, marker])
     name = "".join(head).strip()
     is_typed = name.lower() == "function"
@@ -80,18 +80,18 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
         if invoke:
             span.append(invoke)
             return (yield from _read_step_invoke(source, span, context))
-        marker = yield from find_ahead(source, _after_name, HEAD_LIMIT)
+        marker = yield from peek_marker(source, _after_name, HEAD_LIMIT)
         if not marker:
             return _without_arguments(source, span, marker)
         typed: list[str] = []
-        marker = yield from collect(source, _after_name, typed)
+        marker = yield from read_until(source, _after_name, typed)
         span.extend(typed)
         source.unread(marker)
         name = "".join(typed).strip()
     if name.lower().startswith(TYPED_NAME) and context.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
-        return Reading(error=f"the call has no name: {name[:60]!r} stands in its place")
+        return BodyResult(error=f"the call has no name: {name[:60]!r} stands in its place")
     yield from skip_space(source, span)
     fence = yield from take_marker(source, _fence)
     span.append(fence)
@@ -102,16 +102,16 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     return reading.adding("foreign-body") if is_foreign else reading
 
 
-def _without_arguments(source: Source, span: list[str], marker: str) -> Reading:
+def _without_arguments(source: StreamBuffer, span: list[str], marker: str) -> BodyResult:
     """No arguments follow: the text ends before them, or the token was only mentioned."""
     rest = source.text[source.position :]
     if marker or not source.final or any(char.isspace() for char in rest.strip()):
         return TEXT
     span.append(source.rest())
-    return Reading(error=CUT_OFF)
+    return BodyResult(error=CUT_OFF)
 
 
-SECTION = Section(
+SECTION = CallSection(
     opens=CALLS_BEGIN,
     closes=CALLS_END,
     call_opens=CALL_BEGIN,
@@ -123,7 +123,7 @@ SECTION = Section(
 STRAYS = (*CALLS_END, *CALL_END)
 
 
-def read_step_invoke(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_step_invoke(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Step's element without the tokens around it, at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
@@ -131,4 +131,4 @@ def read_step_invoke(source: Source, span: list[str], context: Context) -> Reade
     return reading.adding("missing-open-tag") if reading.calls and not context.after_call else reading
 
 
-STEP_OPENER = Opener(STEP_TAGS.call[0], read_step_invoke)
+STEP_OPENER = CallOpener(STEP_TAGS.call[0], read_step_invoke)

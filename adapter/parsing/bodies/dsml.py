@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from adapter.core.events import Json
-from adapter.parsing.bodies.call_section import Section
-from adapter.parsing.bodies.xml_invoke import ElementBody
-from adapter.parsing.bodies.xml_invoke_tags import Tags, section_encoder
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, section_encoder
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
@@ -57,8 +57,8 @@ def _tags(language: str, words: tuple[str, ...], *, opening: str = "<", end: str
 
 
 @lru_cache
-def _all_tags(language: str) -> Tags:
-    return Tags(
+def _all_tags(language: str) -> XmlInvokeTags:
+    return XmlInvokeTags(
         call=_tags(language, ("invoke", " invoke")),
         call_close=_tags(language, ("invoke", " invoke"), opening="</", end=">"),
         parameter=_tags(language, ("parameter", " parameter")),
@@ -70,25 +70,25 @@ def _all_tags(language: str) -> Tags:
 
 
 @lru_cache
-def _openers(language: str) -> tuple[Opener, ...]:
+def _openers(language: str) -> tuple[CallOpener, ...]:
     tags = _all_tags(language)
     official = {f"<｜{language}｜{word}" for word in _OFFICIAL}
-    section = Section(
+    section = CallSection(
         opens=tags.section,
         closes=tags.section_close,
         call_opens=tags.call,
-        read_call=ElementBody(tags),
+        read_call=XmlInvokeReader(tags),
         misspelt=[tag for tag in (*tags.section, *tags.call) if tag not in official],
         may_be_json=True,
     )
-    return (*section.openers, Opener(FUNCTION, partial(_read_function, _function_body(language))))
+    return (*section.openers, CallOpener(FUNCTION, partial(_read_function, _function_body(language))))
 
 
 @lru_cache
-def _function_body(language: str) -> ElementBody:
+def _function_body(language: str) -> XmlInvokeReader:
     """Reads the parameters after ``<function>`` and a name, whichever closing tags they have."""
     tags = _all_tags(language)
-    return ElementBody(
+    return XmlInvokeReader(
         tags._replace(
             call=(FUNCTION,),
             call_close=("</function>",),
@@ -100,7 +100,9 @@ def _function_body(language: str) -> ElementBody:
     )
 
 
-def _read_function(body: ElementBody, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_function(
+    body: XmlInvokeReader, source: StreamBuffer, span: list[str], context: ReadContext
+) -> Reader[BodyResult]:
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True
@@ -142,7 +144,7 @@ def dsml_format(
     ``language``: the word between the bars.
     """
     known = _all_tags(language)
-    tags = Tags(
+    tags = XmlInvokeTags(
         call=_first(known.call, f"{gap}invoke"),
         call_close=_first(known.call_close, f"{gap}invoke"),
         parameter=_first(known.parameter, f"{gap}parameter"),

@@ -23,20 +23,20 @@ from adapter.parsing.bodies import (
     tool_calls_tag,
     xml_named_function,
 )
-from adapter.parsing.bodies.arg_key_value import GLM, KeyValueBody, PairTags
-from adapter.parsing.bodies.call_section import Section
-from adapter.parsing.bodies.format_spec import Description
+from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.gemma_call import GemmaCall
-from adapter.parsing.bodies.name_then_json import NamedJson, after_word
+from adapter.parsing.bodies.name_then_json import NameThenJsonReader, after_word
 from adapter.parsing.bodies.python_scanner import python_or_json, read_list
 from adapter.parsing.bodies.react_lines import labelled_reader
-from adapter.parsing.bodies.xml_function import read_bare_function, read_function, read_inline_function
-from adapter.parsing.bodies.xml_invoke import ElementBody
-from adapter.parsing.bodies.xml_invoke_tags import Tags
-from adapter.parsing.format import BodyReader, Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source
-from adapter.parsing.tagged_json import TaggedJson, only_json
-from adapter.tools.call_shapes import calls_in
+from adapter.parsing.bodies.xml_function import read_bare_function, read_inline_function, read_xml_function
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
+from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.tagged_json import TaggedJson, require_json
+from adapter.tools.call_shapes import extract_calls
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
@@ -48,30 +48,30 @@ MAX_BRACKETS = 50
 """Brackets at which the JSON around a name is looked for."""
 
 
-class NoReaderError(Exception):
+class UnsupportedLayoutError(Exception):
     """``str(error)`` says which piece of the description no reader explains."""
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class CompiledReaders:
     """What the table of a format has of its body. ``closers``: markers that are never content on their own; ``tokens``:
     others that must not be stripped."""
 
-    openers: tuple[Opener, ...] = ()
+    openers: tuple[CallOpener, ...] = ()
     bare: BodyReader | None = None
     head: BodyReader | None = None
     closers: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
 
 
-def format_of(description: Description) -> Format:
+def compile_format(description: FormatSpec) -> Format:
     """The format. Raises NoReaderError."""
     readers = _MAKERS[description.body](description)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
     openers = readers.openers
     too_long = [opener.marker for opener in openers if len(opener.marker) > MAX_MARKER]
     if too_long:
-        raise NoReaderError(f"a marker of {len(too_long[0]):,} characters: {too_long[0][:MAX_MARKER]!r}...")
+        raise UnsupportedLayoutError(f"a marker of {len(too_long[0]):,} characters: {too_long[0][:MAX_MARKER]!r}...")
     if description.keeps_space:
         openers = tuple(opener._replace(keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **description.reasoning}
@@ -110,7 +110,7 @@ def is_marker(text: str) -> bool:
 # ------------------------------------------------------------------- JSON with the name in it
 
 
-def _json(description: Description) -> Readers:
+def _json(description: FormatSpec) -> CompiledReaders:
     written = description.encode_calls([(_NAME, {_KEY: "value"})])
     start, end, value = json_around(written, _NAME)
     key = description.arguments_key or "arguments"
@@ -124,23 +124,23 @@ def _json(description: Description) -> Readers:
     own_fixes = {"several-in-one-tag"} | _own_fixes(value, key)
     shared = own_fixes == {"several-in-one-tag"} and key == "arguments" and not description.is_text
     if shared and section == ("", "") and (opening, closing) in _SHARED_JSON:
-        return Readers(_SHARED_JSON[opening, closing], closers=(closing,))
+        return CompiledReaders(_SHARED_JSON[opening, closing], closers=(closing,))
     if shared and section == (tool_calls_tag.OPEN, tool_calls_tag.CLOSE) and opening in ("", tool_call_tag.OPEN):
         openers = (*tool_calls_tag.OPENERS, *(tool_call_tag.OPENERS if opening else ()))
-        return Readers(openers, closers=(section[1], closing))
+        return CompiledReaders(openers, closers=(section[1], closing))
     if opening == "" and section == ("", ""):
         if reshape is not None:
-            raise NoReaderError("JSON without any marker that has the tool's name as its key")
-        return Readers(bare=_without(UntaggedJson(key, after_marker=False), own_fixes))
+            raise UnsupportedLayoutError("JSON without any marker that has the tool's name as its key")
+        return CompiledReaders(bare=_without(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
         read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
     elif reshape is not None:
-        raise NoReaderError(f"the tool's name as the key of JSON that nothing closes after {opening!r}")
+        raise UnsupportedLayoutError(f"the tool's name as the key of JSON that nothing closes after {opening!r}")
     else:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *description.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
-    read, mark = only_json(_without(read, own_fixes)), opening or section[0]
+    read, mark = require_json(_without(read, own_fixes)), opening or section[0]
     return _in_section(section, (mark,), (closing,), read if is_marker(mark) else after_word(read))
 
 
@@ -164,7 +164,7 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
             continue
         if end > place:
             return found.start(), end, value
-    raise NoReaderError("no JSON stands around the name")
+    raise UnsupportedLayoutError("no JSON stands around the name")
 
 
 def _name_as_key(value: Json) -> Json:
@@ -181,7 +181,7 @@ def _name_as_key(value: Json) -> Json:
 def _own_fixes(value: Json, key: str) -> set[str]:
     """What would be named a repair of calls that are written as the family writes them."""
     try:
-        return {fix for call in calls_in(value, key) for fix in call.fixes}
+        return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:
         return set()
 
@@ -192,7 +192,7 @@ def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
     def kept(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for name in names if name not in fixes)
 
-    def read_own(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read_own(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         reading = yield from read(source, span, context)
         calls = tuple(call._replace(fixes=kept(call.fixes)) for call in reading.calls)
         return reading._replace(calls=calls, fixes=kept(reading.fixes))
@@ -200,36 +200,38 @@ def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
     return read_own
 
 
-def _in_section(section: tuple[str, str], opens: tuple[str, ...], closes: tuple[str, ...], read: BodyReader) -> Readers:
+def _in_section(
+    section: tuple[str, str], opens: tuple[str, ...], closes: tuple[str, ...], read: BodyReader
+) -> CompiledReaders:
     closers = (*closes, section[1])
     if not section[0] or section[0] in opens:
-        return Readers(tuple(Opener(marker, read) for marker in opens), closers=closers)
+        return CompiledReaders(tuple(CallOpener(marker, read) for marker in opens), closers=closers)
     if not section[1]:
-        raise NoReaderError(f"{section[0]!r} begins several calls and nothing ends them")
-    made = Section(opens=(section[0],), closes=(section[1],), call_opens=opens, read_call=read)
-    return Readers(made.openers, closers=closers)
+        raise UnsupportedLayoutError(f"{section[0]!r} begins several calls and nothing ends them")
+    made = CallSection(opens=(section[0],), closes=(section[1],), call_opens=opens, read_call=read)
+    return CompiledReaders(made.openers, closers=closers)
 
 
 # ------------------------------------------------------------------- the name, then JSON
 
 
-def _named_json(description: Description) -> Readers:
+def _named_json(description: FormatSpec) -> CompiledReaders:
     section = _stripped(description.section)
     head, middle, closing = description.head.strip(), description.middle, description.tail.strip()
     if head.startswith(deepseek_tokens.CALL_BEGIN) and any(each in head + middle for each in deepseek_tokens.SEPARATOR):
-        return Readers(deepseek_tokens.SECTION.openers, closers=deepseek_tokens.STRAYS)
+        return CompiledReaders(deepseek_tokens.SECTION.openers, closers=deepseek_tokens.STRAYS)
     if head == "<function=":
         closers = ("</function>",)
-        return Readers((Opener(head, read_bare_function),), closers=closers)
+        return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
     opening, prefix = _marker_and_prefix(head)
     if not opening:
-        raise NoReaderError("a name and JSON without any marker before them")
+        raise UnsupportedLayoutError("a name and JSON without any marker before them")
     is_numbered = middle.startswith(":{number}")
     separators = [each.strip() for each in re.split(r"\{id\}|\{number\}", middle.removeprefix(":"))]
     if "{id}" not in middle and not is_numbered and len(separators) > 1:
-        raise NoReaderError(f"a number in {middle!r} between name and arguments")
+        raise UnsupportedLayoutError(f"a number in {middle!r} between name and arguments")
     separators = [each for each in separators if each]
-    read = NamedJson(
+    read = NameThenJsonReader(
         opening,
         closing,
         prefix=prefix,
@@ -246,53 +248,59 @@ def _marker_and_prefix(head: str) -> tuple[str, str]:
     return (found[1].rstrip(), found[2]) if found and found[1] and found[1].strip() else (head, "")
 
 
-def _labels(description: Description) -> Readers:
+def _labels(description: FormatSpec) -> CompiledReaders:
     label, arguments = description.head.strip(), description.middle.strip()
     result = description.results[0] if description.results else "Observation:"
-    return Readers((Opener(label, labelled_reader(arguments, result)),))
+    return CompiledReaders((CallOpener(label, labelled_reader(arguments, result)),))
 
 
 # ------------------------------------------------------------------- pairs
 
 
-def _function(description: Description) -> Readers:
+def _function(description: FormatSpec) -> CompiledReaders:
     assert description.pairs is not None
     is_inline = not description.pairs.openings["string"].endswith("\n")
     before = f"{description.section[0]}{description.head}".removesuffix("<function=").strip()
     after = description.pairs.last.partition("</function>")[2].strip() or description.section[1].strip()
     closers = ("</function>", "</parameter>", after)
     if not before:
-        return Readers((Opener("<function=", read_bare_function), xml_named_function.OPENER), closers=closers)
+        return CompiledReaders(
+            (CallOpener("<function=", read_bare_function), xml_named_function.OPENER), closers=closers
+        )
     if before == tool_call_tag.OPEN and not is_inline:
-        openers = (*tool_call_tag.OPENERS, Opener("<function=", read_bare_function), xml_named_function.OPENER)
-        return Readers(openers, closers=tool_call_tag.STRAYS)
+        openers = (*tool_call_tag.OPENERS, CallOpener("<function=", read_bare_function), xml_named_function.OPENER)
+        return CompiledReaders(openers, closers=tool_call_tag.STRAYS)
     if " " in before or "\n" in before or not after:
-        raise NoReaderError(f"{before!r} before a function")
-    read = read_inline_function if is_inline else read_function
-    made = Section(opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read)
-    return Readers(made.openers, closers=closers)
+        raise UnsupportedLayoutError(f"{before!r} before a function")
+    read = read_inline_function if is_inline else read_xml_function
+    made = CallSection(opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read)
+    return CompiledReaders(made.openers, closers=closers)
 
 
-def _pairs(description: Description) -> Readers:
+def _pairs(description: FormatSpec) -> CompiledReaders:
     pairs = description.pairs
     assert pairs is not None
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
     if len(set(pairs.openings.values())) > 1:
-        raise NoReaderError(f"what stands between key and value depends on the value: {dict(pairs.openings)!r}")
+        raise UnsupportedLayoutError(
+            f"what stands between key and value depends on the value: {dict(pairs.openings)!r}"
+        )
     if not (1 <= len(first) <= 2 and 1 <= len(_tags_in(pairs.openings["string"])) <= 2):
-        raise NoReaderError(f"{pairs.first!r} before the first key, {pairs.openings['string']!r} before a value")
+        raise UnsupportedLayoutError(
+            f"{pairs.first!r} before the first key, {pairs.openings['string']!r} before a value"
+        )
     head = description.head.strip()
     if not head or " " in head:
-        raise NoReaderError(f"{description.head!r} before the name")
+        raise UnsupportedLayoutError(f"{description.head!r} before the name")
     between = _tags_in(pairs.following)
     key_tags, value_tags = _tags_in(pairs.first), _tags_in(pairs.openings["string"])
     last = _tags_in(pairs.last)
     if len(between) < 2 or len(last) < 2 or not following or not opening:
-        raise NoReaderError(
+        raise UnsupportedLayoutError(
             f"{pairs.following!r} between a value and the next key, {pairs.last!r} after the last value"
         )
     section = _stripped(description.section)
-    tags = PairTags(
+    tags = KeyValueTags(
         open=head,
         close="".join(last[1:]),
         key_open=key_tags[-1],
@@ -303,10 +311,12 @@ def _pairs(description: Description) -> Readers:
         section_close=section[1],
     )
     if any(tag and not is_marker(tag) for tag in tags.all):
-        raise NoReaderError(f"keys and values between {', '.join(map(repr, tags.all))}, which are no markers")
+        raise UnsupportedLayoutError(f"keys and values between {', '.join(map(repr, tags.all))}, which are no markers")
     if replace(tags, separator=GLM.separator, section_close=GLM.section_close) == GLM:
-        return Readers((*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all)
-    read = KeyValueBody(tags, own=(description.name,)).read
+        return CompiledReaders(
+            (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
+        )
+    read = KeyValueReader(tags, own=(description.name,)).read
     return _in_section(section, (tags.open,), (tags.close, tags.value_close, tags.key_close), read)
 
 
@@ -321,21 +331,21 @@ _ELEMENT_OPENING = re.compile(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*")
 _ELEMENT_LAST = re.compile(r"\s*(?P<value></[^>]*>|\S+)\s*(?P<call></[^>]*>|\S+)\s*")
 
 
-def _elements(description: Description) -> Readers:
+def _elements(description: FormatSpec) -> CompiledReaders:
     pairs = description.pairs
     assert pairs is not None
     head, first = _ELEMENT_HEAD.fullmatch(description.head), _ELEMENT_FIRST.fullmatch(pairs.first)
     last = _ELEMENT_LAST.fullmatch(pairs.last)
     if head is None or first is None or last is None:
         seen = f"{description.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}"
-        raise NoReaderError(f"{seen}: no element with attributes")
+        raise UnsupportedLayoutError(f"{seen}: no element with attributes")
     opening = _ELEMENT_OPENING.fullmatch(pairs.openings["string"])
     if opening is None or opening["end"] != first["end"]:
-        raise NoReaderError(f"{pairs.openings['string']!r} between key and value: no end of a tag")
+        raise UnsupportedLayoutError(f"{pairs.openings['string']!r} between key and value: no end of a tag")
     section = _stripped(description.section)
     if head["call"] in _INVOKE and section[0] in invoke_tags.SECTION.opens:
-        return Readers(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
-    tags = Tags(
+        return CompiledReaders(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
+    tags = XmlInvokeTags(
         call=(head["call"],),
         call_close=(last["call"],),
         parameter=(first["parameter"],),
@@ -346,7 +356,7 @@ def _elements(description: Description) -> Readers:
         name=head["name"],
         key=first["key"],
     )
-    read: BodyReader = ElementBody(tags)
+    read: BodyReader = XmlInvokeReader(tags)
     return _in_section(section, (head["call"],), (*tags.call_close, *tags.parameter_close), read)
 
 
@@ -356,39 +366,41 @@ _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 # ------------------------------------------------------------------- Python and Gemma
 
 
-def _python(description: Description) -> Readers:
+def _python(description: FormatSpec) -> CompiledReaders:
     opening, closing = description.section
     if not opening.rstrip().endswith("[") or not closing.lstrip().startswith("]"):
-        raise NoReaderError(f"{opening!r} and {closing!r} around Python calls: no list")
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls: no list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
-        return Readers(bare=read_list)
+        return CompiledReaders(bare=read_list)
     if not closing:
-        raise NoReaderError(f"nothing closes the Python calls after {opening!r}")
-    return Readers((Opener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
+        raise UnsupportedLayoutError(f"nothing closes the Python calls after {opening!r}")
+    return CompiledReaders((CallOpener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
 
 
-def _gemma(description: Description) -> Readers:
+def _gemma(description: FormatSpec) -> CompiledReaders:
     opening, closing = description.head.strip(), description.tail.strip()
     if not opening or not closing or description.section != ("", ""):
-        raise NoReaderError(f"{opening!r} and {closing!r} around call:NAME")
-    return Readers((Opener(opening, GemmaCall(opening, closing, description.quote)),), closers=(closing,))
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around call:NAME")
+    return CompiledReaders((CallOpener(opening, GemmaCall(opening, closing, description.quote)),), closers=(closing,))
 
 
-def _channels(description: Description) -> Readers:
+def _channels(description: FormatSpec) -> CompiledReaders:
     if not (
         description.head.startswith(harmony_messages.ASSISTANT)
         and description.middle.endswith(harmony_messages.MESSAGE)
     ):
-        raise NoReaderError(f"the call begins within a line or header, with {description.head!r}")
-    return Readers(harmony_messages.OPENERS, head=harmony_messages.read_rest_of_header, tokens=harmony_messages.TOKENS)
+        raise UnsupportedLayoutError(f"the call begins within a line or header, with {description.head!r}")
+    return CompiledReaders(
+        harmony_messages.OPENERS, head=harmony_messages.read_rest_of_header, tokens=harmony_messages.TOKENS
+    )
 
 
 def _stripped(section: tuple[str, str]) -> tuple[str, str]:
     return section[0].strip(), section[1].strip()
 
 
-_MAKERS: dict[str, Callable[[Description], Readers]] = {
+_MAKERS: dict[str, Callable[[FormatSpec], CompiledReaders]] = {
     "json": _json,
     "named json": _named_json,
     "labels": _labels,

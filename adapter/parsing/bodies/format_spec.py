@@ -27,7 +27,7 @@ NUMBER, ID = "{number}", "{id}"
 
 
 @dataclass(frozen=True, slots=True)
-class PairText:
+class KeyValueLayout:
     """What stands around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
     ``openings``: by the value's JSON type, with "string" at least; others are as for "other". Strings stand as they
@@ -47,7 +47,7 @@ class PairText:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class FormatSpec:
     """``section`` around all calls, ``between`` two; one call is ``head`` name ``middle`` arguments ``tail``.
 
     ``arguments_key``: the key in an object with the name in it, "" where the name is the key. ``colon``, ``comma`` and
@@ -69,7 +69,7 @@ class Description:
     comma: str = ", "
     indent: int | None = None
     is_text: bool = False
-    pairs: PairText | None = None
+    pairs: KeyValueLayout | None = None
     quote: str = ""
     keeps_space: bool = False
     result: str = "{}"
@@ -113,14 +113,14 @@ class Description:
         text = "\n".join((*self.section, self.head, self.middle, self.tail, *pairs)).lower()
         return tuple(dict.fromkeys(word for word in _WORD.findall(text) if _IS_MARKER.search(word)))
 
-    def _paired(self, pairs: PairText, arguments: JsonObject) -> str:
+    def _paired(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
         if not arguments:
             return pairs.none
         is_ambiguous = any(self._is_ambiguous(pairs, key, value) for key, value in arguments.items())
         if is_ambiguous and pairs.in_place is not None:
             return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
         written = [
-            f"{key}{pairs.opening(kind_of(value))}{value if isinstance(value, str) else self._json(value)}"
+            f"{key}{pairs.opening(json_type_of(value))}{value if isinstance(value, str) else self._json(value)}"
             for key, value in arguments.items()
         ]
         return f"{pairs.first}{pairs.following.join(written)}{pairs.last}"
@@ -128,7 +128,7 @@ class Description:
     def _json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(self.comma, self.colon))
 
-    def _is_ambiguous(self, pairs: PairText, key: str, value: Json) -> bool:
+    def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json) -> bool:
         text = (value if isinstance(value, str) else self._json(value)).lower()
         is_word_for_null = isinstance(value, str) and text.strip() in ("null", "none")
         has_margin = (
@@ -148,7 +148,7 @@ _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
 _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
 
 
-def kind_of(value: Json) -> str:
+def json_type_of(value: Json) -> str:
     """The JSON type of ``value``."""
     match value:
         case None:

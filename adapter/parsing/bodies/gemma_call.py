@@ -27,20 +27,20 @@ from adapter.core.json.strict import (
     is_encodable,
     replace_surrogates,
 )
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Reading
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
-    Source,
-    collect,
-    find_ahead,
-    match_ahead,
+    StreamBuffer,
+    peek_marker,
+    peek_match,
+    read_until,
     skip_space,
     take_cut_marker,
     take_match,
 )
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.call_shapes import Decoded
+from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose that names the marker."""
@@ -62,17 +62,17 @@ class GemmaCall:
         self._quote = markers_for(quote)
         self._read_json = TaggedJson(opening, closing)
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return Reading(error=CUT_OFF)
+            return BodyResult(error=CUT_OFF)
         if char in "{[":
             return (yield from self._read_json(source, span, context)).adding("foreign-body")
-        end = yield from find_ahead(source, self._head_ends, NAME_LIMIT)
+        end = yield from peek_marker(source, self._head_ends, NAME_LIMIT)
         rest = source.text[source.position : source.position + NAME_LIMIT + 1]
         if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
             span.append(source.rest())
-            return Reading(error=CUT_OFF)
+            return BodyResult(error=CUT_OFF)
         head = _HEAD.match(rest)
         if head is None or not end:
             return TEXT
@@ -82,16 +82,16 @@ class GemmaCall:
         text = "".join(body)
         return self._decode(head.group(1), text, marker, source, span)
 
-    def read_bare(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         """A call of a tool of the session without its opening token, which a server stripped or the model left out.
 
         Without ``call:`` its name is the tool's own, and its first argument one of the tool's.
         """
         undecided, context.may_be_text = context.may_be_text, True
-        found = yield from match_ahead(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
+        found = yield from peek_match(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         is_call = found is not None and context.tools.match(found[1]) is not None
         if found is None:
-            named = yield from match_ahead(source, _NAMED_HEAD, NAME_LIMIT, lambda ahead: _may_be_named(ahead, context))
+            named = yield from peek_match(source, _NAMED_HEAD, NAME_LIMIT, lambda ahead: _may_be_named(ahead, context))
             tool = context.tools.get(named[1]) if named is not None else None
             is_call = named is not None and tool is not None and named[2] in tool.properties
         context.may_be_text = undecided
@@ -99,17 +99,17 @@ class GemmaCall:
             return TEXT
         return (yield from self(source, span, context)).repaired("missing-open-tag")
 
-    def _take_body(self, source: Source, body: list[str]) -> Reader[str]:
+    def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
         """Take text up to a marker that stands outside strings, which is returned; "" at the end."""
         while True:
-            token = yield from collect(source, self._tokens, body)
+            token = yield from read_until(source, self._tokens, body)
             if token.lower() == self.quote:
                 body.append(token)
-                body.append((yield from collect(source, self._quote, body)))
+                body.append((yield from read_until(source, self._quote, body)))
             else:
                 return token
 
-    def _decode(self, name: str, text: str, marker: str, source: Source, span: list[str]) -> Reading:
+    def _decode(self, name: str, text: str, marker: str, source: StreamBuffer, span: list[str]) -> BodyResult:
         is_closed = marker.lower() == self.closing
         reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
         try:
@@ -118,10 +118,10 @@ class GemmaCall:
                 raise reader.fail("the end of the call")
         except UnterminatedError as error:
             span.extend([text, marker])
-            return Reading(error=_explain(name, error) if marker else CUT_OFF)
+            return BodyResult(error=_explain(name, error) if marker else CUT_OFF)
         except FormatError as error:
             span.extend([text, marker])
-            return Reading(error=_explain(name, error))
+            return BodyResult(error=_explain(name, error))
         fixes = list(reader.fixes)
         if marker and text[reader.position :].strip():
             fixes.append("extra-bracket")
@@ -130,17 +130,17 @@ class GemmaCall:
             source.unread(text[reader.position :] + marker)
             take_cut_marker(source, self.closing, span)
             if source.was_cut and (source.is_empty or not marker):
-                return Reading(error=CUT_OFF)
+                return BodyResult(error=CUT_OFF)
             fixes.append("missing-close-tag")
         else:
             span.extend([text, marker])
         if not is_encodable(json.dumps(arguments, ensure_ascii=False)):
             arguments = replace_surrogates(arguments)
             fixes.append("lone-surrogate")
-        return Reading((Decoded(name, arguments),), tuple(fixes))
+        return BodyResult((DecodedCall(name, arguments),), tuple(fixes))
 
 
-def _may_be_named(ahead: str, context: Context) -> bool:
+def _may_be_named(ahead: str, context: ReadContext) -> bool:
     """Whether ``ahead`` may go on as the name of a tool of the session and its first argument."""
     name = ahead.lstrip().partition("{")[0]
     return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None

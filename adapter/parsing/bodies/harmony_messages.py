@@ -16,20 +16,20 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies import invoke_tags
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Opener, Reading, Section
-from adapter.parsing.marker_set import Markers
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext
+from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
-    Source,
-    collect,
-    find_ahead,
-    match_ahead,
+    StreamBuffer,
+    peek_marker,
+    peek_match,
+    read_until,
     skip_space,
     take_cut_marker,
     take_marker,
     take_match,
 )
-from adapter.tools.call_shapes import Decoded
+from adapter.tools.call_shapes import DecodedCall
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
@@ -45,15 +45,15 @@ HEADER_LIMIT = 400
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
-_REASONING = Section(
+_REASONING = OpaqueSection(
     is_reasoning=True,
     ends=ENDS,
     before=_BEFORE,
     starts=(_FINAL, ASSISTANT + _FINAL),
     glued_starts=tuple(ASSISTANT + header for header in _CALL_HEADERS),
 )
-_CONTENT = Section(is_reasoning=False, ends=ENDS, before=_BEFORE)
-_REASONING_WITHOUT_TOKENS = Section(
+_CONTENT = OpaqueSection(is_reasoning=False, ends=ENDS, before=_BEFORE)
+_REASONING_WITHOUT_TOKENS = OpaqueSection(
     is_reasoning=True, ends=(), before=(), starts=("assistantfinal", "assistantcommentary to=")
 )
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
@@ -83,19 +83,19 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
 _ANY_TOKEN = re.compile(r"<[|\w]*$")
 
-_header_end = Markers(MESSAGE, START, *ENDS)
-_body_end = Markers(*ENDS)
-_next_message = Markers(*ENDS, START, CHANNEL)
-_to = Markers("to=", "commentary to=", "analysis to=")
-_elements = Markers(*invoke_tags.SECTION.opens)
+_header_end = MarkerSet(MESSAGE, START, *ENDS)
+_body_end = MarkerSet(*ENDS)
+_next_message = MarkerSet(*ENDS, START, CHANNEL)
+_to = MarkerSet("to=", "commentary to=", "analysis to=")
+_elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
-def read_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What follows ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's text."""
     opening = "".join(span)
     if not context.at_line_start and opening == CHANNEL:
         return TEXT
-    end = yield from find_ahead(source, _header_end, HEADER_LIMIT)
+    end = yield from peek_marker(source, _header_end, HEADER_LIMIT)
     text = source.text[source.position : source.position + HEADER_LIMIT + 1]
     if not context.at_line_start and not _calls_tool(text, end, context):
         return TEXT
@@ -107,11 +107,11 @@ def read_message(source: Source, span: list[str], context: Context) -> Reader[Re
         return _read_broken_header(source, span, "", "")
     else:  # a header that is cut off, so that its message never began
         span.append(source.rest())
-        return Reading(error=CUT_OFF) if _RECIPIENT.search(opening + text) else Reading(section=_CONTENT)
+        return BodyResult(error=CUT_OFF) if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
     span.append(text + source.text[source.position + len(text) :][: len(end)])
     source.position += len(text) + len(end)
     if any(name.lower() == "self" for name in _RECIPIENT.findall(opening + text)):
-        return Reading(section=_REASONING)
+        return BodyResult(section=_REASONING)
     recipients = [name for name in _RECIPIENT.findall(opening + text) if name.lower() not in _NOT_TOOLS]
     if recipients:
         name = recipients[-1].removeprefix("functions.")
@@ -122,10 +122,10 @@ def read_message(source: Source, span: list[str], context: Context) -> Reader[Re
     channels = _CHANNEL.findall(opening + text)
     if CHANNEL + " " in (opening + text).lower():
         yield from _take_space(source, span)
-    return Reading(section=_SECTIONS.get(channels[-1].lower() if channels else "", _CONTENT))
+    return BodyResult(section=_SECTIONS.get(channels[-1].lower() if channels else "", _CONTENT))
 
 
-def _take_space(source: Source, span: list[str]) -> Reader[None]:
+def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
     """The one space that a tokenizer put after the header."""
     while source.is_empty and not source.final:
         yield
@@ -134,12 +134,12 @@ def _take_space(source: Source, span: list[str]) -> Reader[None]:
         source.position += 1
 
 
-def read_rest_of_header(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """`` to=NAME...`` at the very beginning: ``<|start|>assistant`` stood in the prompt."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from take_marker(source, _to)
-    end = (yield from find_ahead(source, _header_end, HEADER_LIMIT)) if marker else ""
+    end = (yield from peek_marker(source, _header_end, HEADER_LIMIT)) if marker else ""
     source.unread("".join(ahead) + marker)
     if marker and end != MESSAGE:
         return (yield from _read_without_message(source, span, context))
@@ -148,9 +148,9 @@ def read_rest_of_header(source: Source, span: list[str], context: Context) -> Re
     return (yield from read_message(source, span, context))
 
 
-def _read_without_message(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
-    found = yield from match_ahead(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
+    found = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
     take_match(source, found, span)
@@ -159,7 +159,7 @@ def _read_without_message(source: Source, span: list[str], context: Context) -> 
     )
 
 
-def read_without_tokens(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What begins with ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
 
     ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
@@ -168,15 +168,15 @@ def read_without_tokens(source: Source, span: list[str], context: Context) -> Re
     if context.told != "harmony":
         return TEXT
     undecided, context.may_be_text = context.may_be_text, True
-    found = yield from match_ahead(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    found = yield from peek_match(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
     context.may_be_text = undecided
     if found is None or (found["name"] and context.tools.match(found["name"]) is None):
         return TEXT
     take_match(source, found, span)
     if found["reasoning"]:
-        return Reading(section=_REASONING_WITHOUT_TOKENS)
+        return BodyResult(section=_REASONING_WITHOUT_TOKENS)
     if found["final"]:
-        return Reading()
+        return BodyResult()
     read = UntaggedJson("arguments", after_marker=True, name=found["name"])
     return (yield from read(source, span, context)).repaired("missing-open-tag")
 
@@ -187,14 +187,14 @@ def _may_be_without_tokens(ahead: str) -> bool:
     return begun or _MAY_BE_CALL_WORDS.fullmatch(words) is not None
 
 
-def _calls_tool(text: str, end: str, context: Context) -> bool:
+def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
     """Whether ``text`` is the rest of a whole header that calls a tool of the session: then it is no quotation."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
     return any(context.tools.match(name.removeprefix("functions.")) for name in names)
 
 
-def _read_broken_header(source: Source, span: list[str], closed: str, end: str) -> Reading:
+def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
     """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that.
 
     ``closed``: the header's text where ``end`` closes the message, as gpt-oss begins about one turn in 25 at
@@ -204,17 +204,17 @@ def _read_broken_header(source: Source, span: list[str], closed: str, end: str) 
     if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
         span.append(closed + end)
         source.position += len(closed) + len(end)
-        return Reading()
+        return BodyResult()
     if span[-1].lower() == CHANNEL and closed and named is None:
-        return Reading(section=_REASONING)
+        return BodyResult(section=_REASONING)
     if span[-1].lower() != CHANNEL or named is None:
         return TEXT
     span.append(named.group())
     source.position = named.end()
-    return Reading(section=_SECTIONS[named.group().strip().lower()])
+    return BodyResult(section=_SECTIONS[named.group().strip().lower()])
 
 
-def _read_call(name: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     char = yield from skip_space(source, span)
     elements = (yield from take_marker(source, _elements)) if char == "<" else ""
     if elements:
@@ -225,15 +225,15 @@ def _read_call(name: str, source: Source, span: list[str], context: Context) -> 
         reading = yield from read(source, span, context)
     else:
         body: list[str] = []
-        following = yield from collect(source, _next_message, body)
+        following = yield from read_until(source, _next_message, body)
         source.unread(following)
         span.extend(body)
         if not following and not "".join(body).strip():
-            return Reading(error=CUT_OFF)
+            return BodyResult(error=CUT_OFF)
         if not "".join(body).strip():
-            reading = Reading((Decoded(name, {}),), ("no-arguments",))
+            reading = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
         else:
-            reading = Reading(error=f"the text to {name!r} must be its arguments as one JSON object")
+            reading = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     closing = yield from take_marker(source, _body_end)
@@ -244,9 +244,9 @@ def _read_call(name: str, source: Source, span: list[str], context: Context) -> 
         span.extend([*ahead, closing])
     else:
         source.unread("".join(ahead))
-    return Reading(error=CUT_OFF) if is_cut else reading
+    return BodyResult(error=CUT_OFF) if is_cut else reading
 
 
-OPENERS = tuple(Opener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))
+OPENERS = tuple(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))
 NEXT_TURNS = tuple(START + role for role in ("user", "system", "developer", "functions", "tool"))
 TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, END, CALL, RETURN)

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapter.core.events import JsonObject
-from adapter.parsing.bodies.call_section import Section
-from adapter.parsing.bodies.xml_invoke import ElementBody
-from adapter.parsing.bodies.xml_invoke_tags import Tags, section_encoder
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, section_encoder
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
@@ -30,11 +30,11 @@ NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:"
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
 
-def _tags(section: str, namespace: str) -> Tags:
+def _tags(section: str, namespace: str) -> XmlInvokeTags:
     """All spellings, those to write first."""
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
-    return Tags(
+    return XmlInvokeTags(
         call=(*(f"<{each}invoke" for each in namespaces), "< invoke"),
         call_close=(*(f"</{each}invoke>" for each in namespaces), "</invoke>"),
         parameter=tuple(f"<{each}parameter" for each in namespaces),
@@ -46,11 +46,11 @@ def _tags(section: str, namespace: str) -> Tags:
 
 _ALL = _tags(ANTHROPIC, "")
 STRAYS = (*_ALL.section_close, *_ALL.call_close, *_ALL.parameter_close)
-SECTION = Section(
+SECTION = CallSection(
     opens=_ALL.section,
     closes=_ALL.section_close,
     call_opens=_ALL.call,
-    read_call=ElementBody(_ALL),
+    read_call=XmlInvokeReader(_ALL),
     calls_anywhere=False,
     may_be_json=True,
 )

@@ -17,9 +17,9 @@ import re
 from collections.abc import Sequence
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, Context, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, collect, find_ahead, skip_space
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
@@ -28,7 +28,7 @@ HEAD_LIMIT = 300
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
-class NamedJson:
+class NameThenJsonReader:
     """Reads what follows ``opening``. An instance is a `BodyReader`.
 
     ``prefix``: what stands before each name (``functions.``). ``separators``: the markers between the name and the
@@ -49,22 +49,22 @@ class NamedJson:
     ) -> None:
         self.opening, self.closing, self._prefix, self._is_numbered = opening, closing, prefix, is_numbered
         self._ends = tuple(dict.fromkeys((opening, *ends)))
-        self._first = Markers(*(separators or ("\n",)), "{")
+        self._first = MarkerSet(*(separators or ("\n",)), "{")
         self._left_out = separators[-1:] if len(separators) > 1 else ()
-        self._last = Markers(separators[-1]) if len(separators) > 1 else None
-        self._brace = Markers("{")
+        self._last = MarkerSet(separators[-1]) if len(separators) > 1 else None
+        self._brace = MarkerSet("{")
         self._whole = self._json(None)
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return Reading(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+            return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._whole(source, span, context)).adding("foreign-body")
         head: list[str] = []
-        if not (yield from find_ahead(source, self._brace, HEAD_LIMIT)):
+        if not (yield from peek_marker(source, self._brace, HEAD_LIMIT)):
             return self._cut(source, span)
-        marker = yield from collect(source, self._first, head)
+        marker = yield from read_until(source, self._first, head)
         name = self._name("".join(head))
         if not name:
             source.unread("".join([*head, marker]))
@@ -74,9 +74,9 @@ class NamedJson:
         else:
             source.unread(marker)
         if self._last is not None and marker != "{" and marker not in self._left_out:
-            marker = yield from find_ahead(source, self._last, HEAD_LIMIT)
+            marker = yield from peek_marker(source, self._last, HEAD_LIMIT)
             if marker:
-                head.append((yield from collect(source, self._last, head)))
+                head.append((yield from read_until(source, self._last, head)))
         space: list[str] = []
         char = yield from skip_space(source, space)
         if char != "{":
@@ -97,19 +97,19 @@ class NamedJson:
             name = re.sub(r":\d+\Z", "", name)
         return name if _NAME.fullmatch(name) else ""
 
-    def _cut(self, source: Source, span: list[str]) -> Reading:
+    def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
         """No arguments follow: the text ends before them, or the marker was only mentioned."""
         rest = source.text[source.position :]
         if not source.final or any(char.isspace() for char in rest.strip()) or len(rest) > HEAD_LIMIT:
             return TEXT
         span.append(source.rest())
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
 
 
 def after_word(read: BodyReader) -> BodyReader:
     """Reads after a marker that is a plain word: within a line only calls of tools of the session."""
 
-    def read_after_word(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read_after_word(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if context.at_line_start or context.after_call:
             return (yield from read(source, span, context))
         context.may_be_text = True

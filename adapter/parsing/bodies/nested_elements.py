@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.argument_collection import encode_unescaped
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, collect, skip_space, take_until
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_until
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.call_shapes import Decoded
-from adapter.tools.coercion import branch_of, from_text, types_of
+from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.coercion import coerce_text, schema_types, select_branch
 
 TAG_LIMIT = 300
 """Characters of a tag; more is text after a stray token."""
@@ -54,18 +54,18 @@ class _Element:
 
     def child(self, key: str) -> _Element:
         """The element that ``key`` opens in this one, with what the schema says of it."""
-        inner = branch_of(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
-        inner = inner or (branch_of(self.schema, "object").get("properties") or {}).get(key)
+        inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
+        inner = inner or (select_branch(self.schema, "object").get("properties") or {}).get(key)
         return _Element(key, inner if isinstance(inner, dict) else {})
 
     @property
     def may_hold_elements(self) -> bool:
-        types = types_of(self.schema)
+        types = schema_types(self.schema)
         return bool(types & {"array", "object"}) if types else not "".join(self.text).strip()
 
     @property
     def may_be_list(self) -> bool:
-        types = types_of(self.schema)
+        types = schema_types(self.schema)
         return "array" in types or not types
 
     def value(self) -> Json:
@@ -74,10 +74,10 @@ class _Element:
                 return [value for _, value in self.children]
             return dict(self.children)
         text = "".join(self.text)
-        types = types_of(self.schema)
+        types = schema_types(self.schema)
         if not text.strip() and "string" not in types and types & {"array", "object"}:
             return [] if "array" in types else {}
-        return from_text(text, self.schema) if types else _guessed(text)
+        return coerce_text(text, self.schema) if types else _guessed(text)
 
 
 class NestedElements:
@@ -85,13 +85,13 @@ class NestedElements:
 
     def __init__(self, token: str) -> None:
         self.token = token
-        self._token = Markers(token)
+        self._token = MarkerSet(token)
         self._next_tag = re.compile(
             rf"(?:(?!{re.escape(token)}).){{0,{VALUE_LIMIT}}}{re.escape(token)}\s*<(/?[\w.-]+)\s*>",
             re.DOTALL | re.IGNORECASE,
         )
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         opening = span[-1]
         head: list[str] = []
         attributes = yield from take_until(source, ">", TAG_LIMIT, head)
@@ -108,16 +108,16 @@ class NestedElements:
         root = _Element(name, {"type": "object", "properties": dict(tool.properties) if tool else {}})
         return (yield from self._read_elements(source, span, root))
 
-    def _read_elements(self, source: Source, span: list[str], root: _Element) -> Reader[Reading]:
+    def _read_elements(self, source: StreamBuffer, span: list[str], root: _Element) -> Reader[BodyResult]:
         nested = [root]
         fixes: dict[str, None] = {}
         while True:
             text: list[str] = []
-            token = yield from collect(source, self._token, text)
+            token = yield from read_until(source, self._token, text)
             span.extend(text)
             nested[-1].text.extend(text)
             if not token:
-                return Reading(error=CUT_OFF)
+                return BodyResult(error=CUT_OFF)
             taken: list[str] = []
             tag = yield from take_until(source, ">", TAG_LIMIT, taken)
             found = _TAG.fullmatch(tag) if tag is not None else None
@@ -143,10 +143,10 @@ class NestedElements:
                 while len(nested) > 1:
                     fixes["missing-inner-tag"] = None
                     _close(nested)
-                return Reading((Decoded(root.key, dict(root.children)),), tuple(fixes))
+                return BodyResult((DecodedCall(root.key, dict(root.children)),), tuple(fixes))
             span.extend([token, *taken])
             if not closes and len(nested) > MAX_DEPTH:
-                return Reading(error=f"the arguments of {root.key!r} are nested more than {MAX_DEPTH} levels deep")
+                return BodyResult(error=f"the arguments of {root.key!r} are nested more than {MAX_DEPTH} levels deep")
             if not closes:
                 if len(nested) > 1 and not nested[-1].may_hold_elements:
                     fixes["missing-inner-tag"] = None
@@ -160,7 +160,7 @@ class NestedElements:
             else:
                 fixes["text-in-tag"] = None
 
-    def _closes_next(self, source: Source, key: str) -> Reader[bool]:
+    def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
         """Whether the next tag closes the element ``key``. Takes nothing."""
         while True:
             found = self._next_tag.match(source.text, source.position)
@@ -168,13 +168,13 @@ class NestedElements:
                 return found is not None and found[1] == f"/{key}"
             yield
 
-    def _cut(self, source: Source, span: list[str]) -> Reading:
+    def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
         """Where the text ends within a tag, the rest is taken; else this was no tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
         span.append(source.rest())
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
 
 
 def _close(nested: list[_Element]) -> str:

@@ -18,8 +18,8 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates
-from adapter.parsing.format import Context, Reading
-from adapter.tools.call_shapes import Decoded
+from adapter.parsing.format import BodyResult, ReadContext
+from adapter.tools.call_shapes import DecodedCall
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """A tool's, also one of an object or with a hyphen."""
@@ -41,7 +41,7 @@ _CODE_ESCAPE = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(
 _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
 
-def read_calls(text: str, context: Context, offset: int) -> Reading:
+def read_calls(text: str, context: ReadContext, offset: int) -> BodyResult:
     """All calls of ``text``, in lists or as statements; ``offset``: where it begins in its span.
 
     Raises FormatError when there is anything else, and UnterminatedError when it ends too early.
@@ -52,13 +52,13 @@ def read_calls(text: str, context: Context, offset: int) -> Reading:
 class _PythonReader:
     """One pass over a text of calls, recursing once per level of nesting."""
 
-    def __init__(self, text: str, context: Context, offset: int) -> None:
+    def __init__(self, text: str, context: ReadContext, offset: int) -> None:
         self.text, self.context, self.offset = text, context, offset
         self.position = 0
         self.fixes: dict[str, None] = {}
 
-    def calls(self) -> Reading:
-        calls: list[Decoded] = []
+    def calls(self) -> BodyResult:
+        calls: list[DecodedCall] = []
         depth = prints = 0
         while (char := self.peek()) or depth:
             if char in "[" and char and depth == 0:
@@ -88,7 +88,7 @@ class _PythonReader:
             arguments = [replace_surrogates(call.arguments) for call in calls]
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
             self.fixes["lone-surrogate"] = None
-        return Reading(tuple(calls), tuple(self.fixes))
+        return BodyResult(tuple(calls), tuple(self.fixes))
 
     def peek(self) -> str:
         self.position = _SKIP.match(self.text, self.position).end()  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ class _PythonReader:
             raise self.fail(what)
         self.position += 1
 
-    def call(self) -> Decoded:
+    def call(self) -> DecodedCall:
         name = NAME.match(self.text, self.position)
         if name is None:
             raise self.fail("the name of a tool")
@@ -132,7 +132,7 @@ class _PythonReader:
         called = self.called(name.group())
         if positional:
             arguments = self.named(called, positional) | arguments
-        return Decoded(called, arguments, end=self.offset + self.position)
+        return DecodedCall(called, arguments, end=self.offset + self.position)
 
     def called(self, name: str) -> str:
         """The tool's name; Llama's own tools are objects with one method."""
@@ -299,6 +299,6 @@ class _PythonReader:
         return chr(number)
 
 
-def _written(calls: list[Decoded]) -> str:
+def _written(calls: list[DecodedCall]) -> str:
     """The arguments as JSON: an escape may stand for half of a surrogate pair."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

@@ -12,10 +12,18 @@ from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_parser import NAME, read_calls
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, Context, Reading, first_of
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
 from adapter.parsing.json_scanner import skip_string
-from adapter.parsing.marker_set import Markers, markers_for
-from adapter.parsing.stream_buffer import Reader, Source, collect, match_ahead, skip_space, take_marker, take_until
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_match,
+    read_until,
+    skip_space,
+    take_marker,
+    take_until,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 OPENING_LIMIT = 200
@@ -28,14 +36,14 @@ _SYNTAX = (*_TRIPLE, *_QUOTES, *_STEPS)
 _LIST_BEGINS = re.compile(r"\[\s*([^\W\d][\w.-]*+)\s*\(")
 _LIST_MAY_BEGIN = re.compile(r"\[\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 _NAMES_ARGUMENT = re.compile(r"\[\s*[^\W\d][\w.-]*+\s*\(\s*(?:\w+\s*=|\*\*)")
-_bracket = Markers("]")
-_fence = Markers("```python", "```")
+_bracket = MarkerSet("]")
+_fence = MarkerSet("```python", "```")
 _FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
 _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
 _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNORECASE)
 
 
-def read_list(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A list of calls where one may begin: it ends where its brackets balance. Takes nothing of other text."""
     name = yield from _first_name(source)
     if name is None or (context.tools and not context.tools.match(name)):
@@ -44,12 +52,12 @@ def read_list(source: Source, span: list[str], context: Context) -> Reader[Readi
     is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
     text = "".join(span)[start:]
     if not is_whole:
-        return Reading(error=CUT_OFF) if context.tools else TEXT
+        return BodyResult(error=CUT_OFF) if context.tools else TEXT
     try:
         return read_calls(text, context, start)
     except FormatError as error:
         is_meant = context.told == "pythonic" and _NAMES_ARGUMENT.match(text)
-        return Reading(error=_explain(error)) if is_meant else TEXT
+        return BodyResult(error=_explain(error)) if is_meant else TEXT
 
 
 class PythonBlock:
@@ -63,7 +71,7 @@ class PythonBlock:
         self._close = markers_for(closing)
         self._tokens = markers_for(*_SYNTAX, closing)
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         start = sum(map(len, span))
         closed = yield from _take_code(source, span, self._tokens, stops_balanced=False)
         text = "".join(span)[start:]
@@ -81,7 +89,9 @@ class PythonBlock:
             return self._refuse(_explain(error), text, context)
         return reading if closed else reading.adding("missing-close-tag")
 
-    def _read_hidden(self, text: str, source: Source, span: list[str], start: int, context: Context) -> Reading | None:
+    def _read_hidden(
+        self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
+    ) -> BodyResult | None:
         """The calls before a marker that a stray quote hid; None where that leaves half a call, as in a cut string."""
         found = self._close.search(text, 0)
         if found is None:
@@ -94,20 +104,20 @@ class PythonBlock:
         source.unread(text[found[1] :])
         return reading
 
-    def _read(self, text: str, context: Context, start: int) -> Reading:
+    def _read(self, text: str, context: ReadContext, start: int) -> BodyResult:
         code = text.rstrip().removesuffix(self.fence) if self.fence else text
         return read_calls(code, context, start)
 
-    def _refuse(self, error: str, text: str, context: Context) -> Reading:
+    def _refuse(self, error: str, text: str, context: ReadContext) -> BodyResult:
         """An error where a call was meant, else the block is code of no concern to us."""
         found = _FIRST_CALL.search(text)
         if found is None and not context.at_line_start:
             return TEXT  # the marker was only mentioned
         is_meant = found is None or not context.tools or context.tools.match(found.group(1).removeprefix("print"))
-        return Reading(error=error) if is_meant else TEXT
+        return BodyResult(error=error) if is_meant else TEXT
 
 
-def read_method(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: how Llama calls the tools it was trained with."""
     name = yield from called_first(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
@@ -115,20 +125,20 @@ def read_method(source: Source, span: list[str], context: Context) -> Reader[Rea
     start = sum(map(len, span))
     is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
     if not is_whole:
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     try:
         return read_calls("".join(span)[start:], context, start)
     except FormatError as error:
-        return Reading(error=_explain(error))
+        return BodyResult(error=_explain(error))
 
 
-def called_first(source: Source) -> Reader[str]:
+def called_first(source: StreamBuffer) -> Reader[str]:
     """The name before the parenthesis that stands here, "" when it is no call. Takes nothing."""
-    found = yield from match_ahead(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
+    found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
 
 
-read_after_python_tag = first_of(read_list, UntaggedJson("parameters", after_marker=True), read_method)
+read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
 """Reads what follows ``<|python_tag|>``, in any of the ways in which Llama goes on."""
 
 
@@ -140,7 +150,7 @@ def python_or_json(opening: str, closing: str, arguments_key: str = "arguments")
     read_python, read_json = PythonBlock(closing), TaggedJson(opening, closing, arguments_key, may_list=True)
     read_fenced = PythonBlock(closing, fence="```")
 
-    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
         fence = (yield from take_marker(source, _fence)) if char == "`" else ""
@@ -162,7 +172,7 @@ def _explain(error: FormatError) -> str:
     return f"the call cannot be read: {error}. Write one call with literal values: NAME(ARGUMENT=VALUE)"
 
 
-def _first_name(source: Source) -> Reader[str | None]:
+def _first_name(source: StreamBuffer) -> Reader[str | None]:
     """The name of the first call of the list that stands here, None when it is no list of calls. Takes nothing."""
     while True:
         ahead = source.text[source.position : source.position + OPENING_LIMIT]
@@ -174,12 +184,12 @@ def _first_name(source: Source) -> Reader[str | None]:
         yield
 
 
-def _take_code(source: Source, span: list[str], tokens: Markers, *, stops_balanced: bool) -> Reader[str]:
+def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
     """Take code until brackets balance, or up to a marker that is no syntax. Returns the bracket (taken into
     ``span``) or the marker (not in it); "" at the end of the text."""
     depth = 0
     while True:
-        token = yield from collect(source, tokens, span)
+        token = yield from read_until(source, tokens, span)
         if token in _QUOTES:
             span.append(token)
             yield from _skip_quoted(source, span, token)
@@ -195,7 +205,7 @@ def _take_code(source: Source, span: list[str], tokens: Markers, *, stops_balanc
             return token
 
 
-def _skip_quoted(source: Source, span: list[str], quote: str) -> Reader[None]:
+def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
     while True:
         yield from skip_string(source, span, quote)
         while source.is_empty and not source.final:
@@ -204,14 +214,14 @@ def _skip_quoted(source: Source, span: list[str], quote: str) -> Reader[None]:
             return
 
 
-def _skip_triple_quoted(source: Source, span: list[str], quotes: str) -> Reader[None]:
+def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> Reader[None]:
     tokens = markers_for(quotes, "\\\\", "\\" + quotes[0])
-    while (token := (yield from collect(source, tokens, span))) not in ("", quotes):
+    while (token := (yield from read_until(source, tokens, span))) not in ("", quotes):
         span.append(token)
     span.append(token)
 
 
-def read_named_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """``NAME(...)]`` after ``[Calling tool:``, as some clients put calls into the history that a model sees."""
     if not context.at_line_start:
         return TEXT
@@ -227,7 +237,7 @@ def read_named_call(source: Source, span: list[str], context: Context) -> Reader
     span.extend([*ahead[:-1], ahead[-1][:-1]])
     is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
     if not is_whole:
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     text = "".join(span)[start:]
     yield from skip_space(source, span)
     closing = yield from take_marker(source, _bracket)
@@ -235,14 +245,14 @@ def read_named_call(source: Source, span: list[str], context: Context) -> Reader
     try:
         reading = read_calls(text, context, start)
     except FormatError as error:
-        return Reading(error=_explain(error))
+        return BodyResult(error=_explain(error))
     if not closing and source.was_cut:
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     fixes = [fix for fix in reading.fixes if fix != "positional-arguments"]  # one object is this form's own way
     return reading._replace(fixes=(*fixes, "misspelt-open-tag", *(() if closing else ("missing-close-tag",))))
 
 
-def _read_with_arguments(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """``NAME with arguments: {...}]``, the same in other words."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)

@@ -17,16 +17,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, collect, skip_space, take_marker
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_marker
 
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
-MayBegin: TypeAlias = Callable[[Source, str], Reader[bool]]
+MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 """Whether the opening tag of a next parameter, given and already taken, can be meant as one. Takes nothing."""
 
 
-class BareValue:
+class RawValue:
     """The tags around a value: its closing ones, those of a next parameter, of the call and of what holds it."""
 
     def __init__(
@@ -40,14 +40,14 @@ class BareValue:
     ) -> None:
         self._closes, self._next_opens, self._call_closes = map(_lowered, (closes, next_opens, call_closes))
         self._call_opens = _lowered(call_opens)
-        self._tags = Markers(*closes, *next_opens, *call_opens, *call_closes)
-        self._closing = Markers(*closes)
-        self._ends = Markers(*closes, *outer_closes)
-        self._after_value = Markers(*next_opens, *call_opens, *call_closes, *outer_closes)
-        self._after_call = Markers(*call_opens, *outer_closes)
-        self._outer_closes = Markers(*outer_closes) if outer_closes else None
+        self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
+        self._closing = MarkerSet(*closes)
+        self._ends = MarkerSet(*closes, *outer_closes)
+        self._after_value = MarkerSet(*next_opens, *call_opens, *call_closes, *outer_closes)
+        self._after_call = MarkerSet(*call_opens, *outer_closes)
+        self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
 
-    def take(self, source: Source, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
+    def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
         """Take a value into ``value``, and its closing tag, which is returned.
 
         "" when another tag ended it, which is left to read; None when the text ended first.
@@ -55,7 +55,7 @@ class BareValue:
         """
         holds_call = holds_close = False
         while True:
-            tag = yield from collect(source, self._tags, value)
+            tag = yield from read_until(source, self._tags, value)
             kind = tag.lower()
             if not tag:
                 return None
@@ -75,7 +75,7 @@ class BareValue:
                 holds_call = True
             value.append(tag)
 
-    def _is_end(self, source: Source, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
+    def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
         """Whether the closing tag before this place ends the value."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
@@ -91,7 +91,7 @@ class BareValue:
         source.unread("".join(ahead))
         return ends
 
-    def _ends_call(self, source: Source) -> Reader[bool]:
+    def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
         """Whether the end of a call, met in a value, is meant: where another call follows, or nothing."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
@@ -103,12 +103,12 @@ class BareValue:
         source.unread("".join(ahead))
         return ends
 
-    def _is_cut(self, source: Source) -> bool:
+    def _is_cut(self, source: StreamBuffer) -> bool:
         """Whether the text was cut here, or within a tag after which the value may have gone on."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_begin(rest))
 
-    def _value_closes_next(self, source: Source, ahead: list[str]) -> Reader[bool]:
+    def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
         """Whether a value's closing tag follows the end of a call, which then stood in that value."""
         yield from skip_space(source, ahead)
         if self._outer_closes is not None:
@@ -119,7 +119,7 @@ class BareValue:
         return bool(closing)
 
 
-def ends_twice(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
+def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
     """The closing tag that ``value`` ends in, besides the one that ended it; "" where that is data.
 
     A model that closes twice does so on a line of its own, or with a line break between; a value may
@@ -131,7 +131,7 @@ def ends_twice(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
     return close if close and has_line and not any(tag.lower() in lowered for tag in opens) else ""
 
 
-def why_twice(name: str, key: str, close: str) -> str:
+def ambiguous_end_message(name: str, key: str, close: str) -> str:
     """What the model hears of a value that `ends_twice`."""
     return (
         f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again, with one; if the "

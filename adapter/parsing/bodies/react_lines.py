@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, Context, Reading
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, collect, find_ahead, skip_space, take_marker
-from adapter.tools.call_shapes import Decoded
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
 """Characters of a tool's name; more is prose after the first label."""
@@ -29,11 +29,11 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
     """Reads the rest of the name's line and the arguments after their label; prose that begins so is text."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
-    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
-        if not context.at_line_start or not (yield from find_ahead(source, line_end, NAME_LIMIT)):
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        if not context.at_line_start or not (yield from peek_marker(source, line_end, NAME_LIMIT)):
             return TEXT
         line: list[str] = []
-        ending = yield from collect(source, line_end, line)
+        ending = yield from read_until(source, line_end, line)
         if ending != "\n":
             source.unread(ending)
             ending = ""
@@ -53,7 +53,7 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
         cut = source.final and source.is_empty
         tool = context.tools.match(named.group(1))
         if cut and not source.was_cut and tool is not None and not tool.properties:
-            return Reading((Decoded(named.group(1), {}),), ("no-arguments",))
-        return Reading(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
+            return BodyResult((DecodedCall(named.group(1), {}),), ("no-arguments",))
+        return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
 
     return read

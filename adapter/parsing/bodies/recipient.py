@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, Context, Reading
-from adapter.parsing.marker_set import Markers, markers_for
-from adapter.parsing.stream_buffer import Reader, Source, collect
+from adapter.parsing.format import CUT_OFF, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose."""
@@ -19,7 +19,9 @@ NAME_LIMIT = 200
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
 
-def take_name(source: Source, span: list[str], context: Context, endings: Markers, *, any_name: bool) -> Reader[str]:
+def take_name(
+    source: StreamBuffer, span: list[str], context: ReadContext, endings: MarkerSet, *, any_name: bool
+) -> Reader[str]:
     """Take a name that stands here with one of ``endings`` right after it. Returns it; "" and nothing taken else.
 
     ``any_name``: also one that is no tool of this session.
@@ -41,26 +43,26 @@ def take_name(source: Source, span: list[str], context: Context, endings: Marker
         yield
 
 
-def cut_name(source: Source, span: list[str]) -> Reading | None:
+def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
     """The error where the text ends within a name, which is taken; None where it goes on."""
     found = _NAME.match(source.text, source.position)
     if not source.final or found is None or found.end() < len(source.text):
         return None
     span.append(source.rest())
-    return Reading(error=CUT_OFF)
+    return BodyResult(error=CUT_OFF)
 
 
 def read_arguments(
-    name: str, source: Source, span: list[str], context: Context, ends: tuple[str, ...]
-) -> Reader[Reading]:
+    name: str, source: StreamBuffer, span: list[str], context: ReadContext, ends: tuple[str, ...]
+) -> Reader[BodyResult]:
     """The arguments of ``name``, up to one of ``ends``, which is left to read."""
     reading = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
     if not reading.is_text:
         return reading
     body: list[str] = []
-    following = yield from collect(source, markers_for(*ends), body)
+    following = yield from read_until(source, markers_for(*ends), body)
     source.unread(following)
     span.extend(body)
     if not following and not "".join(body).strip():
-        return Reading(error=CUT_OFF)
-    return Reading(error=f"the text to {name!r} must be its arguments as one JSON object")
+        return BodyResult(error=CUT_OFF)
+    return BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.gemma_call import GemmaCall
-from adapter.parsing.format import Context, Reading
+from adapter.parsing.format import BodyResult, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
 
 OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
 
@@ -27,7 +27,7 @@ _tag = markers_for(TAG)
 _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
-def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The list after the token, with or without the tag between them."""
     yield from skip_space(source, span)
     call = yield from _gemma.read_bare(source, span, context)

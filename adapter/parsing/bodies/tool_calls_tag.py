@@ -19,17 +19,17 @@ from __future__ import annotations
 from adapter.parsing.bodies.json_tag import json_tag_reader
 from adapter.parsing.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.parsing.bodies.tool_call_tag import read_tool_call
-from adapter.parsing.format import CUT_OFF, Context, Opener, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker
+from adapter.parsing.format import CUT_OFF, BodyResult, CallOpener, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 
 _read_json = json_tag_reader(OPEN, CLOSE)
-_call = Markers(CALL_OPEN)
+_call = MarkerSet(CALL_OPEN)
 
 
-def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The body after ``<tool_calls>``: JSON up to its end, or the first of the calls in tags of their own."""
     yield from skip_space(source, span)
     opening = yield from take_marker(source, _call)
@@ -39,8 +39,8 @@ def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader
     rest = source.text[source.position :]
     if source.final and rest and CALL_OPEN.startswith(rest.lower()):
         span.append(source.rest())
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     return (yield from _read_json(source, span, context))
 
 
-OPENERS = (Opener(OPEN, read_tool_calls),)
+OPENERS = (CallOpener(OPEN, read_tool_calls),)

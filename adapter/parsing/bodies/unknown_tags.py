@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bodies.xml_function import read_function
-from adapter.parsing.format import TEXT, BodyReader, Context, Opener, Reading
-from adapter.parsing.marker_set import Markers, markers_for
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker, take_until
+from adapter.parsing.bodies.xml_function import read_xml_function
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
 from adapter.parsing.tagged_json import TaggedJson
 
 TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
@@ -27,17 +27,17 @@ HEAD_LIMIT = 200
 """Characters of a tag's attributes, or of a name between tags; more is prose."""
 
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
-_name_tags = Markers("<name>", "<tool_name>")
-_function = Markers("<function=")
-_strays = Markers("</parameter>", "</function>", "</invoke>")
-_argument_tags = Markers("<input>", "<arguments>", "<parameters>", "<args>")
+_name_tags = MarkerSet("<name>", "<tool_name>")
+_function = MarkerSet("<function=")
+_strays = MarkerSet("</parameter>", "</function>", "</invoke>")
+_argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>")
 
 
 def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
     closing = f"</{tag}>"
     read_json = TaggedJson(f"<{tag}>", closing)
 
-    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if not context.at_line_start:
             return TEXT
         context.may_be_text = True
@@ -58,7 +58,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
         elif char == "<" and not name and (function := (yield from take_marker(source, _function))):
             span.append(function)
-            reading = yield from read_function(source, span, context)
+            reading = yield from read_xml_function(source, span, context)
             yield from _take_closing(source, span, closing)
         elif char == "<" and not name:
             reading = yield from read_elements(source, span, context, closing)
@@ -71,7 +71,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
     return read
 
 
-def read_elements(source: Source, span: list[str], context: Context, closing: str) -> Reader[Reading]:
+def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
     """``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
     opened = yield from take_marker(source, _name_tags)
@@ -97,9 +97,11 @@ def read_elements(source: Source, span: list[str], context: Context, closing: st
     return reading
 
 
-def _take_closing(source: Source, span: list[str], closing: str) -> Reader[None]:
+def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
     yield from skip_space(source, span)
     span.append((yield from take_marker(source, markers_for(closing))))
 
 
-OPENERS = tuple(Opener(f"<{tag}{end}", _reader(tag, has_attributes=end == " ")) for tag in TAGS for end in (">", " "))
+OPENERS = tuple(
+    CallOpener(f"<{tag}{end}", _reader(tag, has_attributes=end == " ")) for tag in TAGS for end in (">", " ")
+)

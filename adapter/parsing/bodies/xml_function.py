@@ -21,15 +21,15 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
 from adapter.parsing.bodies.raw_value import without_broken_close
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Reading
-from adapter.parsing.marker_set import Markers, markers_for
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
-    Source,
-    collect,
+    StreamBuffer,
     give_back,
     is_next,
-    match_ahead,
+    peek_match,
+    read_until,
     skip_space,
     skip_to,
     take_again,
@@ -54,15 +54,15 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
 }
 """The opening tags of a parameter, with the repair where one is misspelt."""
 
-_TAGS = Markers(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
-_AFTER_VALUE = Markers(*_PARAMETER_TAGS, "</function>", "</tool_call>")
-_PARAMETER_CLOSE = Markers("</parameter>")
-_CALL_BOUNDARY = Markers("<tool_call>", "</tool_call>", "<function=", "<function ")
-_CLOSE = Markers("</tool_call>")
-_STRAY_CLOSES = Markers("</function>", "</function_invocation>")
+_TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
+_AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
+_PARAMETER_CLOSE = MarkerSet("</parameter>")
+_CALL_BOUNDARY = MarkerSet("<tool_call>", "</tool_call>", "<function=", "<function ")
+_CLOSE = MarkerSet("</tool_call>")
+_STRAY_CLOSES = MarkerSet("</function>", "</function_invocation>")
 _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
-_FENCE = Markers("```json", "```")
+_FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
@@ -100,20 +100,22 @@ class _Function(PendingCall):
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:
-        return BodyError(result=Reading(error=CUT_OFF, unfinished=self.was_nested))
+        return BodyError(result=BodyResult(error=CUT_OFF, unfinished=self.was_nested))
 
 
-def read_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
     return (yield from _read_following(source, span, context, is_inline=context.told in INLINE_FORMATS))
 
 
-def read_inline_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """As `read_function`, for a format that has values on the line of their tags."""
     return (yield from _read_following(source, span, context, is_inline=True))
 
 
-def _read_following(source: Source, span: list[str], context: Context, *, is_inline: bool) -> Reader[Reading]:
+def _read_following(
+    source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
+) -> Reader[BodyResult]:
     """Read while following the calls in values; where that leads nowhere, again without following any."""
     start, function = len(span), _Function("", None, nests=not context.plain, is_inline=is_inline)
     reading = yield from _read(source, span, context, function)
@@ -131,7 +133,7 @@ def _read_following(source: Source, span: list[str], context: Context, *, is_inl
     return again
 
 
-def read_bare_function(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
 
     ``<function=NAME>{JSON}</function>`` is complete so: Llama 3.1's custom tool calling writes it.
@@ -139,14 +141,14 @@ def read_bare_function(source: Source, span: list[str], context: Context) -> Rea
     if not context.at_line_start and not (yield from _begins_block(source)):
         return TEXT
     start = len(span)
-    reading = yield from read_function(source, span, context)
+    reading = yield from read_xml_function(source, span, context)
     body = "".join(span[start:]).partition(">")[2]
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
     return reading.adding("missing-open-tag") if reading.calls and not body.lstrip().startswith("{") else reading
 
 
-def _begins_block(source: Source) -> Reader[bool]:
+def _begins_block(source: StreamBuffer) -> Reader[bool]:
     """Whether ``NAME>`` is followed as in a call, by a new line or JSON, and not as in a sentence."""
     ahead: list[str] = []
     name = yield from _take_name(source, ahead)
@@ -157,7 +159,7 @@ def _begins_block(source: Source) -> Reader[bool]:
     return name is not None and following != "" and following in "\r\n{"
 
 
-def _read(source: Source, span: list[str], context: Context, function: _Function) -> Reader[Reading]:
+def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
     """The call, read into ``function``."""
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
@@ -180,7 +182,9 @@ def _read(source: Source, span: list[str], context: Context, function: _Function
         return error.result
 
 
-def _read_arguments(source: Source, span: list[str], context: Context, function: _Function) -> Reader[Reading]:
+def _read_arguments(
+    source: StreamBuffer, span: list[str], context: ReadContext, function: _Function
+) -> Reader[BodyResult]:
     while True:
         char = yield from skip_space(source, span)
         if char == "`" and not function.arguments:
@@ -218,7 +222,7 @@ def _read_arguments(source: Source, span: list[str], context: Context, function:
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
 
 
-def _read_parameter(source: Source, span: list[str], function: _Function) -> Reader[None]:
+def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) -> Reader[None]:
     key = yield from _take_name(source, span)
     if not key:
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
@@ -250,7 +254,7 @@ def _read_parameter(source: Source, span: list[str], function: _Function) -> Rea
     function.add(key, text, is_closed=is_closed)
 
 
-def _read_element(source: Source, span: list[str], function: _Function) -> Reader[bool]:
+def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
     """``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, of the tool's parameters; ``</parameter>`` closes it."""
     ahead: list[str] = []
     key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
@@ -258,7 +262,7 @@ def _read_element(source: Source, span: list[str], function: _Function) -> Reade
         source.unread("".join(ahead))
         return False
     value: list[str] = []
-    closing = yield from collect(source, markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
+    closing = yield from read_until(source, markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
     span.extend([*ahead, *value])
     text = "".join(value)
     if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):
@@ -273,11 +277,11 @@ def _read_element(source: Source, span: list[str], function: _Function) -> Reade
     return True
 
 
-def _take_value(source: Source, value: list[str], function: _Function) -> Reader[bool]:
+def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
     """Take a parameter's value, with its closing tag where it has one. False: the text ended first."""
     functions = envelopes = 0
     while True:
-        marker = yield from collect(source, _TAGS, value)
+        marker = yield from read_until(source, _TAGS, value)
         kind = marker.lower()
         if not marker:
             return False
@@ -296,7 +300,7 @@ def _take_value(source: Source, value: list[str], function: _Function) -> Reader
         value.append(marker)
 
 
-def _closes(source: Source, marker: str, value: list[str], function: _Function) -> Reader[bool]:
+def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Function) -> Reader[bool]:
     """Whether this tag, already taken, ends the value: only where the grammar can go on after it."""
     ahead: list[str] = []
     kind = marker.lower()
@@ -319,7 +323,7 @@ def _closes(source: Source, marker: str, value: list[str], function: _Function) 
     return closes
 
 
-def _take_name(source: Source, span: list[str]) -> Reader[str | None]:
+def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
     """``NAME>`` or ``name="NAME">``, taken; None when it is neither."""
     text = yield from take_until(source, ">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
@@ -330,13 +334,13 @@ def _take_name(source: Source, span: list[str]) -> Reader[str | None]:
     return text.strip().strip("\"'") or None
 
 
-def find_open_name(source: Source, context: Context) -> Reader[re.Match[str] | None]:
+def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
     """A tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
-    found = yield from match_ahead(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
+    found = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return found if found is not None and context.tools.match(found[1]) is not None else None
 
 
-def _take_close(source: Source, span: list[str]) -> Reader[None]:
+def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
     gap: list[str] = []
     yield from skip_space(source, gap)
     while stray := (yield from take_marker(source, _STRAY_CLOSES)):

@@ -19,13 +19,13 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, without_cdata
-from adapter.parsing.bodies.raw_value import BareValue, without_broken_close, without_line_end
-from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, Tags
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Reading
-from adapter.parsing.marker_set import Markers, markers_for
-from adapter.parsing.stream_buffer import Reader, Source, collect, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, XmlInvokeTags
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.coercion import from_text
+from adapter.tools.coercion import coerce_text
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
@@ -38,10 +38,10 @@ _ABOUT = frozenset({"id", "index", "type", "string"})
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
-class ElementBody:
+class XmlInvokeReader:
     """Reads a call after its opening tag's spelling has been taken. An instance is a `BodyReader`."""
 
-    def __init__(self, tags: Tags) -> None:
+    def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags
         self._kind_of = {
             tag.lower(): kind
@@ -55,9 +55,9 @@ class ElementBody:
             }.items()
             for tag in spellings
         }
-        self._markers = Markers(*self._kind_of)
+        self._markers = MarkerSet(*self._kind_of)
         self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
-        self._value = BareValue(
+        self._value = RawValue(
             closes=tags.parameter_close,
             next_opens=tags.parameter,
             call_opens=(*tags.call, *tags.section),
@@ -65,12 +65,12 @@ class ElementBody:
             outer_closes=tags.section_close,
         )
 
-    def __call__(self, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         opening = span[-1]
         attributes = yield from self._take_attributes(source, span)
         name = attributes.get(self.tags.name)
         if not name:
-            return Reading(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
+            return BodyResult(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
         call = PendingCall(name, context.tools.match(name))
         is_empty = self._is_empty_element(span)
         for key, text in attributes.items():
@@ -79,14 +79,16 @@ class ElementBody:
                 call.add_text(key, text)
         return call.result() if is_empty else (yield from self._read_arguments(call, opening, source, span, context))
 
-    def read_named(self, name: str, opening: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read_named(
+        self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
+    ) -> Reader[BodyResult]:
         """Read after the call's ``opening`` tag, all of it taken, whose name was not in the tag."""
         call = PendingCall(name, context.tools.match(name))
         return (yield from self._read_arguments(call, opening, source, span, context))
 
     def _read_arguments(
-        self, call: PendingCall, opening: str, source: Source, span: list[str], context: Context
-    ) -> Reader[Reading]:
+        self, call: PendingCall, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
+    ) -> Reader[BodyResult]:
         try:
             while True:
                 char = yield from skip_space(source, span)
@@ -113,7 +115,7 @@ class ElementBody:
                         yield from self._read_json(source, span, context, call)
                     case _ if not char or (source.final and self._markers.may_begin(source.text[source.position :])):
                         span.append(source.rest())
-                        return Reading(error=CUT_OFF)
+                        return BodyResult(error=CUT_OFF)
                     case None if key := (yield from self._take_element(source, span, call)):
                         yield from self._read_element(source, span, call, key, f"</{key}>")
                     case None if not call.arguments:
@@ -125,7 +127,7 @@ class ElementBody:
         except BodyError as error:
             return error.result
 
-    def _read_parameter(self, source: Source, span: list[str], call: PendingCall) -> Reader[None]:
+    def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
         """Read a parameter after its opening tag's spelling."""
         attributes = yield from self._take_attributes(source, span)
         key = attributes.get(self.tags.key)
@@ -141,7 +143,7 @@ class ElementBody:
         call.keys.add(key)
         value: list[str] = []
 
-        def may_begin(source: Source, _tag: str) -> Reader[bool]:
+        def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Whether a parameter's opening tag in the value is the next one, the value's end missing."""
             ahead: list[str] = []
             following = yield from self._take_attributes(source, ahead)
@@ -166,7 +168,7 @@ class ElementBody:
         call.fix(*fixes)
         call.add_value(key, decoded)
 
-    def _take_element(self, source: Source, span: list[str], call: PendingCall) -> Reader[str]:
+    def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
         """``<KEY>`` for a parameter of the tool, as Cline's prompts have it, taken; "" and nothing taken else."""
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
@@ -177,10 +179,12 @@ class ElementBody:
         span.extend(taken)
         return found[1]
 
-    def _read_element(self, source: Source, span: list[str], call: PendingCall, key: str, *closes: str) -> Reader[None]:
+    def _read_element(
+        self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
+    ) -> Reader[None]:
         """Read the value of ``key`` up to one of ``closes``."""
         value: list[str] = []
-        closing = yield from collect(source, markers_for(*closes), value)
+        closing = yield from read_until(source, markers_for(*closes), value)
         span.extend([*value, closing])
         if not closing:
             raise BodyError
@@ -188,7 +192,7 @@ class ElementBody:
         call.add_text(key, "".join(value))
 
     def _read_misnamed(
-        self, marker: str, source: Source, span: list[str], context: Context, call: PendingCall
+        self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[bool]:
         """Read on at a call's tag that opens none within this call: it names a parameter, or this call again.
 
@@ -226,7 +230,9 @@ class ElementBody:
         call.fix("value-in-attribute" if written else "misspelt-inner-tag")
         call.add_text(key, next(iter(written.values()), ""))
 
-    def _read_json(self, source: Source, span: list[str], context: Context, call: PendingCall) -> Reader[None]:
+    def _read_json(
+        self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
+    ) -> Reader[None]:
         """Read the element that holds all arguments as one object."""
         assert self.tags.json is not None
         yield from self._take_attributes(source, span)
@@ -236,7 +242,7 @@ class ElementBody:
         call.arguments.update(result.calls[0].arguments)
         call.fix(*result.fixes)
 
-    def _take_attributes(self, source: Source, span: list[str]) -> Reader[dict[str, str]]:
+    def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
         """The attributes of a tag, taken with its end; none, with nothing taken, when there is no such tag."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
@@ -247,7 +253,7 @@ class ElementBody:
         found = _each_attribute.findall(text)
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
-    def _ends_in_attributes(self, source: Source, span: list[str]) -> bool:
+    def _ends_in_attributes(self, source: StreamBuffer, span: list[str]) -> bool:
         """Take the rest where the text ends within a tag's attributes."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
@@ -260,13 +266,13 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
     """A value by what its tag says of it (``string="false"``, ``type="number"``), else by the tool's schema."""
     is_string = attributes.get("string", attributes.get("type"))
     if is_string is None:
-        return from_text(text, schema), ()
+        return coerce_text(text, schema), ()
     if is_string in ("true", "string"):
         return text, ()
     try:
         value = decode_json(text, closed=False)
     except FormatError:
-        return from_text(text, schema), ()
+        return coerce_text(text, schema), ()
     if text[value.end :].strip():
-        return from_text(text, schema), ()
+        return coerce_text(text, schema), ()
     return value.value, value.fixes

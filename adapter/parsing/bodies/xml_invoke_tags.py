@@ -21,7 +21,7 @@ Describe = Callable[[Json], str]
 """The attributes, after the key's, by which a parameter's tag tells its value's type."""
 
 
-class Tags(NamedTuple):
+class XmlInvokeTags(NamedTuple):
     """How one family spells the elements. Of several spellings the first is the one to write.
 
     An opening tag is the spelling, attributes and ``end``; closing tags are whole, in the order of the opening ones.
@@ -52,7 +52,9 @@ class Tags(NamedTuple):
         return (*self.call, *self.call_close, *parameters, *self.section, *self.section_close, *(self.json or ()))
 
 
-def encode_call(tags: Tags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n") -> str:
+def encode_call(
+    tags: XmlInvokeTags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n"
+) -> str:
     """A call as ``tags`` spell it. ``describe``: None for families whose tags say nothing of a value's type."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
@@ -64,13 +66,13 @@ def encode_call(tags: Tags, name: str, arguments: JsonObject, describe: Describe
     return f"{opening}{line_end}{body}{line_end}{tags.call_close[0]}"
 
 
-def section_encoder(tags: Tags, describe: Describe | None) -> Callable[[list[tuple[str, JsonObject]]], str]:
+def section_encoder(tags: XmlInvokeTags, describe: Describe | None) -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Return an ``encode_calls`` that writes all calls in one section, each on lines of its own."""
     body = partial(encode_call, tags, describe=describe)
     return calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
 
 
-def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | None) -> str:
+def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> str:
     attributes = f' {tags.key}="{tags.escape(key) if tags.escape else key}"{describe(value) if describe else ""}'
     text = encode_unescaped(value)
     if tags.has_cdata and isinstance(value, str) and any(char in text for char in "<&\n"):
@@ -78,7 +80,7 @@ def _encode_parameter(tags: Tags, key: str, value: Json, describe: Describe | No
     return f"{tags.parameter[0]}{attributes}{tags.end}{text}{tags.parameter_close[0]}"
 
 
-def _is_ambiguous(tags: Tags, key: str, value: Json, describe: Describe | None) -> bool:
+def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
     """Whether a parameter would not be read back, since nothing in it can be escaped."""
     text = encode_unescaped(value).lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"

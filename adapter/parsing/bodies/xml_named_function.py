@@ -11,15 +11,15 @@ Strings that are no plain words stand in ``<![CDATA[...]]>`` in the first.
 from __future__ import annotations
 
 from adapter.parsing.bodies.xml_function import read_bare_function
-from adapter.parsing.bodies.xml_invoke import ElementBody
-from adapter.parsing.bodies.xml_invoke_tags import Tags
-from adapter.parsing.format import Context, Opener, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, find_ahead
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
+from adapter.parsing.format import BodyResult, CallOpener, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker
 
 OPEN = "<function name="
 
-TAGS = Tags(
+TAGS = XmlInvokeTags(
     call=("<function",),
     call_close=("</function>",),
     parameter=("<param",),
@@ -30,13 +30,13 @@ TAGS = Tags(
 LOOK_AHEAD = 300
 """Characters within which the first parameter must come."""
 
-_first_tag = Markers("<param ", "<parameter", "</function>", "{")
-_read_params = ElementBody(TAGS)
+_first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
+_read_params = XmlInvokeReader(TAGS)
 
 
-def read_function_tag(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<function name=``: which family wrote it shows in its first parameter."""
-    marker = yield from find_ahead(source, _first_tag, LOOK_AHEAD)
+    marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
     is_empty = marker == "</function>" and context.told is None and (context.at_line_start or context.after_call)
     if marker != "<param " and not is_empty and (marker == "<parameter" or context.told != "minicpm5"):
         return (yield from read_bare_function(source, span, context))
@@ -45,4 +45,4 @@ def read_function_tag(source: Source, span: list[str], context: Context) -> Read
     return (yield from _read_params(source, span, context))
 
 
-OPENER = Opener(OPEN, read_function_tag)
+OPENER = CallOpener(OPEN, read_function_tag)

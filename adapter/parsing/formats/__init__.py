@@ -24,13 +24,13 @@ __all__ = [
     "MAX_DERIVED",
     "NEAREST",
     "ORDER",
-    "Formats",
+    "FormatRegistry",
     "cross_format",
     "get_format",
-    "guess",
+    "guess_format",
     "hermes",
-    "know",
-    "told_format",
+    "register_format",
+    "resolve_format",
 ]
 
 ORDER = (
@@ -47,7 +47,7 @@ ORDER = (
 several stand in a template, the last. Formats that are not named here come after these."""
 
 
-class Formats(Mapping[str, Format]):
+class FormatRegistry(Mapping[str, Format]):
     """All formats by name, in the order in which they are tried."""
 
     @cached_property
@@ -74,7 +74,7 @@ class Formats(Mapping[str, Format]):
         return len(self._by_name)
 
 
-FORMATS = Formats()
+FORMATS = FormatRegistry()
 
 DEFAULT_FORMAT = "hermes"
 """For models that nothing is known about: the format most models have seen."""
@@ -91,7 +91,7 @@ MAX_DERIVED = 256
 _derived: dict[str, Format] = {}
 
 
-def know(format: Format) -> None:
+def register_format(format: Format) -> None:
     """Have `get_format` find ``format``, which was derived, by its name in this process: until `MAX_DERIVED` others
     were, of which the oldest is forgotten. It is not one of `FORMATS`: nothing is recognised by it."""
     _derived.pop(format.name, None)
@@ -100,7 +100,7 @@ def know(format: Format) -> None:
         _derived.pop(next(iter(_derived)))
 
 
-def told_format(name: str) -> Format | None:
+def resolve_format(name: str) -> Format | None:
     """The format to tell a `Parser` of answers that may come in any: a derived one, which is none of `FORMATS`."""
     return _derived.get(name)
 
@@ -132,7 +132,7 @@ def get_format(name: str | Format) -> Format:
     return found
 
 
-def guess(model: str | None = None, template: str | None = None) -> str | None:
+def guess_format(model: str | None = None, template: str | None = None) -> str | None:
     """The name of the format that a model writes, by its chat template and by its name; None when neither tells.
 
     ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,

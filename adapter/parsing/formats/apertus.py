@@ -14,8 +14,8 @@ import json
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import Format, Opener
-from adapter.parsing.tagged_json import TaggedJson, only_json
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<|tools_prefix|>", "<|tools_suffix|>"
 THINK, END_THINK, END = "<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end|>"
@@ -39,7 +39,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 FORMAT = Format(
     name="apertus",
     aliases=("apertus2509",),
-    openers=(Opener(OPEN, only_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out))),),
+    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out))),),
     encode_calls=encode_calls,
     encode_result=result_encoder("[", "]"),
     reasoning={THINK: END_THINK},

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 from adapter.parsing.bodies.json_tag import json_tag_reader
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.format import Context, Opener, Reading
+from adapter.parsing.format import BodyResult, CallOpener, ReadContext
 from adapter.parsing.formats import hunyuan_a13b
-from adapter.parsing.stream_buffer import Reader, Source
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 SINGULAR = "<tool_call>"
 
 _read_singular = json_tag_reader(SINGULAR, "</tool_call>")
 
 
-def read_singular(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_singular(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The list between the tags that the prompt misnames."""
     return (yield from _read_singular(source, span, context)).repaired("misspelt-open-tag")
 
@@ -30,7 +30,7 @@ FORMAT = replace(
     hunyuan_a13b.FORMAT,
     name="apriel",
     aliases=("apriel_1_5",),
-    openers=(*hunyuan_a13b.FORMAT.openers, Opener(SINGULAR, read_singular)),
+    openers=(*hunyuan_a13b.FORMAT.openers, CallOpener(SINGULAR, read_singular)),
     encode_result=content_alone,
     answers={},
     reasoning={"Here are my reasoning steps:\n": "[BEGIN FINAL RESPONSE]"},

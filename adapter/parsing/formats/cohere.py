@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import JsonObject
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source
-from adapter.parsing.tagged_json import TaggedJson, only_json
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<|START_ACTION|>", "<|END_ACTION|>"
 THINK, END_THINK = "<|START_THINKING|>", "<|END_THINKING|>"
@@ -21,18 +21,18 @@ RESULT, TURN, END = "<|START_TOOL_RESULT|>", "<|START_OF_TURN_TOKEN|>", "<|END_O
 
 LABEL, FENCE = "Action: ```json", "```"
 
-_read_json = only_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
+_read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
 _read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
-def read_actions(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The actions; ``tool_name`` is this format's own key for the name."""
     reading = yield from _read_json(source, span, context)
     calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
     return reading._replace(calls=tuple(calls))
 
 
-def read_labelled(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The list of Command R and R+, in a fence after ``Action:``."""
     if not context.at_line_start:
         return TEXT
@@ -59,7 +59,7 @@ def encode_result(_name: str, content: str, call_id: str) -> str:
 FORMAT = Format(
     name="cohere",
     aliases=("cohere_command3", "cohere_command4", "cohere2", "command", "command_r", "command_a", "cohere2moe"),
-    openers=(Opener(OPEN, read_actions), Opener(LABEL, read_labelled)),
+    openers=(CallOpener(OPEN, read_actions), CallOpener(LABEL, read_labelled)),
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={THINK: END_THINK},

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import BodyReader, Opener
+from adapter.parsing.format import BodyReader, CallOpener
 from adapter.parsing.formats import FORMATS
 
 
-class Others:
-    """As `adapter.parsing.fallback_readers.Others` says. Every format is among them, the told one too."""
+class CrossFormatReaders:
+    """As `adapter.parsing.fallback_readers.FallbackReaders` says. Every format is among them, the told one too."""
 
     @cached_property
     def strays(self) -> frozenset[str]:
@@ -27,9 +27,9 @@ class Others:
         readers = dict.fromkeys(format.bare for format in FORMATS.all if format.bare is not None)
         return tuple(read for read in readers if not isinstance(read, UntaggedJson))
 
-    def openers(self, names: Sequence[str]) -> dict[str, Opener]:
+    def openers(self, names: Sequence[str]) -> dict[str, CallOpener]:
         """By their markers in lower case; at one that several formats have, the first of these reads."""
-        first: dict[str, Opener] = {}
+        first: dict[str, CallOpener] = {}
         for format in FORMATS.all:
             by_names = format.openers_for(names) if names and format.openers_for else ()
             for opener in (*format.openers, *by_names):
@@ -37,4 +37,4 @@ class Others:
         return first
 
 
-OTHERS = Others()
+OTHERS = CrossFormatReaders()

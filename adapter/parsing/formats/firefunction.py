@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.format import Opener
+from adapter.parsing.format import CallOpener
 from adapter.parsing.formats import phi4_mini_json
 from adapter.parsing.formats.phi4_mini_json import WORD, read_functools
 
@@ -17,7 +17,7 @@ FORMAT = replace(
     phi4_mini_json.FORMAT,
     name="firefunction",
     aliases=("firefunction_v2",),
-    openers=(Opener(WORD, read_functools),),
+    openers=(CallOpener(WORD, read_functools),),
     encode_result=content_alone,
     strays=(),
     ends=(),

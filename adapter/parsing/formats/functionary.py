@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
 ALL = "all\n"
@@ -29,7 +29,7 @@ _json_below = markers_for("\n{")
 _all = markers_for(ALL)
 
 
-def read_recipient(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient after ``>>>`` and its arguments. The marker is also Python's prompt, and then text."""
     is_meant = context.told == "functionary" or span[-1] == OPEN_V25
     name = yield from take_name(source, span, context, _line_end, any_name=is_meant)
@@ -43,13 +43,13 @@ def read_recipient(source: Source, span: list[str], context: Context) -> Reader[
     return (yield from read_arguments(name, source, span, context, ENDS))
 
 
-def read_first_recipient(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient at the very beginning: ``>>>`` stood in the prompt."""
     if context.told == "functionary":
         marker = yield from take_marker(source, _all)
         if marker:
             span.append(marker)
-            return Reading()
+            return BodyResult()
     is_known = context.told != "functionary" or bool(context.tools)
     name = yield from take_name(source, span, context, _json_below, any_name=not is_known)
     if not name:
@@ -63,7 +63,10 @@ FORMAT = Format(
     name="functionary",
     marks_plain_text=True,
     aliases=("functionary_v3", "functionary_v3_2", "functionary_v2_5"),
-    openers=(Opener(OPEN, read_recipient, keeps_space=True), Opener(OPEN_V25, read_recipient, keeps_space=True)),
+    openers=(
+        CallOpener(OPEN, read_recipient, keeps_space=True),
+        CallOpener(OPEN_V25, read_recipient, keeps_space=True),
+    ),
     head=read_first_recipient,
     encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}\n"),
     ends=(OPEN + ALL,),

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 ASSISTANT = FROM + "assistant"
@@ -26,7 +26,7 @@ ASSISTANT = FROM + "assistant"
 _content = markers_for("\n" + CONTENT, CONTENT)
 
 
-def read_recipient(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient after its token, and its arguments; ``all`` is the header of an answer."""
     name = yield from take_name(source, span, context, _content, any_name=True)
     if not name:
@@ -34,16 +34,16 @@ def read_recipient(source: Source, span: list[str], context: Context) -> Reader[
     return (yield from _read_message(name, source, span, context))
 
 
-def read_first_recipient(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient at the very beginning: its token stood in the prompt."""
     is_told = context.told == "functionary_v2"
     name = yield from take_name(source, span, context, _content, any_name=is_told)
     return (yield from _read_message(name, source, span, context)) if name else TEXT
 
 
-def _read_message(name: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_message(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     if name == "all":
-        return Reading()
+        return BodyResult()
     return (yield from read_arguments(name, source, span, context, (FROM, STOP)))
 
 
@@ -51,7 +51,7 @@ FORMAT = Format(
     name="functionary_v2",
     marks_plain_text=True,
     aliases=("functionary2",),
-    openers=(Opener(RECIPIENT, read_recipient),),
+    openers=(CallOpener(RECIPIENT, read_recipient),),
     head=read_first_recipient,
     encode_calls=calls_encoder(json_arguments, f"\n{ASSISTANT}\n{RECIPIENT}{{name}}\n{CONTENT}"),
     encode_result=result_encoder(f"\n{FROM}{{name}}\n{RECIPIENT}all\n{CONTENT}"),

@@ -10,7 +10,7 @@ from functools import partial
 
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
 RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"
@@ -19,7 +19,7 @@ RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_tur
 FORMAT = Format(
     name="functiongemma",
     aliases=("function_gemma",),
-    openers=(Opener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
+    openers=(CallOpener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
     encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"),
     strays=(CLOSE,),

@@ -17,8 +17,8 @@ import re
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
 
@@ -26,14 +26,14 @@ _read_block, _read_element = PythonBlock(CLOSE), PythonBlock("</tool_code>")
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
-def read_tool_code(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_tool_code(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The statements of a fence, which begins a line."""
     if not context.at_line_start:
         return TEXT
     return (yield from _read_block(source, span, context))
 
 
-def read_element(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The same statements in a ``<tool_code>`` element, for tools of the session alone."""
     if not context.at_line_start:
         return TEXT
@@ -58,7 +58,7 @@ def encode_result(_name: str, content: str, _call_id: str) -> str:
 FORMAT = Format(
     name="gemma3",
     aliases=("gemma", "gemma2", "gemma_2", "gemma_3", "tool_code"),
-    openers=(Opener(OPEN, read_tool_code), Opener("<tool_code>", read_element)),
+    openers=(CallOpener(OPEN, read_tool_code), CallOpener("<tool_code>", read_element)),
     bare=read_list,
     encode_calls=encode_calls,
     encode_result=encode_result,

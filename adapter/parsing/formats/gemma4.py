@@ -12,8 +12,8 @@ from functools import partial
 from adapter.parsing.bodies import call_element
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source, skip_space
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 from adapter.parsing.tagged_json import TaggedJson
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
@@ -23,7 +23,7 @@ _read_call = GemmaCall(OPEN, CLOSE, QUOTE)
 _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
-def _read_json(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """JSON of a tool of the session after the closing token, which other prompts have in place of the opening one."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
@@ -43,7 +43,7 @@ FORMAT = Format(
         "gemma4_no_thinking",
         "gemma_4",
     ),
-    openers=(Opener(OPEN, _read_call, keeps_space=True), call_element.OPENER, Opener(CLOSE, _read_json)),
+    openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
     stripped=_read_call.read_bare,
     encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),

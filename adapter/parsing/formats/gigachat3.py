@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
 OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function result" + ROLE_END, "</s>"
@@ -31,13 +31,13 @@ _read_json = UntaggedJson("arguments", after_marker=True, ends=(MESSAGE_END, SHO
 _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
-def read_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The call after its marker; without JSON the marker was only named."""
     span.append((yield from take_marker(source, _nul)))
     return (yield from _read_json(source, span, context))
 
 
-def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The call after the bare words, which must begin a line; the marker holds its first brace."""
     if not context.at_line_start:
         return TEXT
@@ -51,9 +51,9 @@ FORMAT = Format(
     name="gigachat3",
     aliases=("gigachat", "gigachat_v3"),
     openers=(
-        Opener(OPEN, read_call),
-        Opener(SHORT, read_call),
-        *(Opener(marker, read_stripped) for marker in STRIPPED),
+        CallOpener(OPEN, read_call),
+        CallOpener(SHORT, read_call),
+        *(CallOpener(marker, read_stripped) for marker in STRIPPED),
     ),
     encode_calls=calls_encoder(json_call, f"{OPEN}\n", between=f"{MESSAGE_END}\n\n"),
     encode_result=result_encoder(f"{RESULT}\n", f"{MESSAGE_END}\n\n"),

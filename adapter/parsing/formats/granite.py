@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
 from adapter.parsing.encoding import list_encoder
-from adapter.parsing.format import Format, Opener
-from adapter.parsing.tagged_json import only_json
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import require_json
 
 END = "<|end_of_text|>"
 
@@ -18,7 +18,7 @@ END = "<|end_of_text|>"
 FORMAT = Format(
     name="granite",
     aliases=("granite3", "granite_3"),
-    openers=(Opener(OPEN, read_calls), Opener(TAG, only_json(read_list))),
+    openers=(CallOpener(OPEN, read_calls), CallOpener(TAG, require_json(read_list))),
     encode_calls=list_encoder(OPEN),
     answers={"<response>": "</response>"},
     strays=(TAG_CLOSE,),

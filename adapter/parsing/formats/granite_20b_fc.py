@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
-from adapter.parsing.format import Format, Opener
-from adapter.parsing.tagged_json import only_json
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import require_json
 
 OPEN, CLOSE, RESULT, END = "<function_call>", "</function_call>", "<function_response>", "<|endoftext|>"
 
-_read_json = only_json(UntaggedJson("arguments", after_marker=True, ends=(OPEN, CLOSE, RESULT, END)))
+_read_json = require_json(UntaggedJson("arguments", after_marker=True, ends=(OPEN, CLOSE, RESULT, END)))
 
 
 FORMAT = Format(
     name="granite_20b_fc",
     aliases=("granite_20b",),
-    openers=(Opener(OPEN, _read_json),),
+    openers=(CallOpener(OPEN, _read_json),),
     encode_calls=calls_encoder(json_call, f"{OPEN} "),
     encode_result=result_encoder(f"{RESULT} "),
     strays=(CLOSE,),

@@ -18,12 +18,12 @@ from __future__ import annotations
 from functools import partial
 
 from adapter.parsing.bodies import tool_call_tag, tool_calls_tag
-from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags, encode_call
-from adapter.parsing.bodies.call_section import Section
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import Format
 
-TAGS = PairTags(
+TAGS = KeyValueTags(
     open="<tool_call:opensource>",
     close="</tool_call:opensource>",
     key_open="<arg_key:opensource>",
@@ -36,11 +36,11 @@ TAGS = PairTags(
 OPEN, RESULT = "<tool_calls:opensource>", "<tool_response:opensource>"
 END = "<｜hy_eos:opensource｜>"
 
-_section = Section(
+_section = CallSection(
     opens=(OPEN,),
     closes=(TAGS.section_close,),
     call_opens=(TAGS.open,),
-    read_call=KeyValueBody(TAGS, own=("hy_v3", "hy_v4")).read,
+    read_call=KeyValueReader(TAGS, own=("hy_v3", "hy_v4")).read,
 )
 
 

@@ -18,38 +18,40 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import list_encoder, result_encoder
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading, Section
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, OpaqueSection, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
 
 START, END, STOP, END_OF_TURN = "<|im_start|>", "<|im_end|>", "<|stop|>", "<|endofturn|>"
 ASSISTANT, TO_TOOL, THINK = START + "assistant", " -> tool/function_call\n", "/think\n"
 HEADER = ASSISTANT + TO_TOOL
 
-_REASONING = Section(is_reasoning=True, ends=(END,), before=(START, STOP, END_OF_TURN), closes=(f"{END}\n{ASSISTANT}",))
+_REASONING = OpaqueSection(
+    is_reasoning=True, ends=(END,), before=(START, STOP, END_OF_TURN), closes=(f"{END}\n{ASSISTANT}",)
+)
 
 _think = markers_for(THINK)
 read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
-def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The list after a header that began in the prompt, or whose token a server took away."""
     return (yield from read_list(source, span, context)) if context.at_line_start else TEXT
 
 
-def read_head(source: Source, span: list[str], _context: Context) -> Reader[Reading]:
+def read_head(source: StreamBuffer, span: list[str], _context: ReadContext) -> Reader[BodyResult]:
     """``/think`` on a line of its own begins reasoning."""
     span.append((yield from take_marker(source, _think)))
-    return Reading(section=_REASONING) if span[-1] else TEXT
+    return BodyResult(section=_REASONING) if span[-1] else TEXT
 
 
 FORMAT = Format(
     name="hyperclovax",
     aliases=("hyperclovax_seed_think_14b", "hcx"),
     openers=(
-        Opener(HEADER, read_list),
-        Opener("assistant" + TO_TOOL, read_stripped),
-        Opener(TO_TOOL.lstrip(), read_stripped),
+        CallOpener(HEADER, read_list),
+        CallOpener("assistant" + TO_TOOL, read_stripped),
+        CallOpener(TO_TOOL.lstrip(), read_stripped),
     ),
     head=read_head,
     encode_calls=list_encoder(HEADER),

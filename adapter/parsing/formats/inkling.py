@@ -18,40 +18,40 @@ import json
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.recipient import take_name
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import TEXT, BodyReader, Context, Format, Opener, Reading, Section
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, OpaqueSection, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source
-from adapter.parsing.tagged_json import TaggedJson, only_json
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 MODEL, TOOL = "<|message_model|>", "<|message_tool|>"
 THINK, ANSWER, CALL = "<|content_thinking|>", "<|content_text|>", "<|content_invoke_tool_json|>"
 END, STOP = "<|end_message|>", "<|content_model_end_sampling|>"
 
 _BLOCKS = (MODEL, THINK, ANSWER, CALL)
-_REASONING = Section(is_reasoning=True, ends=(END, STOP), before=_BLOCKS, starts=(MODEL, ANSWER))
-_CONTENT = Section(is_reasoning=False, ends=(END, STOP), before=_BLOCKS, starts=(MODEL,))
+_REASONING = OpaqueSection(is_reasoning=True, ends=(END, STOP), before=_BLOCKS, starts=(MODEL, ANSWER))
+_CONTENT = OpaqueSection(is_reasoning=False, ends=(END, STOP), before=_BLOCKS, starts=(MODEL,))
 
 _call = markers_for(CALL)
-_read_json = only_json(TaggedJson(CALL, END, "args"))
+_read_json = require_json(TaggedJson(CALL, END, "args"))
 
 
-def section_reader(section: Section) -> BodyReader:
+def section_reader(section: OpaqueSection) -> BodyReader:
     """Reads the header of a block that holds nothing but text."""
 
-    def read(_source: Source, _span: list[str], context: Context) -> Reader[Reading]:
+    def read(_source: StreamBuffer, _span: list[str], context: ReadContext) -> Reader[BodyResult]:
         yield from ()
-        return Reading(section=section) if context.at_line_start else TEXT
+        return BodyResult(section=section) if context.at_line_start else TEXT
 
     return read
 
 
-def read_header(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """After ``<|message_model|>``: a tool's name and its call; a block of another kind has a header of its own."""
     name = yield from take_name(source, span, context, _call, any_name=True)
-    return (yield from _read_json(source, span, context)) if name else Reading()
+    return (yield from _read_json(source, span, context)) if name else BodyResult()
 
 
-def read_rest_of_header(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A tool's name at the very beginning: ``<|message_model|>`` stood in the prompt."""
     name = yield from take_name(source, span, context, _call, any_name=False)
     return (yield from _read_json(source, span, context)) if name else TEXT
@@ -71,10 +71,10 @@ FORMAT = Format(
     name="inkling",
     aliases=("tml",),
     openers=(
-        Opener(MODEL, read_header),
-        Opener(CALL, _read_json),
-        Opener(THINK, section_reader(_REASONING)),
-        Opener(ANSWER, section_reader(_CONTENT)),
+        CallOpener(MODEL, read_header),
+        CallOpener(CALL, _read_json),
+        CallOpener(THINK, section_reader(_REASONING)),
+        CallOpener(ANSWER, section_reader(_CONTENT)),
     ),
     head=read_rest_of_header,
     encode_calls=encode_calls,

@@ -8,19 +8,19 @@ puts a space between the two tokens. Results go back under the role ``environmen
 from __future__ import annotations
 
 from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
-from adapter.parsing.format import Format, Opener
-from adapter.parsing.tagged_json import TaggedJson, only_json
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<|action_start|><|plugin|>", "<|action_end|>"
 SPACED = "<|action_start|> <|plugin|>"
 
-_read_json = only_json(TaggedJson(OPEN, CLOSE, "parameters"))
+_read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters"))
 
 
 FORMAT = Format(
     name="internlm",
     aliases=("internlm2", "internlm3", "interns1", "intern_s1"),
-    openers=(Opener(OPEN, _read_json), Opener(SPACED, _read_json)),
+    openers=(CallOpener(OPEN, _read_json), CallOpener(SPACED, _read_json)),
     encode_calls=calls_encoder(json_call_with_parameters, f"{OPEN}\n", CLOSE, between="\n"),
     strays=(CLOSE,),
     stops=("<|im_end|>",),

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags, encode_call
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
-TAGS = PairTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
+TAGS = KeyValueTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
 
 
 FORMAT = Format(
     name="iquest_q1",
     aliases=("iquest",),
-    openers=(Opener(TAGS.open, KeyValueBody(TAGS, own=("iquest_q1",)).read),),
+    openers=(CallOpener(TAGS.open, KeyValueReader(TAGS, own=("iquest_q1",)).read),),
     encode_calls=calls_encoder(partial(encode_call, TAGS)),
     encode_result=result_encoder("<tool_response>", "</tool_response>"),
     strays=(TAGS.close, TAGS.key_close, TAGS.value_close),

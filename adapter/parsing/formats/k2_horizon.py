@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags, encode_call
-from adapter.parsing.bodies.call_section import Section
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import Format
 
-TAGS = PairTags(
+TAGS = KeyValueTags(
     open="<ifm|tool_call>",
     close="</ifm|tool_call>",
     key_open="<ifm|arg_key>",
@@ -36,11 +36,11 @@ TAGS = PairTags(
 OPEN, END = "<ifm|tool_calls>", "<|ifm|im_end|>"
 THINK = {f"<ifm|{word}>": f"</ifm|{word}>" for word in ("think", "think_fast", "think_faster")}
 
-_section = Section(
+_section = CallSection(
     opens=(OPEN,),
     closes=(TAGS.section_close,),
     call_opens=(TAGS.open,),
-    read_call=KeyValueBody(TAGS, own=("k2_horizon",)).read,
+    read_call=KeyValueReader(TAGS, own=("k2_horizon",)).read,
 )
 
 

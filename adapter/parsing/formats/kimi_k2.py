@@ -19,13 +19,13 @@ import json
 import re
 
 from adapter.core.events import JsonObject
-from adapter.parsing.bodies.call_section import Section
+from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Format, Reading
-from adapter.parsing.marker_set import Markers
-from adapter.parsing.stream_buffer import Reader, Source, collect, find_ahead, match_ahead, skip_space
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, Format, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, peek_match, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.call_shapes import NAME_KEYS, Decoded
+from adapter.tools.call_shapes import NAME_KEYS, DecodedCall
 from adapter.tools.tool import ToolSet
 
 SECTION_OPEN, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
@@ -36,8 +36,8 @@ ID_LIMIT = 300
 """Characters of an id; more is prose with a stray marker in it."""
 
 _read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
-_after_id = Markers(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
-_in_section = Markers(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE)
+_after_id = MarkerSet(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
+_in_section = MarkerSet(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE)
 _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
@@ -45,13 +45,13 @@ _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<o
 """As proxies spell it for servers that take no dots and colons, and with another sign before the index."""
 
 
-def read_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<|tool_call_begin|>``."""
-    marker = yield from find_ahead(source, _after_id, ID_LIMIT)
+    marker = yield from peek_marker(source, _after_id, ID_LIMIT)
     if not marker:
         return _cut_in_id(source, span)
     ahead: list[str] = []
-    yield from collect(source, _after_id, ahead)
+    yield from read_until(source, _after_id, ahead)
     id_text = "".join(ahead).strip()
     name, fixes = _name_in_id(id_text, context.tools)
     if not id_text and marker == "{":
@@ -67,7 +67,7 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
             fixes.append("missing-inner-tag")
         case "<|tool_call_end|>":
             span.extend([*ahead, marker])
-            return Reading(error=f"the call {id_text[:60]!r} has no arguments: expected {ARGUMENTS_OPEN} and JSON")
+            return BodyResult(error=f"the call {id_text[:60]!r} has no arguments: expected {ARGUMENTS_OPEN} and JSON")
         case _:
             source.unread("".join([*ahead, marker]))
             return TEXT
@@ -75,13 +75,13 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
     return _named(reading, context.tools).adding(*fixes) if reading.calls else reading
 
 
-def _cut_in_id(source: Source, span: list[str]) -> Reading:
+def _cut_in_id(source: StreamBuffer, span: list[str]) -> BodyResult:
     """No marker follows: the text ends in the id, or the call's marker was only mentioned."""
     rest = source.text[source.position :]
     if not source.final or any(char.isspace() for char in rest.strip()):
         return TEXT
     span.append(source.rest())
-    return Reading(error=CUT_OFF)
+    return BodyResult(error=CUT_OFF)
 
 
 def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
@@ -95,7 +95,7 @@ def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
     return sanitised["name"] or sanitised["other"], ["tool-name"]
 
 
-def _named(reading: Reading, tools: ToolSet) -> Reading:
+def _named(reading: BodyResult, tools: ToolSet) -> BodyResult:
     """``reading`` with the name that stands among the arguments, where the id names no tool."""
     (call,) = reading.calls
     if tools.match(call.name) is not None:
@@ -104,11 +104,11 @@ def _named(reading: Reading, tools: ToolSet) -> Reading:
         name = call.arguments.get(key)
         if isinstance(name, str) and tools.match(name) is not None:
             rest = {other: value for other, value in call.arguments.items() if other != key}
-            return Reading((Decoded(name, rest, call.fixes, call.end),), (*reading.fixes, "name-in-arguments"))
+            return BodyResult((DecodedCall(name, rest, call.fixes, call.end),), (*reading.fixes, "name-in-arguments"))
     if call.name.isdigit():
         fitting = [tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}]
         if len(fitting) == 1 and call.arguments:
-            return Reading((call._replace(name=fitting[0].name),), (*reading.fixes, "tool-name"))
+            return BodyResult((call._replace(name=fitting[0].name),), (*reading.fixes, "tool-name"))
     return reading
 
 
@@ -120,11 +120,11 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return f"{SECTION_OPEN}{''.join(written)}{SECTION_CLOSE}"
 
 
-def read_unopened(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call in a section without its own opening marker: the id stands right behind the section's."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
-    marker = yield from find_ahead(source, _in_section, ID_LIMIT)
+    marker = yield from peek_marker(source, _in_section, ID_LIMIT)
     id_text = source.text[source.position :].partition(ARGUMENTS_OPEN)[0]
     is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
     source.unread("".join(ahead))
@@ -133,7 +133,7 @@ def read_unopened(source: Source, span: list[str], context: Context) -> Reader[R
     return (yield from read_call(source, span, context)).adding("missing-open-tag")
 
 
-_section = Section(
+_section = CallSection(
     opens=(SECTION_OPEN, MISSPELT_OPEN),
     closes=(SECTION_CLOSE, MISSPELT_CLOSE),
     call_opens=(CALL_OPEN,),
@@ -143,17 +143,17 @@ _section = Section(
 )
 
 
-def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
     undecided, context.may_be_text = context.may_be_text, True
-    found = yield from match_ahead(source, _STRIPPED, ID_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
+    found = yield from peek_match(source, _STRIPPED, ID_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
     context.may_be_text = undecided
     if found is None or context.tools.match(found["name"]) is None:
         return TEXT
     return (yield from read_call(source, span, context)).adding("missing-open-tag")
 
 
-def _may_be_stripped(ahead: str, context: Context) -> bool:
+def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
     """Whether ``ahead`` may go on as the id of a call of a tool of the session: any other word is not held back."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
     begins_id = "functions.".startswith(ahead.strip()) or any(name.startswith(word) for name in context.tools)

@@ -21,9 +21,9 @@ from __future__ import annotations
 from functools import partial
 
 from adapter.core.events import Json
-from adapter.parsing.bodies.call_section import Section
-from adapter.parsing.bodies.xml_invoke import ElementBody
-from adapter.parsing.bodies.xml_invoke_tags import Tags, encode_call
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, encode_call
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import Format
 from adapter.tools.coercion import type_name
@@ -43,7 +43,7 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;")
 
 
-TAGS = Tags(
+TAGS = XmlInvokeTags(
     call=("<|open|>call", "<|open|>toolscall"),
     call_close=(_close("call"), _close("call")),
     parameter=("<|open|>argument",),
@@ -64,11 +64,11 @@ def _type(value: Json) -> str:
     return f' type="{"number" if name == "integer" else name}"'
 
 
-_section = Section(
+_section = CallSection(
     opens=TAGS.section,
     closes=TAGS.section_close,
     call_opens=TAGS.call,
-    read_call=ElementBody(TAGS),
+    read_call=XmlInvokeReader(TAGS),
     keeps_space=True,
 )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.formats import pythonic
 
 OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_response_start|>"
@@ -19,7 +19,7 @@ OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_respon
 FORMAT = Format(
     name="lfm2",
     aliases=("lfm", "liquid", "lfm2_thinking"),
-    openers=(Opener(OPEN, python_or_json(OPEN, CLOSE)),),
+    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
     bare=pythonic.FORMAT.bare,
     encode_calls=calls_encoder(encode_call, between=", ", opening=f"{OPEN}[", closing=f"]{CLOSE}"),
     encode_result=result_encoder(RESULT, "<|tool_response_end|>"),

@@ -11,7 +11,7 @@ from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_scanner import read_after_python_tag
 from adapter.parsing.bodies.xml_function import read_bare_function
 from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 PYTHON_TAG = "<|python_tag|>"
 
@@ -20,8 +20,8 @@ FORMAT = Format(
     name="llama3_json",
     aliases=("llama3", "llama", "llama3_1", "llama3_2", "llama3_3", "llama_json", "llama4_json"),
     openers=(
-        Opener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
-        Opener("<function=", read_bare_function),
+        CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
+        CallOpener("<function=", read_bare_function),
     ),
     bare=UntaggedJson("parameters", after_marker=False),
     encode_calls=calls_encoder(json_call_with_parameters, between="; "),

@@ -7,13 +7,13 @@ The keys and values of `longcat2` in the same tags are read too.
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
 from adapter.parsing.bodies.json_tag import json_tag_reader
 from adapter.parsing.encoding import calls_encoder, json_call
-from adapter.parsing.format import Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source, skip_space
+from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 
-TAGS = PairTags(
+TAGS = KeyValueTags(
     open="<longcat_tool_call>",
     close="</longcat_tool_call>",
     key_open="<longcat_arg_key>",
@@ -24,10 +24,10 @@ TAGS = PairTags(
 OPEN, CLOSE = TAGS.open, TAGS.close
 
 _read_json = json_tag_reader(OPEN, CLOSE)
-_read_pairs = KeyValueBody(TAGS, own=("longcat2",)).read
+_read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
-def read_call(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The body after ``<longcat_tool_call>``: its first character tells JSON from a name with pairs."""
     char = yield from skip_space(source, span)
     return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
@@ -36,7 +36,7 @@ def read_call(source: Source, span: list[str], context: Context) -> Reader[Readi
 FORMAT = Format(
     name="longcat",
     aliases=("longcat_flash",),
-    openers=(Opener(OPEN, read_call),),
+    openers=(CallOpener(OPEN, read_call),),
     encode_calls=calls_encoder(json_call, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     reasoning={"<longcat_think>": "</longcat_think>"},
     strays=(CLOSE, TAGS.key_close, TAGS.value_close),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
@@ -27,7 +27,7 @@ THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
 FORMAT = Format(
     name="minicpm",
     aliases=("minicpm3", "minicpm4"),
-    openers=(Opener(OPEN, python_or_json(OPEN, CLOSE)),),
+    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
     encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
     reasoning={THINK: END_THINK, "<think>": "</think>"},
     strays=(CLOSE,),

@@ -15,10 +15,10 @@ none. The first token is missing now and then, and a blank may stand after a tok
 from __future__ import annotations
 
 from adapter.core.events import JsonObject
-from adapter.parsing.bodies.call_section import Section
+from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.nested_elements import NestedElements, encode_call
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 TOKEN = "]<]minimax[>["
 OPEN, CLOSE, CALL = f"{TOKEN}<tool_call>", f"{TOKEN}</tool_call>", f"{TOKEN}<invoke"
@@ -30,7 +30,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 _GAPS = ("", " ", "\n")
-_section = Section(
+_section = CallSection(
     opens=[f"{TOKEN}{gap}<tool_call>" for gap in _GAPS],
     closes=[f"{TOKEN}{gap}</tool_call>" for gap in _GAPS],
     call_opens=[f"{TOKEN}{gap}<invoke" for gap in _GAPS],
@@ -40,7 +40,7 @@ _section = Section(
 FORMAT = Format(
     name="minimax_m3",
     aliases=("minimax-m3", "minimax3"),
-    openers=(*_section.openers, *(Opener(f"<tool_call>{gap}{CALL}", _section.read_alone) for gap in ("", "\n"))),
+    openers=(*_section.openers, *(CallOpener(f"<tool_call>{gap}{CALL}", _section.read_alone) for gap in ("", "\n"))),
     encode_calls=encode_calls,
     encode_result=result_encoder("<response>", "</response>"),
     results=("<response>",),

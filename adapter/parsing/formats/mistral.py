@@ -16,14 +16,14 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
-from adapter.parsing.marker_set import Markers
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
-    Source,
-    collect,
-    find_ahead,
-    match_ahead,
+    StreamBuffer,
+    peek_marker,
+    peek_match,
+    read_until,
     skip_space,
     take_marker,
     take_match,
@@ -39,13 +39,13 @@ _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
 _STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
 _MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
-_again = Markers(OPEN)
-_after_name = Markers(ARGUMENTS, CALL_ID, "{", *_ENDS, "\n")
-_after_id = Markers(ARGUMENTS, "{", *_ENDS, "\n")
+_again = MarkerSet(OPEN)
+_after_name = MarkerSet(ARGUMENTS, CALL_ID, "{", *_ENDS, "\n")
+_after_id = MarkerSet(ARGUMENTS, "{", *_ENDS, "\n")
 _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
-def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What follows ``[TOOL_CALLS]``, in whichever of the three spellings."""
     fixes: list[str] = []
     while True:
@@ -56,7 +56,7 @@ def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader
         span.append(again)
         fixes.append("text-in-tag")  # the marker written twice
     if not char:
-        return Reading(error=CUT_OFF)
+        return BodyResult(error=CUT_OFF)
     if char in "{[":
         return (yield from _read_list(source, span, context)).adding(*fixes)
     head: list[str] = []
@@ -80,19 +80,19 @@ def read_tool_calls(source: Source, span: list[str], context: Context) -> Reader
         fixes.append("missing-inner-tag")
     else:
         source.unread(marker)
-        return Reading(error=CUT_OFF) if source.final and source.is_empty else TEXT
+        return BodyResult(error=CUT_OFF) if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
     reading = yield from arguments(source, span, context)
     if reading.is_text:
         cut = source.final and source.is_empty
-        return Reading(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
+        return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
     return reading.adding(*fixes)
 
 
-def read_stripped(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
     undecided, context.may_be_text = context.may_be_text, True
-    found = yield from match_ahead(source, _STRIPPED, HEAD_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
+    found = yield from peek_match(source, _STRIPPED, HEAD_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
     context.may_be_text = undecided
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
@@ -101,24 +101,24 @@ def read_stripped(source: Source, span: list[str], context: Context) -> Reader[R
     return (yield from read(source, span, context)).adding("missing-open-tag")
 
 
-def _may_be_stripped(ahead: str, context: Context) -> bool:
+def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
     """Whether ``ahead`` may go on as the name of a tool of the session and the marker of its arguments."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
 
 
-def _take_head(source: Source, markers: Markers, head: list[str]) -> Reader[str]:
+def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
     """Take a short text and the marker after it, which is returned; "" when none comes."""
-    if not (yield from find_ahead(source, markers, HEAD_LIMIT)):
+    if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
         head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
         return ""
-    return (yield from collect(source, markers, head))
+    return (yield from read_until(source, markers, head))
 
 
 FORMAT = Format(
     name="mistral",
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
-    openers=(Opener(OPEN, read_tool_calls, keeps_space=True),),
+    openers=(CallOpener(OPEN, read_tool_calls, keeps_space=True),),
     stripped=read_stripped,
     encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
     encode_result=result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),

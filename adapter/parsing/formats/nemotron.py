@@ -9,8 +9,8 @@ from __future__ import annotations
 from adapter.parsing.bodies.json_tag import json_tag_reader
 from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.encoding import list_encoder, result_encoder
-from adapter.parsing.format import Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source, give_back, skip_space
+from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, skip_space
 
 OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 
@@ -18,7 +18,7 @@ OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 _read_json = json_tag_reader(OPEN, CLOSE)
 
 
-def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The list, or the element named after the tool that other models put between these tags."""
     char = yield from skip_space(source, span)
     if char != "<" or source.text.startswith("</", source.position):
@@ -34,7 +34,7 @@ def read_calls(source: Source, span: list[str], context: Context) -> Reader[Read
 FORMAT = Format(
     name="nemotron",
     aliases=("nemotron_json", "nemotron_nano_v2"),
-    openers=(Opener(OPEN, read_calls),),
+    openers=(CallOpener(OPEN, read_calls),),
     encode_calls=list_encoder(OPEN, CLOSE),
     encode_result=result_encoder("<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
     strays=(CLOSE,),

@@ -18,8 +18,8 @@ from adapter.core.events import JsonObject
 from adapter.parsing.bodies.invoke_tags import OPENERS
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source, skip_space
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 
@@ -33,14 +33,14 @@ _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
-def read_calls(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """What follows ``<function_calls>``: Python or JSON, else elements, or a word in a sentence."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     source.unread("".join(ahead))
     if not char:
         span.append(source.rest())
-        return Reading(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+        return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
     if char == "<" or not (yield from _begins_call(source, context, "".join(ahead))):
         return (yield from _read_invokes(source, span, context))
     reading = yield from _read_calls(source, span, context)
@@ -48,7 +48,7 @@ def read_calls(source: Source, span: list[str], context: Context) -> Reader[Read
     return reading.without_fix("json-literal")
 
 
-def _begins_call(source: Source, context: Context, space: str) -> Reader[bool]:
+def _begins_call(source: StreamBuffer, context: ReadContext, space: str) -> Reader[bool]:
     """Whether a call or a JSON object comes after ``space``: within a line only one of a tool of this session."""
     while True:
         start = source.position + len(space)
@@ -76,7 +76,7 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 FORMAT = Format(
     name="olmo3",
     aliases=("olmo", "olmo3_think"),
-    openers=(Opener(OPEN, read_calls),),
+    openers=(CallOpener(OPEN, read_calls),),
     encode_calls=calls_encoder(encode_call, between="\n", opening=OPEN, closing=CLOSE),
     strays=(CLOSE,),
     stops=("<|im_end|>",),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
 from adapter.parsing.encoding import list_encoder, result_encoder
-from adapter.parsing.format import TEXT, Context, Format, Opener, Reading
-from adapter.parsing.stream_buffer import Reader, Source, skip_space
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
-def read_functools(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The list after the word ``functools``: within a line, where FireFunction puts it, only calls of known tools."""
     while source.is_empty and not source.final:
         yield
@@ -38,7 +38,7 @@ def read_functools(source: Source, span: list[str], context: Context) -> Reader[
 FORMAT = Format(
     name="phi4_mini_json",
     aliases=("phi4", "phi4_mini", "phi_4_mini", "functools"),
-    openers=(Opener(WORD, read_functools), Opener("functools [", read_functools), Opener(OPEN, read_calls)),
+    openers=(CallOpener(WORD, read_functools), CallOpener("functools [", read_functools), CallOpener(OPEN, read_calls)),
     encode_calls=list_encoder("functools"),
     encode_result=result_encoder(RESULT),
     strays=(CLOSE,),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json, read_after_python_tag, read_list
 from adapter.parsing.encoding import calls_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
 
@@ -19,8 +19,8 @@ FORMAT = Format(
     name="pythonic",
     aliases=("llama4_pythonic", "llama4", "llama_4"),
     openers=(
-        Opener(OPEN, python_or_json(OPEN, CLOSE, "parameters"), keeps_space=True),
-        Opener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
+        CallOpener(OPEN, python_or_json(OPEN, CLOSE, "parameters"), keeps_space=True),
+        CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     bare=read_list,
     encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),

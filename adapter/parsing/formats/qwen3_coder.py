@@ -15,7 +15,7 @@ from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.bodies.xml_function import NAME_LIMIT, read_bare_function
 from adapter.parsing.bodies.xml_named_function import OPENER
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 
@@ -59,7 +59,7 @@ FORMAT = Format(
     ),
     openers=(
         *OPENERS,
-        Opener("<function=", read_bare_function),
+        CallOpener("<function=", read_bare_function),
         OPENER,
     ),
     encode_calls=calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),

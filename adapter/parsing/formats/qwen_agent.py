@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"
 
@@ -23,7 +23,7 @@ OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT�
 FORMAT = Format(
     name="qwen_agent",
     aliases=("qwen_fncall",),
-    openers=(Opener(OPEN, labelled_reader(ARGUMENTS, RESULT)),),
+    openers=(CallOpener(OPEN, labelled_reader(ARGUMENTS, RESULT)),),
     encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
     encode_result=result_encoder(f"{RESULT}: "),
     ends=(ANSWER + ":",),

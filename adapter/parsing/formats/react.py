@@ -17,14 +17,14 @@ from __future__ import annotations
 from adapter.parsing.bodies import continue_block
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 
 
 FORMAT = Format(
     name="react",
-    openers=(Opener(OPEN, labelled_reader(INPUT, RESULT)), continue_block.OPENER),
+    openers=(CallOpener(OPEN, labelled_reader(INPUT, RESULT)), continue_block.OPENER),
     encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
     encode_result=result_encoder(f"{RESULT} "),
     results=("\n" + RESULT,),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.parsing.bodies.call_section import Section
+from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_function import read_inline_function
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import Format
@@ -24,7 +24,7 @@ from adapter.parsing.formats.qwen3_coder import encode_function
 OPEN, CLOSE = "<seed:tool_call>", "</seed:tool_call>"
 
 
-_section = Section(
+_section = CallSection(
     opens=(OPEN,), closes=(CLOSE,), call_opens=("<function=", "<function "), read_call=read_inline_function
 )
 

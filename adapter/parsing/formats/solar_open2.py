@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import KeyValueBody, PairTags, encode_call
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
 from adapter.parsing.encoding import calls_encoder
-from adapter.parsing.format import Format, Opener
+from adapter.parsing.format import CallOpener, Format
 
-TAGS = PairTags(
+TAGS = KeyValueTags(
     open="<|tool_call:start|>",
     close="<|tool_call:end|>",
     key_open="<|tool_arg:start|>",
@@ -32,7 +32,7 @@ THINK, END_THINK, END, START = "<|think:start|>", "<|think:end|>", "<|im:end|>",
 FORMAT = Format(
     name="solar_open2",
     aliases=("solar", "solar_open", "solar_pro4"),
-    openers=(Opener(TAGS.open, KeyValueBody(TAGS, own=("solar_open2",)).read),),
+    openers=(CallOpener(TAGS.open, KeyValueReader(TAGS, own=("solar_open2",)).read),),
     encode_calls=calls_encoder(partial(encode_call, TAGS, gap="\n", value_end="\n"), between="\n"),
     reasoning={THINK: END_THINK},
     strays=(TAGS.close, TAGS.value_close),

@@ -24,13 +24,13 @@ from functools import lru_cache, partial
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped
-from adapter.parsing.bodies.raw_value import BareValue, without_line_end
+from adapter.parsing.bodies.raw_value import RawValue, without_line_end
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, Context, Format, Opener, Reading
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, Source, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.coercion import types_of
+from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 KEY_LIMIT = 100
@@ -47,13 +47,13 @@ _ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
 
 
-def openers_for(names: Sequence[str]) -> tuple[Opener, ...]:
-    elements = [Opener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name)]
-    tags = [Opener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name) and "_" in name]
+def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
+    elements = [CallOpener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name)]
+    tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name) and "_" in name]
     return (*elements, *tags)
 
 
-def _read_tag(name: str, source: Source, span: list[str], context: Context) -> Reader[Reading]:
+def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The attributes of an element that closes itself."""
     if not (context.at_line_start or context.after_call):
         return TEXT
@@ -78,7 +78,7 @@ def _read_tag(name: str, source: Source, span: list[str], context: Context) -> R
 def _reader_of(name: str) -> BodyReader:
     opening, closing = f"<{name}>", f"</{name}>"
 
-    def read(source: Source, span: list[str], context: Context) -> Reader[Reading]:
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         tool = context.tools[name]
         if not (context.at_line_start or context.after_call):
             return TEXT
@@ -94,12 +94,12 @@ def _reader_of(name: str) -> BodyReader:
                 return call.result()
             if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
                 span.append(source.rest())
-                return Reading(error=CUT_OFF)
+                return BodyResult(error=CUT_OFF)
             key = yield from _take_key(source, span, tool)
             if not key and not call.arguments and char:
                 return TEXT  # the tag was only mentioned, or is part of the answer
             if not key:
-                return Reading(error=_broken(tool) if char else CUT_OFF)
+                return BodyResult(error=_broken(tool) if char else CUT_OFF)
             try:
                 yield from _read_value(key, tool, source, span, call)
             except BodyError as error:
@@ -108,7 +108,7 @@ def _reader_of(name: str) -> BodyReader:
     return read
 
 
-def _read_value(key: str, tool: Tool, source: Source, span: list[str], call: PendingCall) -> Reader[None]:
+def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
     """Read a parameter after its opening tag, which is the last of ``span``."""
     is_parameter = span[-1].lower().startswith("<parameter=")
     is_empty = span[-1].endswith("/>")
@@ -141,7 +141,7 @@ def _is_key(name: str) -> bool:
     return found is not None and found[1] == name
 
 
-def _take_key(source: Source, span: list[str], tool: Tool) -> Reader[str]:
+def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
     """``<KEY>``, or ``<KEY/>`` of a parameter, taken; "" with nothing taken when there is none."""
     taken: list[str] = []
     yield from take_until(source, ">", KEY_LIMIT, taken)
@@ -154,8 +154,8 @@ def _take_key(source: Source, span: list[str], tool: Tool) -> Reader[str]:
 
 
 @lru_cache(maxsize=64)
-def _value_of(name: str, key: str, keys: tuple[str, ...]) -> BareValue:
-    return BareValue(
+def _value_of(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
+    return RawValue(
         closes=[f"</{key}>"],
         next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " />"))],
         call_opens=[f"<{name}>"],
@@ -165,7 +165,7 @@ def _value_of(name: str, key: str, keys: tuple[str, ...]) -> BareValue:
 
 def _next_keys(tool: Tool, key: str) -> tuple[str, ...]:
     """The parameters whose tags may follow ``key``'s value: a list's may come once for each item."""
-    is_list = "array" in types_of(tool.properties.get(key, {}))
+    is_list = "array" in schema_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
@@ -177,7 +177,7 @@ def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
     return text[: begins.start()], text[begins.start() :]
 
 
-def _never(_source: Source, _tag: str) -> Reader[bool]:
+def _never(_source: StreamBuffer, _tag: str) -> Reader[bool]:
     """A parameter's tag inside a value is data: XML may well hold ``<path>``."""
     yield from ()
     return False

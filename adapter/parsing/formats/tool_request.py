@@ -7,8 +7,8 @@ model whose template has no tools. Results go back as a user's message.
 from __future__ import annotations
 
 from adapter.parsing.encoding import calls_encoder, json_call
-from adapter.parsing.format import Format, Opener
-from adapter.parsing.tagged_json import TaggedJson, only_json
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "[TOOL_REQUEST]", "[END_TOOL_REQUEST]"
 
@@ -16,7 +16,7 @@ OPEN, CLOSE = "[TOOL_REQUEST]", "[END_TOOL_REQUEST]"
 FORMAT = Format(
     name="tool_request",
     aliases=("lmstudio", "lm_studio"),
-    openers=(Opener(OPEN, only_json(TaggedJson(OPEN, CLOSE))),),
+    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE))),),
     encode_calls=calls_encoder(json_call, OPEN, CLOSE, between="\n"),
     strays=(CLOSE,),
     template_marks=(OPEN,),

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 
-from adapter.core.events import InvalidToolCall, Json, JsonObject, Markup, RejectedCall, TextDelta, ToolCall
-from adapter.parsing.bodies.format_compiler import format_of
-from adapter.parsing.bodies.format_spec import Description, PairText
+from adapter.core.events import InvalidToolCall, Json, JsonObject, MarkupDelta, RejectedCall, TextDelta, ToolCall
+from adapter.parsing.bodies.format_compiler import compile_format
+from adapter.parsing.bodies.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
@@ -45,10 +45,10 @@ FORMAT = replace(
 '''
 
 
-def emitted(description: Description, name: str, source: str, digest: str) -> dict[str, str]:
+def generate_format_files(description: FormatSpec, name: str, source: str, digest: str) -> dict[str, str]:
     """The files by their paths below a checkout of this project. ``source``: the template's text."""
     description = replace(description, name=name)
-    format = format_of(description)
+    format = compile_format(description)
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
     known = {opener.marker for entry in FORMATS.values() for opener in entry.openers}
     marks = [opener.marker for opener in format.openers if opener.marker in source and opener.marker not in known][:1]
@@ -69,7 +69,7 @@ def emitted(description: Description, name: str, source: str, digest: str) -> di
     return {f"adapter/parsing/formats/{name}.py": text, **cases}
 
 
-def _settings(description: Description) -> Iterator[tuple[str, object]]:
+def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
     """The fields that are not as usual."""
     for each in fields(description):
         value = getattr(description, each.name)
@@ -102,7 +102,7 @@ def _literal(value: object, indent: str = "    ") -> str:
             return f"({items},)" if len(value) == 1 else f"({items})"
         case dict():
             return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
-        case PairText():
+        case KeyValueLayout():
             inner = f"{indent}    "
             lines = [_setting(each.name, getattr(value, each.name), inner) for each in fields(value)]
             return "\n".join(["PairText(", *lines, f"{indent})"])
@@ -127,7 +127,7 @@ TOOLS = ToolSet(
 )
 
 
-def _texts(description: Description) -> Iterator[tuple[str, str, str]]:
+def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
     """What the cases claim, their texts and how these end."""
 
     def written(*calls: tuple[str, JsonObject]) -> str:
@@ -166,7 +166,7 @@ def _claim(event: object) -> Sequence[Json] | None:
     match event:
         case TextDelta(text=text):
             return ["text", text]
-        case Markup(raw=raw):
+        case MarkupDelta(raw=raw):
             return ["markup", raw]
         case ToolCall(name=name, arguments=arguments, fixes=fixes):
             return ["call", name, json.dumps(arguments, ensure_ascii=False), *fixes]

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adapter.parsing.format import Format
-from adapter.parsing.formats import FORMATS, guess
+from adapter.parsing.formats import FORMATS, guess_format
 from adapter.prompting.deriving.probes import ONE, TWO_CALLS
-from adapter.prompting.deriving.result import Derived
-from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL, misses_of
+from adapter.prompting.deriving.result import DerivationResult
+from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL, round_trip_failures
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class DetectedFormat:
     """``format``: the name that `get_format` takes, None where nothing is known. ``by``: a table that was checked, the
     template (derived), or signs alone that nothing could be checked by."""
 
@@ -34,7 +34,7 @@ class Recognised:
         """The format that was checked: signs alone may be of a name that says nothing."""
         return self.format if self.by != "signs" else None
 
-    def from_template(self) -> Recognised:
+    def from_template(self) -> DetectedFormat:
         """The derived format, as somebody wants it; where there is none, what else is known."""
         if self.derived is not None:
             return replace(self, format=self.derived, by="template", why="derived from the template, as asked for")
@@ -44,30 +44,33 @@ class Recognised:
         return f"{self.format or 'any'}, {self.why}"
 
 
-def recognised(found: Derived, source: str, model: str | None) -> Recognised:
+def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
     """``found``: what was derived from the template ``source``."""
     told = _recognised(found, source, model)
     return replace(told, derived=found.format.name) if found.format is not None else told
 
 
-def _recognised(found: Derived, source: str, model: str | None) -> Recognised:
-    signs = guess(model, source)
+def _recognised(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
+    signs = guess_format(model, source)
     if not found.samples:
         why = f"by signs alone: {found.why}" if signs else f"none known and none derived: {found.why}"
-        return Recognised(signs, "signs", why)
+        return DetectedFormat(signs, "signs", why)
     for name, why in _candidates(found, source, model):
         if not _wrong(FORMATS[name], found):
-            return Recognised(name, "table", f"a table that reads what the template writes ({why})")
+            return DetectedFormat(name, "table", f"a table that reads what the template writes ({why})")
     if found.format is not None:
         doubt = f"the table {signs} misreads it" if signs else "no table knows it"
-        return Recognised(found.format.name, "template", f"derived from the template and read back ({doubt})")
+        return DetectedFormat(found.format.name, "template", f"derived from the template and read back ({doubt})")
     why = f"not certain: what the template writes is not all read back, nor is a format derived ({found.why})"
-    return Recognised(signs, "signs", why)
+    return DetectedFormat(signs, "signs", why)
 
 
-def _candidates(found: Derived, source: str, model: str | None) -> Iterator[tuple[str, str]]:
+def _candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
     """The tables to try, the likeliest first."""
-    for name, why in ((guess(None, source), "its marks stand there"), (guess(model), "the model's name says so")):
+    for name, why in (
+        (guess_format(None, source), "its marks stand there"),
+        (guess_format(model), "the model's name says so"),
+    ):
         if name is not None:
             yield name, why
     for name, entry in FORMATS.items():
@@ -75,7 +78,7 @@ def _candidates(found: Derived, source: str, model: str | None) -> Iterator[tupl
             yield name, "it writes the same"
 
 
-def _writes(format: Format, found: Derived) -> bool:
+def _writes(format: Format, found: DerivationResult) -> bool:
     """Whether the format writes a call as the template does, white space around it aside."""
     one, several = found.written(ONE_CALL), found.written(SEVERAL)
     if one is None or format.encode_calls(ONE).strip() != one.strip():
@@ -83,5 +86,5 @@ def _writes(format: Format, found: Derived) -> bool:
     return several is None or format.encode_calls(TWO_CALLS).strip() == several.strip()
 
 
-def _wrong(format: Format, found: Derived) -> bool:
-    return any(not miss.is_limit for miss in misses_of(format, found.samples, writes=False))
+def _wrong(format: Format, found: DerivationResult) -> bool:
+    return any(not miss.is_limit for miss in round_trip_failures(format, found.samples, writes=False))

@@ -10,8 +10,8 @@ from itertools import islice, product
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.delimiters import split_around
-from adapter.parsing.bodies.format_compiler import NoReaderError, json_around
-from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, Description, PairText
+from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, json_around
+from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.prompting.deriving.probes import (
     FURTHER,
     KEY,
@@ -27,15 +27,15 @@ from adapter.prompting.deriving.probes import (
     is_special,
     shared_end,
     shared_start,
-    tokens,
+    split_tokens,
 )
-from adapter.prompting.deriving.turn_layout import CannotDeriveError, Frame
+from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame
 
 MAX_STARTS = 200
 """Braces and quotes at which the arguments are looked for."""
 
 
-def find_calls(frame: Frame, name: str) -> Description:
+def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
     """The description of the calls, without what stands around them. Raises CannotDeriveError."""
     one, two = _written(frame, ONE), _written(frame, TWO_ARGUMENTS)
     if one is None or two is None:
@@ -48,7 +48,7 @@ def find_calls(frame: Frame, name: str) -> Description:
     return _with_section(frame, description, one)
 
 
-def _written(frame: Frame, calls: Sequence[Call]) -> str | None:
+def _written(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
     """The text of ``calls``, with `ID` and `NUMBER` where their ids and numbers stand."""
     text = frame.calls(calls)
     if text is None:
@@ -63,7 +63,7 @@ def _written(frame: Frame, calls: Sequence[Call]) -> str | None:
 # ------------------------------------------------------------------- one call
 
 
-def _json(frame: Frame, one: str, two: str) -> Description | None:
+def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
     """Arguments as JSON, in an object with the name or after it; None where there are none such."""
     found = _arguments(one, {KEY: VALUE})
     if found is None:
@@ -75,17 +75,17 @@ def _json(frame: Frame, one: str, two: str) -> Description | None:
     arguments_key = "arguments"
     try:
         _, _, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
-    except NoReaderError:
+    except UnsupportedLayoutError:
         if re.search(r"\w:\s*\Z", head) and re.search(r"\w:\s*\Z", middle):
             body = "labels"
     else:
         body, arguments_key = "json", _arguments_key(value)
     if body == "named json" and re.match(r"\s*\w", head):
-        line = tokens(frame.lead)
+        line = split_tokens(frame.lead)
         start = max((place for place, token in enumerate(line) if is_special(token)), default=len(line))
         body, head = "channels", f"{''.join(line[start:])}{head}"
     colon, comma, indent = _json_style(two, is_text)
-    return Description(
+    return FormatSpec(
         "", body, head, middle, tail, arguments_key=arguments_key, colon=colon, comma=comma, indent=indent,
         is_text=is_text,
     )  # fmt: skip
@@ -138,20 +138,20 @@ def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
     return ": ", ", ", None
 
 
-def _gemma(one: str) -> Description | None:
+def _gemma(one: str) -> FormatSpec | None:
     found = re.fullmatch(
         rf"(?P<head>.*)call:{NAME}\{{{KEY}:(?P<quote>\S+?){VALUE}(?P=quote)\}}(?P<tail>.*)", one, re.DOTALL
     )
     if found is None:
         return None
-    return Description("", "gemma", found["head"], tail=found["tail"], quote=found["quote"])
+    return FormatSpec("", "gemma", found["head"], tail=found["tail"], quote=found["quote"])
 
 
-def _python(one: str, two: str) -> Description | None:
+def _python(one: str, two: str) -> FormatSpec | None:
     found = re.fullmatch(rf"(?P<head>.*){NAME}\({KEY}=(?P<quote>[\"']){VALUE}(?P=quote)\)(?P<tail>.*)", one, re.DOTALL)
     if found is None or not re.search(rf"{VALUE}[\"'], ?{SECOND}=", two):
         return None
-    return Description("", "python", found["head"], tail=found["tail"])
+    return FormatSpec("", "python", found["head"], tail=found["tail"])
 
 
 _OTHERS: JsonObject = {
@@ -164,7 +164,7 @@ _OTHERS: JsonObject = {
 _KINDS = dict(zip(_OTHERS, ("integer", "number", "boolean", "array", "object"), strict=True))
 
 
-def _pairs(frame: Frame, two: str) -> Description:
+def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
     """Keys and values one by one. Raises CannotDeriveError where none such are to be seen."""
     pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
     if pieces is None:
@@ -183,14 +183,14 @@ def _pairs(frame: Frame, two: str) -> Description:
         body = "function"
     elif re.search(r"[\w:.-]=\"\Z", head) and re.search(r"[\w:.-]=\"\Z", first):
         body = "elements"
-    pairs = PairText(first, following, last, none, openings)
+    pairs = KeyValueLayout(first, following, last, none, openings)
     before, after = shared_start(first, none), shared_end(last, none)
     if none:
         pairs = replace(pairs, in_place=(before, after))
-    return Description("", body, head, pairs=pairs)
+    return FormatSpec("", body, head, pairs=pairs)
 
 
-def _openings(frame: Frame, head: str, first: str, last: str) -> dict[str, str]:
+def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
     """By the value's JSON type, what stands between key and value, where the value is then written as JSON."""
     found = {}
     for key, value in _OTHERS.items():
@@ -210,7 +210,7 @@ def _openings(frame: Frame, head: str, first: str, last: str) -> dict[str, str]:
 # ------------------------------------------------------------------- several calls
 
 
-def _with_section(frame: Frame, found: Description, one: str) -> Description:
+def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec:
     """``found``, whose head and tail have all that stands around one call, with what belongs to the section apart."""
     both = _written(frame, TWO_CALLS)
     head, tail = found.head, found.pairs.last if found.pairs is not None else found.tail
@@ -241,7 +241,7 @@ def _with_section(frame: Frame, found: Description, one: str) -> Description:
     return replace(found, head=own_head, tail=own_tail, pairs=pairs, section=(opening, closing), between=between)
 
 
-def _value_end(found: Description, after: str) -> str:
+def _value_end(found: FormatSpec, after: str) -> str:
     """What of ``after``, which follows the value of the first call, still belongs to its arguments."""
     if found.pairs is not None:
         return ""
@@ -260,7 +260,7 @@ def _renumbered(text: str, digit: str) -> str:
     return f'{before}"{NUMBER}"{after}'
 
 
-def _with_list(found: Description, one: str) -> Description:
+def _with_list(found: FormatSpec, one: str) -> FormatSpec:
     """For a template that takes one call only: a list around it is that of several."""
     if found.body == "json":
         start, end, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)

@@ -62,7 +62,7 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TemplateConventions:
     """How a template takes a call: its arguments as an object or as JSON, the content of a silent answer as null or
     empty, ids of which kind, whether results must follow, and whether it is told of the tools."""
 
@@ -104,10 +104,10 @@ class Way:
 USER: JsonObject = {"role": "user", "content": ASKED}
 
 
-class Writings:
+class RenderedConversations:
     """What the template writes after the user's words, by conversation. ``way``: as `find_way` found it."""
 
-    def __init__(self, fill: Fill, way: Way) -> None:
+    def __init__(self, fill: Fill, way: TemplateConventions) -> None:
         self._fill, self.way = fill, way
 
     def talk(self, *messages: JsonObject, opened: bool = False) -> str | None:
@@ -127,25 +127,25 @@ class Writings:
         return text.partition(RESULT)[0] if text is not None and self.way.with_results else text
 
 
-def find_way(fill: Fill) -> Way | None:
+def detect_conventions(fill: Fill) -> TemplateConventions | None:
     """The first way in which a call's name, key and value are shown; None where there is none."""
     for way in _ways():
-        text = Writings(fill, way).calls(ONE)
-        if text is None or any(word not in text for word in (KEY, VALUE)) or is_mangled(text):
+        text = RenderedConversations(fill, way).calls(ONE)
+        if text is None or any(word not in text for word in (KEY, VALUE)) or is_altered(text):
             continue
         if NAME in text and not (way.named_ids and f"functions.{NAME}" not in text):
             return way
     return None
 
 
-def _ways() -> Iterator[Way]:
+def _ways() -> Iterator[TemplateConventions]:
     for tools, named, results, silence, arguments in product(
         (True, False), (False, True), (False, True), (None, ""), ("object", "text")
     ):
-        yield Way(arguments, silence, named, results, tools)  # type: ignore[arg-type]
+        yield TemplateConventions(arguments, silence, named, results, tools)  # type: ignore[arg-type]
 
 
-def is_mangled(text: str) -> bool:
+def is_altered(text: str) -> bool:
     """Whether an object was put as Python shows it, or a text of JSON as one more JSON text."""
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
@@ -156,7 +156,7 @@ _TOKEN = re.compile(
 )
 
 
-def tokens(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     """``text`` cut where markers begin and end, each character of white space apart."""
     return _TOKEN.findall(text)
 
@@ -164,7 +164,7 @@ def tokens(text: str) -> list[str]:
 def shared_start(one: str, other: str) -> str:
     """What both begin with, up to the end of a marker or word."""
     shared = []
-    for mine, theirs in zip(tokens(one), tokens(other), strict=False):
+    for mine, theirs in zip(split_tokens(one), split_tokens(other), strict=False):
         if mine != theirs:
             break
         shared.append(mine)
@@ -174,7 +174,7 @@ def shared_start(one: str, other: str) -> str:
 def shared_end(one: str, other: str) -> str:
     """What both end with, from the beginning of a marker or word."""
     shared = []
-    for mine, theirs in zip(reversed(tokens(one)), reversed(tokens(other)), strict=False):
+    for mine, theirs in zip(reversed(split_tokens(one)), reversed(split_tokens(other)), strict=False):
         if mine != theirs:
             break
         shared.append(mine)

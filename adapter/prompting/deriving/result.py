@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from adapter.parsing.bodies import harmony_messages
-from adapter.parsing.bodies.format_compiler import NoReaderError, format_of
-from adapter.parsing.bodies.format_spec import Description
+from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
+from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
 from adapter.parsing.formats import DERIVED
-from adapter.prompting.deriving.infer_calls import find_calls
+from adapter.prompting.deriving.infer_calls import infer_call_format
 from adapter.prompting.deriving.probes import (
     ASKED,
     NAME,
@@ -19,18 +19,24 @@ from adapter.prompting.deriving.probes import (
     SAID,
     USER,
     Fill,
-    Way,
-    Writings,
-    find_way,
+    RenderedConversations,
+    TemplateConventions,
+    detect_conventions,
     is_special,
-    tokens,
+    split_tokens,
 )  # fmt: skip
-from adapter.prompting.deriving.round_trip import SHOWN, Miss, Sample, misses_of, samples_of
-from adapter.prompting.deriving.turn_layout import CannotDeriveError, Frame, find_frame, find_result, find_turns
+from adapter.prompting.deriving.round_trip import (
+    SHOWN,
+    RoundTripFailure,
+    RoundTripSample,
+    round_trip_failures,
+    round_trip_samples,
+)
+from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame, find_frame, find_result, find_turns
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivationResult:
     """``format``: None where ``why`` says why there is none. ``description``: what was found, as far as it went.
 
     ``samples``: what the template writes. ``misses``: what of these was not read back; those that are limits of the
@@ -39,54 +45,54 @@ class Derived:
 
     format: Format | None
     why: str
-    description: Description | None = None
-    frame: Frame | None = None
-    samples: tuple[Sample, ...] = ()
-    misses: tuple[Miss, ...] = ()
+    description: FormatSpec | None = None
+    frame: PromptFrame | None = None
+    samples: tuple[RoundTripSample, ...] = ()
+    misses: tuple[RoundTripFailure, ...] = ()
 
     def written(self, what: str) -> str | None:
         """The sample of this name as the template writes it; None where it cannot."""
         return next((sample.written for sample in self.samples if sample.what == what), None)
 
     @property
-    def limits(self) -> tuple[Miss, ...]:
+    def limits(self) -> tuple[RoundTripFailure, ...]:
         return tuple(miss for miss in self.misses if miss.is_limit)
 
 
-def name_of(source: str, tokens: Mapping[str, str]) -> str:
+def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
     """What a format derived from this template is called: the same for the same text and tokens."""
     told = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
     return f"{DERIVED}{hashlib.sha256(told.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def derived_by(fill: Fill, name: str) -> Derived:
+def derive_format(fill: Fill, name: str) -> DerivationResult:
     """Derives the format of the template that ``fill`` fills."""
-    way = find_way(fill)
+    way = detect_conventions(fill)
     if way is None:
-        return Derived(None, _why_no_calls(fill))
-    writings = Writings(fill, way)
+        return DerivationResult(None, _why_no_calls(fill))
+    writings = RenderedConversations(fill, way)
     try:
         frame = find_frame(writings, find_turns(writings))
     except CannotDeriveError as error:
-        return Derived(None, str(error)[:SHOWN])
-    markers = [token for token in tokens(f"{frame.calls(ONE)}") if is_special(token)]
+        return DerivationResult(None, str(error)[:SHOWN])
+    markers = [token for token in split_tokens(f"{frame.calls(ONE)}") if is_special(token)]
     try:
-        description = _with_turns(frame, find_calls(frame, name))
+        description = _with_turns(frame, infer_call_format(frame, name))
     except CannotDeriveError as error:
-        return Derived(None, str(error)[:SHOWN], None, frame, samples_of(frame, markers))
-    samples = samples_of(frame, tuple(dict.fromkeys((*markers, *description.markers))))
+        return DerivationResult(None, str(error)[:SHOWN], None, frame, round_trip_samples(frame, markers))
+    samples = round_trip_samples(frame, tuple(dict.fromkeys((*markers, *description.markers))))
     try:
-        format = format_of(description)
-    except NoReaderError as error:
-        return Derived(None, f"no reader explains {error}"[:SHOWN], description, frame, samples)
-    misses = misses_of(format, samples)
+        format = compile_format(description)
+    except UnsupportedLayoutError as error:
+        return DerivationResult(None, f"no reader explains {error}"[:SHOWN], description, frame, samples)
+    misses = round_trip_failures(format, samples)
     wrong = [miss for miss in misses if not miss.is_limit]
     if wrong:
-        return Derived(None, f"it does not read back {wrong[0]}", description, frame, samples, misses)
-    return Derived(format, "", description, frame, samples, misses)
+        return DerivationResult(None, f"it does not read back {wrong[0]}", description, frame, samples, misses)
+    return DerivationResult(format, "", description, frame, samples, misses)
 
 
-def _with_turns(frame: Frame, found: Description) -> Description:
+def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     turns = frame.turns
     result, results, heads = find_result(frame)
     answer = frame.answer(ONE, SAID)
@@ -117,8 +123,8 @@ def _why_no_calls(fill: Fill) -> str:
         return "the template cannot be filled with a single question"
     if ASKED not in question:
         return "what the user says is not in what it writes: this is no chat template"
-    way = Way("object", "", False, False, False)
-    text = Writings(fill, way).calls(ONE)
+    way = TemplateConventions("object", "", False, False, False)
+    text = RenderedConversations(fill, way).calls(ONE)
     if text is None:
         return "the template refuses every conversation in which a tool was called"
     if NAME in text:

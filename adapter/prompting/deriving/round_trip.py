@@ -16,7 +16,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import LENIENT
 from adapter.parsing.parser import Parser
 from adapter.prompting.deriving.probes import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
-from adapter.prompting.deriving.turn_layout import Frame
+from adapter.prompting.deriving.turn_layout import PromptFrame
 
 _OWN_ONLY = replace(LENIENT, foreign=False)
 
@@ -43,7 +43,7 @@ _CALLS: dict[str, list[Call]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RoundTripSample:
     """``written``: how the template puts ``content`` and ``calls``, None where it cannot. ``is_limit``: it escapes
     nothing, so that nobody could read this with certainty."""
 
@@ -55,8 +55,8 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
-    """What was written and how it was read. ``is_limit``: as of `Sample`."""
+class RoundTripFailure:
+    """What was written and how it was read. ``is_limit``: as of `RoundTripSample`."""
 
     what: str
     written: str
@@ -68,7 +68,7 @@ class Miss:
         return f"{self.what}: {self.written[:SHOWN]!r} was read as {self.read[:SHOWN]}, not as {self.expected[:SHOWN]}"
 
 
-def samples_of(frame: Frame, markers: Sequence[str]) -> tuple[Sample, ...]:
+def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
     """What the template writes. ``markers``: the family's own."""
     acting: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
     quoted = frame.calls(_CALLS[_QUOTES])
@@ -76,35 +76,37 @@ def samples_of(frame: Frame, markers: Sequence[str]) -> tuple[Sample, ...]:
     is_raw = quoted is not None and QUOTED in quoted
     is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
     made = [
-        Sample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
+        RoundTripSample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
         for what, calls in _CALLS.items()
     ]
-    made.append(Sample("its own markers in a text", acting, frame.calls(acting), is_limit=is_raw))
+    made.append(RoundTripSample("its own markers in a text", acting, frame.calls(acting), is_limit=is_raw))
     one = made[0].written
     if one is not None:
-        made.append(Sample("with the end of the turn", ONE, one + frame.end))
+        made.append(RoundTripSample("with the end of the turn", ONE, one + frame.end))
     for what, calls in {"after words": ONE, "several after words": TWO_CALLS}.items():
         answer = frame.answer(calls, SAID)
         # Words and then a call with neither a marker nor a line's end between them are all words.
         is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(SAID)[2]) is not None
-        made.append(Sample(what, calls, answer, SAID, is_limit=is_glued))
-    made.append(Sample("words alone", (), _plain(frame), SAID))
+        made.append(RoundTripSample(what, calls, answer, SAID, is_limit=is_glued))
+    made.append(RoundTripSample("words alone", (), _plain(frame), SAID))
     return tuple(made)
 
 
-def _plain(frame: Frame) -> str | None:
+def _plain(frame: PromptFrame) -> str | None:
     if frame.turns.plain is None:
         return None
     before, opened = frame.turns.plain[0], frame.turns.opened
     return f"{before.removeprefix(opened) if before.startswith(opened) else ''}{SAID}"
 
 
-def misses_of(format: Format, samples: Sequence[Sample], *, writes: bool = True) -> tuple[Miss, ...]:
+def round_trip_failures(
+    format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
+) -> tuple[RoundTripFailure, ...]:
     """What of the samples is not read back. ``writes``: nor what the format itself makes of their calls."""
     return tuple(_misses(format, samples, writes))
 
 
-def _misses(format: Format, samples: Sequence[Sample], writes: bool) -> Iterator[Miss]:
+def _misses(format: Format, samples: Sequence[RoundTripSample], writes: bool) -> Iterator[RoundTripFailure]:
     for sample in samples:
         if sample.written is not None:
             yield from _compare(sample, sample.written, format, "the template")
@@ -112,12 +114,12 @@ def _misses(format: Format, samples: Sequence[Sample], writes: bool) -> Iterator
             yield from _compare(sample, format.encode_calls(list(sample.calls)), format, "the format")
 
 
-def _compare(sample: Sample, written: str, format: Format, writer: str) -> Iterator[Miss]:
+def _compare(sample: RoundTripSample, written: str, format: Format, writer: str) -> Iterator[RoundTripFailure]:
     expected = _shown(sample.calls, sample.content)
     for pieces in ([written], _in_pieces(written)):
         read = _read(pieces, format)
         if read != expected:
-            yield Miss(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
+            yield RoundTripFailure(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
             return
 
 

@@ -22,12 +22,12 @@ from adapter.prompting.deriving.probes import (
     TWO_CALLS,
     VALUE,
     Call,
-    Writings,
+    RenderedConversations,
     is_control,
     is_special,
     shared_end,
     shared_start,
-    tokens,
+    split_tokens,
 )
 
 _USER: JsonObject = {"role": "user", "content": MORE}
@@ -38,7 +38,7 @@ class CannotDeriveError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class TurnLayout:
     """``ends``: tokens that end an answer or stand around it. ``next_turns``: those that begin somebody else's.
     ``opened``: what the prompt ends with, so that an answer goes on from there."""
 
@@ -53,7 +53,7 @@ class Turns:
     starts_in_reasoning: bool = False
 
 
-def find_turns(writings: Writings) -> Turns:
+def find_turns(writings: RenderedConversations) -> TurnLayout:
     """What stands around answers."""
     opened = writings.talk(opened=True) or ""
     answer = writings.way.answer([], SAID)
@@ -63,18 +63,18 @@ def find_turns(writings: Writings) -> Turns:
         around = _around(followed, SAID)
         plain = (around[0], "") if around is not None else None
     before, after = plain or ("", "")
-    wrapping = tokens(before[len(shared_start(before, opened)) :])
+    wrapping = split_tokens(before[len(shared_start(before, opened)) :])
     heads = _specials(opened)[1:]
     closing = takewhile(lambda token: token not in heads, _specials(after))
     ends = [token for token in (*closing, *_specials("".join(wrapping))) if token not in (BOS, EOS)]
     between = followed.partition(SAID)[2].partition(MORE)[0] if followed and SAID in followed else ""
-    following = [token for token in tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
+    following = [token for token in split_tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
     next_turns = [token for token in following if token not in ends and is_control(token)][:1]
     reasoning = _reasoning(writings, plain)
     known = {**REASONING, **reasoning}
     starts = any(opened.rstrip().endswith(opening.strip()) for opening in known)
     named = {token.strip() for pair in known.items() for token in pair}
-    return Turns(
+    return TurnLayout(
         opened=opened,
         ends=tuple(dict.fromkeys(token for token in ends if token not in named)),
         next_turns=tuple(next_turns),
@@ -92,7 +92,7 @@ def _around(text: str | None, word: str) -> tuple[str, str] | None:
     return before, after
 
 
-def _reasoning(writings: Writings, plain: tuple[str, str] | None) -> dict[str, str]:
+def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
     """The markers around past reasoning, where the template shows it."""
     for text, end in (
         (writings.calls(ONE, SAID, THOUGHT), SAID),
@@ -104,7 +104,7 @@ def _reasoning(writings: Writings, plain: tuple[str, str] | None) -> dict[str, s
             continue
         opening = around[0][len(shared_start(around[0], plain[0])) :].strip()
         closing = around[1].partition(end)[0]
-        marked = [token for token in tokens(closing) if is_special(token)]
+        marked = [token for token in split_tokens(closing) if is_special(token)]
         close = marked[0] if marked else closing.strip()
         if end == SAID and opening and close and (is_marker(opening) or is_marker(close)):
             return {opening: close}
@@ -114,11 +114,11 @@ def _reasoning(writings: Writings, plain: tuple[str, str] | None) -> dict[str, s
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PromptFrame:
     """``lead`` stands before the calls of an answer that only calls, ``suffix`` after them."""
 
-    writings: Writings
-    turns: Turns
+    writings: RenderedConversations
+    turns: TurnLayout
     lead: str
     suffix: str
 
@@ -153,14 +153,14 @@ class Frame:
 def _first_end(text: str, ends: Sequence[str]) -> str:
     """``text`` up to the first of ``ends``, and with it; "" without one."""
     size = 0
-    for token in tokens(text):
+    for token in split_tokens(text):
         size += len(token)
         if token in ends:
             return text[:size]
     return ""
 
 
-def find_frame(writings: Writings, turns: Turns) -> Frame:
+def find_frame(writings: RenderedConversations, turns: TurnLayout) -> PromptFrame:
     """Raises CannotDeriveError where a call's end is not to be seen."""
     one = writings.calls(ONE)
     assert one is not None  # the way of writing was found by it
@@ -171,22 +171,22 @@ def find_frame(writings: Writings, turns: Turns) -> Frame:
     own = _specials(one.rpartition(VALUE)[0][len(lead) :])
     results = [token for token in _between_results(writings) if token not in own]
     ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
-    return Frame(writings, turns, lead, _suffix(tail, after, ends, is_cut=writings.way.with_results))
+    return PromptFrame(writings, turns, lead, _suffix(tail, after, ends, is_cut=writings.way.with_results))
 
 
-def _between_results(writings: Writings) -> list[str]:
+def _between_results(writings: RenderedConversations) -> list[str]:
     """The markers between two results: what begins a result ends the calls before it."""
     way = writings.way
     text = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
     return _specials(text.partition(RESULT)[2].partition(MORE)[0])
 
 
-def _passed_over(text: str, turns: Turns) -> str:
+def _passed_over(text: str, turns: TurnLayout) -> str:
     """What stands before the first call and is none of it: white space, ends of an answer, empty reasoning."""
     known = {**REASONING, **turns.reasoning}
     passed = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
     size = 0
-    for token in tokens(text):
+    for token in split_tokens(text):
         if token.strip() and token not in passed:
             break
         size += len(token)
@@ -198,7 +198,7 @@ def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
     shared = "" if is_cut else shared_end(tail, after)
     place = len(tail) - len(shared)
     size = 0
-    for token in tokens(tail):
+    for token in split_tokens(tail):
         if token in ends:
             place = min(place, size)
             break
@@ -210,10 +210,10 @@ def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
 
 
 def _specials(text: str) -> list[str]:
-    return [token for token in tokens(text) if is_special(token)]
+    return [token for token in split_tokens(text) if is_special(token)]
 
 
-def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """What a result stands in, with ``{}`` for it, the marker that begins one, and those of the turn it comes in."""
     writings, turns = frame.writings, frame.turns
     way = writings.way
@@ -233,7 +233,7 @@ def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     if not begins:
         return "{}", (), tuple(heads[:1])
     closing = ""
-    for token in tokens(after):
+    for token in split_tokens(after):
         if token in passed or token in begins or token in heads:
             break
         closing += token
@@ -241,9 +241,9 @@ def find_result(frame: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     return f"{opening}{{}}{kept}".replace(NAME, "{name}"), begins, tuple(heads[:1])
 
 
-def _without_head(text: str, passed: set[str], turns: Turns) -> str:
+def _without_head(text: str, passed: set[str], turns: TurnLayout) -> str:
     """What of ``text`` follows the head of a turn, from the first marker on."""
-    pieces = tokens(text)
+    pieces = split_tokens(text)
     last = max((place for place, token in enumerate(pieces) if token in passed), default=-1)
     # The head of a result's turn has as many markers as that of the user's, and they need not be the same.
     ended = max((place for place, token in enumerate(pieces) if token in turns.ends), default=-1)

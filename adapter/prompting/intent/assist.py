@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, Ranking, kinds_of, tokens
+from adapter.prompting.intent.bm25 import PATHS, ToolRanking, tokens, value_kinds_of
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
 from adapter.prompting.intent.text_values import find_known_paths, find_paths
@@ -44,7 +44,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     """Plan the answer to the last request of a conversation. ``must_call``: a call is demanded, whatever its words."""
     known = find_known_paths(settings.known_paths, request)
     spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" is a path, too
-    ranking = Ranking(tools)
+    ranking = ToolRanking(tools)
     scores = ranking.scores(spelled)
     if settings.threshold and not must_call and not should_call(spelled, tools, ranking, scores):
         return Assist()
@@ -59,6 +59,6 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     for tool, found in narrowed:
         choices |= {(tool.name, name): values for name, values in found.items()}
         if known:
-            paths = (name for name, schema in tool.properties.items() if PATHS & kinds_of(name, schema))
+            paths = (name for name, schema in tool.properties.items() if PATHS & value_kinds_of(name, schema))
             choices |= {(tool.name, name): known for name in paths}
     return Assist(ToolSet(tool for tool, _ in narrowed), choices)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from adapter.core.events import Json
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
-from adapter.tools.coercion import types_of
+from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
@@ -89,7 +89,7 @@ def tokens(text: str) -> list[str]:
     return kinds + stems(text)
 
 
-class Ranking:
+class ToolRanking:
     """A BM25 index of ``tools``."""
 
     def __init__(self, tools: ToolSet) -> None:
@@ -130,7 +130,7 @@ def _document(tool: Tool) -> Iterator[str]:
     yield from stems(tool.description) * DESCRIPTION_WEIGHT
     for name, schema in tool.properties.items():
         yield from stems(f"{name} {description_of(schema)}")
-        yield from kinds_of(name, schema)
+        yield from value_kinds_of(name, schema)
         yield from stems(" ".join(map(str, (schema.get("enum") or ()) if isinstance(schema, dict) else ())))
 
 
@@ -138,22 +138,22 @@ def description_of(schema: Json) -> str:
     return str(schema.get("description") or "") if isinstance(schema, dict) else ""
 
 
-def kinds_of(name: str, schema: Json) -> set[str]:
+def value_kinds_of(name: str, schema: Json) -> set[str]:
     """Return the kinds of values that a parameter takes."""
     if not isinstance(schema, dict):
         return set()
-    types, text = types_of(schema), f"{name} {description_of(schema)}"
+    types, text = schema_types(schema), f"{name} {description_of(schema)}"
     kinds = {kind for kind, hint in _HINTS.items() if "string" in types and re.search(f"(?i){hint}", text)}
-    return kinds | {"_number_"} if (types | types_of(schema.get("items"))) & {"integer", "number"} else kinds
+    return kinds | {"_number_"} if (types | schema_types(schema.get("items"))) & {"integer", "number"} else kinds
 
 
 def _text_room(tool: Tool) -> int:
     """How many strings a call can hold beside its paths."""
-    strings = (name for name, schema in tool.properties.items() if "string" in types_of(schema))
-    return sum(PATHS.isdisjoint(kinds_of(name, tool.properties[name])) for name in strings)
+    strings = (name for name, schema in tool.properties.items() if "string" in schema_types(schema))
+    return sum(PATHS.isdisjoint(value_kinds_of(name, tool.properties[name])) for name in strings)
 
 
 def _needed_kinds(tool: Tool) -> Iterator[str]:
     for name in tool.required:
-        if "array" not in types_of(tool.properties.get(name)):
-            yield from kinds_of(name, tool.properties.get(name)) & {"_number_", "_path_"}
+        if "array" not in schema_types(tool.properties.get(name)):
+            yield from value_kinds_of(name, tool.properties.get(name)) & {"_number_", "_path_"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from adapter.prompting.intent.bm25 import Ranking, kinds_of, tokens
+from adapter.prompting.intent.bm25 import ToolRanking, tokens, value_kinds_of
 from adapter.prompting.intent.candidate_values import has_all_required, names_parameter
 from adapter.tools.tool import ToolSet
 
@@ -21,7 +21,7 @@ _REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b
 _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
 
 
-def should_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[str, float]) -> bool:
+def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapping[str, float]) -> bool:
     if _REFUSED.search(request):
         return False
     if _DEMANDED.search(request) or any(names_tool(request, name) for name in tools):
@@ -33,7 +33,7 @@ def should_call(request: str, tools: ToolSet, ranking: Ranking, scores: Mapping[
     is_about = shared >= MIN_SHARED_WORDS or (shared == MIN_SHARED_WORDS - 1 and names_parameter(request, tools[best]))
     if is_about and has_all_required(request, tools[best]):
         return True
-    kinds = (kinds_of(name, each) for tool in tools.values() for name, each in tool.properties.items())
+    kinds = (value_kinds_of(name, each) for tool in tools.values() for name, each in tool.properties.items())
     taken = set().union(*kinds)
     return not DISTINCTIVE.isdisjoint(taken.intersection(tokens(request)))
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent import text_values as spelled
 from adapter.prompting.intent.argument_proximity import match_by_proximity
-from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, kinds_of, stems
-from adapter.tools.coercion import types_of
+from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, stems, value_kinds_of
+from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
@@ -61,7 +61,7 @@ def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
 
 def has_all_required(request: str, tool: Tool) -> bool:
     """Whether the request has a candidate for each required string and number."""
-    simple = (name for name in tool.required if types_of(tool.properties.get(name)) & {*_NUMERIC, "string"})
+    simple = (name for name in tool.required if schema_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
     return all(find_candidates(request, tool, name) for name in simple)
 
 
@@ -76,7 +76,7 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
     schema = tool.properties.get(name)
     if not isinstance(schema, dict):
         return []
-    types = types_of(schema)
+    types = schema_types(schema)
     if isinstance(schema.get("enum"), list):
         held = set(stems(request))
         return [each for each in schema["enum"] if (words := stems(str(each))) and held.issuperset(words)]
@@ -93,8 +93,8 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
         with suppress(ValueError):
             yield from [json.loads(pieces[0])] if len(pieces) == 1 else []
         return
-    types = types_of(schema.get("items"))
-    others = [types_of(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
+    types = schema_types(schema.get("items"))
+    others = [schema_types(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
     wanted = {*types, "array", "number", "integer"} if types & _NUMERIC else {*types, "array"}
     if types and types <= {*_NUMERIC, "string"} and not any(each & wanted for each in others):
         numbers = [each.value for each in spelled.find_numbers(request)]
@@ -104,7 +104,7 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
 
 def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
     """Numbers within the bounds. "5 %" is 0.05, unless the parameter is whole or its definition says percent."""
-    is_whole = "number" not in types_of(schema)
+    is_whole = "number" not in schema_types(schema)
     as_percent = is_whole or _PERCENT.search(f"{name} {description_of(schema)}")
     for each in spelled.find_numbers(request):
         value = each.value if as_percent else each.share
@@ -114,7 +114,7 @@ def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int |
 
 
 def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
-    kinds, quoted, paths = kinds_of(name, schema), spelled.find_quoted(request), spelled.find_paths(request)
+    kinds, quoted, paths = value_kinds_of(name, schema), spelled.find_quoted(request), spelled.find_paths(request)
     for kind in _SHAPED:
         if kind in kinds and (found := spelled.find_kind(kind, request)):
             return found
@@ -145,7 +145,7 @@ def _may_be_value(run: str) -> bool:
 
 
 def _is_text(schema: Json) -> bool:
-    return isinstance(schema, dict) and "string" in types_of(schema) and not schema.get("enum")
+    return isinstance(schema, dict) and "string" in schema_types(schema) and not schema.get("enum")
 
 
 def _scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[spelled.Value]]:
@@ -180,7 +180,9 @@ def _overlaps(value: Json, taken: Sequence[spelled.Value]) -> bool:
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
     """Whether an optional parameter is worth writing that stands beside no value: the request has a path, an enum value
     or a shaped value for it, or speaks of a flag, list or object."""
-    is_certain = name in candidates and ("enum" in dict(schema or {}) or kinds_of(name, schema) & {*PATHS, *_SHAPED})
-    is_simple = types_of(schema) <= {"string", *_NUMERIC}
+    is_certain = name in candidates and (
+        "enum" in dict(schema or {}) or value_kinds_of(name, schema) & {*PATHS, *_SHAPED}
+    )
+    is_simple = schema_types(schema) <= {"string", *_NUMERIC}
     words = stems(f"{name} {description_of(schema)}")
     return bool(is_certain) or (not is_simple and not set(words).isdisjoint(stems(request)))

@@ -9,7 +9,7 @@ from typing import Protocol
 from adapter.core.callbacks import failure, require_items
 from adapter.core.events import Json
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, is_risky, kinds_of
+from adapter.prompting.intent.bm25 import PATHS, is_risky, value_kinds_of
 from adapter.prompting.intent.candidate_values import MAX_CHOICES
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.tools import argument_synonyms
@@ -72,7 +72,7 @@ def _call_ground(
 def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str) -> list[str] | None:
     if name in _TEXTS:
         return find_quoted(request) or find_runs(request)
-    if kinds_of(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
+    if value_kinds_of(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
         found = find_paths(request) or find_paths(results)
         return found if found or is_risky(tool) else None
     return None

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from adapter.core.events import Json
-from adapter.prompting.intent.bm25 import Ranking
+from adapter.prompting.intent.bm25 import ToolRanking
 from adapter.tools.tool import Tool, ToolSet
 
 FIND = "find_tools"
@@ -24,7 +24,7 @@ LOOKUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Shortlist:
+class ToolShortlist:
     """``shown``: what the prompt describes, ``finder`` among it; ``all``: what can be called, the finder included."""
 
     shown: ToolSet
@@ -34,7 +34,7 @@ class Shortlist:
     def found(self, query: Json) -> str:
         """The result of a call of the finder: definitions, the best first, one a line."""
         rest = ToolSet(tool for name, tool in self.all.items() if name != self.finder)
-        scores = Ranking(rest).scores(str(query or ""))
+        scores = ToolRanking(rest).scores(str(query or ""))
         names = [name for name, score in scores.items() if score > 0][:FOUND]
         if not names:
             return f"No tool is like {str(query)[:80]!r}. Search with other words, or go on with the tools you have."
@@ -42,14 +42,14 @@ class Shortlist:
         return "\n".join(["These can be called like the others:", *lines])
 
 
-def shortlist(tools: ToolSet, request: str, most: int, used: Collection[str] = ()) -> Shortlist | None:
+def shortlist_tools(tools: ToolSet, request: str, most: int, used: Collection[str] = ()) -> ToolShortlist | None:
     """At most ``most`` of ``tools``, or as many as were ``used`` before; None where there are no more than that."""
     if len(tools) <= most:
         return None
     name = FIND
     while tools.match(name) is not None:
         name += "_by_words"
-    scores = Ranking(tools).scores(request)
+    scores = ToolRanking(tools).scores(request)
     kept = [each for each in tools if each in used]
     few = {*kept, *[each for each in scores if each not in used][: max(0, most - len(kept))]}
     finder = Tool(
@@ -63,4 +63,4 @@ def shortlist(tools: ToolSet, request: str, most: int, used: Collection[str] = (
         example={"query": "send a message"},
     )
     shown = [tool for each, tool in tools.items() if each in few]  # in their order: a prompt that stays is cached
-    return Shortlist(ToolSet([*shown, finder]), ToolSet([*tools.values(), finder]), name)
+    return ToolShortlist(ToolSet([*shown, finder]), ToolSet([*tools.values(), finder]), name)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from adapter.core.events import Json, JsonObject, RejectedCall, ToolCall
-from adapter.core.rejection_codes import REJECTIONS
-from adapter.core.repair_codes import FIXES
-from adapter.core.text.display_escaping import visible
+from adapter.core.rejection_codes import REJECTION_REASONS
+from adapter.core.repair_codes import REPAIRS
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
 
 INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN, NO_ANSWER = (
@@ -28,7 +28,7 @@ MAX_PIECES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ExchangeStats:
     """What an exchange took, as far as that is known. ``first_s``: until the first piece of the answer. ``retry``:
     answers that were asked again before."""
 
@@ -63,17 +63,19 @@ class Figures:
         return f", {self.written_tokens / writing_s:,.0f} a second" if self.written_tokens and writing_s > 0 else ""
 
 
-UNKNOWN = Figures()
+UNKNOWN = ExchangeStats()
 
 
-def row(title: str, time: str, model: str, figures: Figures, marks: Sequence[str], calls: Counter[str]) -> JsonObject:
+def exchange_row(
+    title: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str], calls: Counter[str]
+) -> JsonObject:
     """What the list shows of an exchange. ``calls``: how many of each tool."""
     return {
-        "title": visible(" ".join(title[: TITLE * 10].split())[:TITLE]), "time": visible(time[:19].replace("T", " ")),
-        "model": visible(model), "cost": figures.cost,
+        "title": escape_for_display(" ".join(title[: TITLE * 10].split())[:TITLE]), "time": escape_for_display(time[:19].replace("T", " ")),
+        "model": escape_for_display(model), "cost": figures.cost,
         "figures": {name: value for name, value in asdict(figures).items() if value is not None},
-        "marks": list(dict.fromkeys(map(visible, marks))),
-        "calls": [[visible(name), times] for name, times in calls.most_common(MAX_NAMES)],
+        "marks": list(dict.fromkeys(map(escape_for_display, marks))),
+        "calls": [[escape_for_display(name), times] for name, times in calls.most_common(MAX_NAMES)],
     }  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def spans_of(turn: Turn) -> list[JsonObject]:
     text = "".join(piece.text for piece in pieces)
     spans, left = [], MAX_PIECES
     for piece in pieces[:MAX_PIECES]:
-        rejected = [[_beginning(text, each), REJECTIONS[each.reason]] for each in piece.rejected[:left]]
+        rejected = [[_beginning(text, each), REJECTION_REASONS[each.reason]] for each in piece.rejected[:left]]
         left -= len(rejected)
         spans.append(span(piece.kind, piece.text, piece.call, piece.error, rejected))
     if len(pieces) > MAX_PIECES:
@@ -96,29 +98,29 @@ def spans_of(turn: Turn) -> list[JsonObject]:
 
 def _beginning(text: str, rejected: RejectedCall) -> str:
     end = min(rejected.end, rejected.start + LOOKED_LIKE)
-    return shown(text[rejected.start : end]) + ("…" if end < rejected.end else "")
+    return truncate_for_page(text[rejected.start : end]) + ("…" if end < rejected.end else "")
 
 
 def span(
     kind: str, text: str, call: ToolCall | None = None, error: str | None = None, rejected: Sequence[Json] = ()
 ) -> JsonObject:
     return {
-        "kind": kind, "text": shown(text), "call": f"{visible(call.name)} {indented(call.arguments)}" if call else "",
-        "fixes": [[fix, FIXES[fix]] for fix in call.fixes] if call else [], "error": shown(error or ""),
+        "kind": kind, "text": truncate_for_page(text), "call": f"{escape_for_display(call.name)} {pretty_json(call.arguments)}" if call else "",
+        "fixes": [[fix, REPAIRS[fix]] for fix in call.fixes] if call else [], "error": truncate_for_page(error or ""),
         "rejected": rejected,
     }  # fmt: skip
 
 
-def marks_of(turns: Sequence[Turn]) -> list[str]:
+def turn_badges(turns: Sequence[Turn]) -> list[str]:
     """By what an exchange can be found; ``turns``: as read then, and now where that is asked for."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
-    marks = marks_where(calls=then, fixes=has_fixes, invalid=turn.invalid, rejected=turn.rejected)
+    marks = exchange_badges(calls=then, fixes=has_fixes, invalid=turn.invalid, rejected=turn.rejected)
     return [*marks, *([OTHERWISE] if then != now else [])]
 
 
-def marks_where(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
+def exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
     """Of what there is."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
@@ -135,10 +137,10 @@ def title_of_call(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
-def indented(value: Json) -> str:
-    return shown(json.dumps(value, ensure_ascii=False, indent=2))
+def pretty_json(value: Json) -> str:
+    return truncate_for_page(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def shown(text: str) -> str:
+def truncate_for_page(text: str) -> str:
     """With what hides spelled out, lines kept."""
-    return visible(text, keep="\n\t")
+    return escape_for_display(text, keep="\n\t")

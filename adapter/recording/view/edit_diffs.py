@@ -15,11 +15,11 @@ from adapter.core.events import JsonObject
 from adapter.core.text.diffs import unified_diff
 from adapter.recording.transcript import StoredFile
 from adapter.tools.operations import PatchFiles, PatchText, WriteText
-from adapter.tools.operations.files import FileEdit, Patch, Rewrite
+from adapter.tools.operations.files import FileEdit, Patch, WholeFileRewrite
 from adapter.tools.tool import Tool
 
 
-class Edited:
+class EditDiffs:
     """The texts of a workspace's files, as calls change them one after the other."""
 
     def __init__(self, files: Mapping[str, StoredFile]) -> None:
@@ -57,7 +57,7 @@ class Edited:
         for patch in patches:
             if after is not None and (after.count(patch.old_text) == 1 or patch.replace_all) and patch.old_text:
                 after = after.replace(patch.old_text, patch.new_text)
-            elif isinstance(patch, Rewrite):
+            elif isinstance(patch, WholeFileRewrite):
                 after = patch.new_text
             else:
                 after = None

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from adapter.core.events import (
-    ContentWasReasoning,
+    ContentReclassified,
     Event,
     InvalidToolCall,
     JsonObject,
     ReasoningDelta,
-    ReasoningWasContent,
+    ReasoningReclassified,
     RejectedCall,
     TextDelta,
     ToolCall,
     ToolCallDelta,
     ToolCallProgress,
 )
-from adapter.core.text.redaction import MAX_BLOCK, MAX_HELD, Secrets
+from adapter.core.text.redaction import MAX_BLOCK, MAX_HELD, Redactor
 from adapter.core.turn import Span, Turn
-from adapter.recording.view.answer_rows import marks_where, span, title_of_call
+from adapter.recording.view.answer_rows import exchange_badges, span, title_of_call
 
 MAX_TAIL = 8_000
 """Characters of an answer, from its end, that are shown while it comes."""
@@ -41,7 +41,7 @@ _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
 
 @dataclass(slots=True)
-class Coming:
+class LiveAnswer:
     """`take` is on the way of the stream to its client; all else is for who looks. ``size``: characters so far."""
 
     size: int = 0
@@ -77,9 +77,9 @@ class Coming:
                 self._has_fixes = self._has_fixes or bool(fixes)
             case InvalidToolCall():
                 self._has_invalid = True
-            case ContentWasReasoning():
+            case ContentReclassified():
                 self._reasoning, self._content = self._reasoning + self._content, ""
-            case ReasoningWasContent():
+            case ReasoningReclassified():
                 self._reasoning, self._content = "", self._reasoning + self._content
             case RejectedCall():  # its place is one in the whole text
                 self._has_rejected = True
@@ -93,7 +93,7 @@ class Coming:
     @property
     def marks(self) -> list[str]:
         """Those that it would have if it were over."""
-        return marks_where(
+        return exchange_badges(
             calls=self.calls, fixes=self._has_fixes, invalid=self._has_invalid, rejected=self._has_rejected
         )
 
@@ -112,7 +112,7 @@ class Coming:
         self.tail.clear()
 
 
-def last_pieces(tail: Sequence[Event], secrets: Secrets) -> list[JsonObject]:
+def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
     """What the page shows of an answer that is not over. ``tail``: its last events."""
     written = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
@@ -127,7 +127,7 @@ def last_pieces(tail: Sequence[Event], secrets: Secrets) -> list[JsonObject]:
         left -= len(text)
     last.reverse()
     texts = [text for _, text, _ in last]
-    texts = secrets.redact_pieces(_cut(texts, len(settled("".join(texts)))))
+    texts = secrets.redact_pieces(_cut(texts, len(safe_prefix("".join(texts)))))
     spans: list[JsonObject] = []
     left = MAX_TAIL
     for (kind, _, piece), text in zip(reversed(last), reversed(texts), strict=True):
@@ -137,7 +137,7 @@ def last_pieces(tail: Sequence[Event], secrets: Secrets) -> list[JsonObject]:
     return spans[::-1]
 
 
-def settled(text: str) -> str:
+def safe_prefix(text: str) -> str:
     """Without what may yet become a credential: the last word, and a private key that is not closed."""
     text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_HELD)) for blank in " \n\t")]
     begun = text.rfind("-----BEGIN ")
@@ -157,6 +157,6 @@ def _cut(texts: Sequence[str], size: int) -> list[str]:
     return kept
 
 
-def _span(kind: str, text: str, piece: Span | None, secrets: Secrets) -> JsonObject:
+def _span(kind: str, text: str, piece: Span | None, secrets: Redactor) -> JsonObject:
     told = span(kind, text, piece.call if piece else None, piece.error if piece else None)
     return told | {name: secrets.redact(told[name][:MAX_TAIL]) for name in ("call", "error")}

@@ -1,6 +1,6 @@
 """The last exchanges of a server while it serves, within bounds, for pages that look on.
 
-`Live.listen` is told of them, from any thread, and puts off all that it can until somebody looks: an event of a stream
+`LiveExchanges.listen` is told of them, from any thread, and puts off all that it can until somebody looks: an event of a stream
 costs a few list operations. Each change has a version, and who looks asks for what is newer than the last one seen.
 Nothing is kept for him: one who does not read costs nothing.
 """
@@ -22,11 +22,11 @@ from functools import lru_cache
 from itertools import islice, takewhile
 
 from adapter.core.events import Event, JsonObject
-from adapter.core.text.redaction import Secrets
-from adapter.protocols.recorded_exchange import Exchange
-from adapter.recording.view.answer_rows import NO_ANSWER, UNKNOWN, Figures, row, shown
-from adapter.recording.view.live_answer import MAX_HEAD, WRITING, Coming, last_pieces, settled
-from adapter.recording.view.page_data import Again, asking_marks, figures_of, view_exchanges
+from adapter.core.text.redaction import Redactor
+from adapter.protocols.recorded_exchange import RecordedExchange
+from adapter.recording.view.answer_rows import NO_ANSWER, UNKNOWN, ExchangeStats, exchange_row, truncate_for_page
+from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, safe_prefix, tail_spans
+from adapter.recording.view.page_data import ReparseOptions, exchange_stats, retry_badges, view_exchanges
 
 MAX_KEPT = 5_000
 """Exchanges that the page of a server shows; those go first that changed longest ago."""
@@ -52,13 +52,13 @@ class _Kept:
     number: int
     time: str
     model: str
-    record: Exchange | bytes
+    record: RecordedExchange | bytes
     version: int = 0
     is_over: bool = False
     why: str = ""
-    figures: Figures = UNKNOWN
+    figures: ExchangeStats = UNKNOWN
     asking: Sequence[str] = ()
-    coming: Coming = field(default_factory=Coming)
+    coming: LiveAnswer = field(default_factory=LiveAnswer)
     said: str = ""
     """What is searched, in lower case; once it is over."""
     row: JsonObject | None = None
@@ -79,24 +79,24 @@ class _Kept:
         return [WRITING if self.coming.size else WAITING, *there]
 
 
-class _Listening:
+class _ExchangeListener:
     """Told of one exchange while it comes."""
 
-    def __init__(self, live: Live, kept: _Kept) -> None:
+    def __init__(self, live: LiveExchanges, kept: _Kept) -> None:
         self._live, self._kept = live, kept
 
     def take(self, events: Sequence[Event]) -> None:
         self._live.took(self._kept, events)
 
-    def end(self, exchange: Exchange | None, why: str) -> None:
+    def end(self, exchange: RecordedExchange | None, why: str) -> None:
         self._live.ended(self._kept, exchange, why)
 
 
-class Live:
+class LiveExchanges:
     """``hidden``: what nobody gets to see. ``version``: of the last change; of another ``epoch`` it means nothing.
     ``size``: bytes that are kept."""
 
-    def __init__(self, hidden: Secrets, max_kept: int = MAX_KEPT, max_bytes: int = MAX_KEPT_BYTES) -> None:
+    def __init__(self, hidden: Redactor, max_kept: int = MAX_KEPT, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._hidden, self._max_kept, self._max_bytes = hidden, max_kept, max_bytes
         self._kept: OrderedDict[int, _Kept] = OrderedDict()  # what changed last stands last
         self._lock = threading.Lock()
@@ -106,14 +106,14 @@ class Live:
         self._redacted = lru_cache(2 * MAX_ROWS)(self._redact)
         self.epoch = secrets.token_hex(4)
 
-    def listen(self, asked: Exchange) -> _Listening:
-        """As of `adapter.protocols.translation_options.Options`."""
+    def listen(self, asked: RecordedExchange) -> _ExchangeListener:
+        """As of `adapter.protocols.translation_options.TranslationOptions`."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._number += 1
             kept = _Kept(self._number, now, asked.model[:MAX_HEAD], asked)
             self._changed(kept)
-        return _Listening(self, kept)
+        return _ExchangeListener(self, kept)
 
     def took(self, kept: _Kept, events: Sequence[Event]) -> None:
         with self._lock:
@@ -121,14 +121,14 @@ class Live:
                 kept.coming.take(event)
             self._changed(kept)
 
-    def ended(self, kept: _Kept, exchange: Exchange | None, why: str) -> None:
+    def ended(self, kept: _Kept, exchange: RecordedExchange | None, why: str) -> None:
         with self._lock:
             if exchange is not None:
                 kept.record = exchange
                 kept.said = f"{exchange.text[:MAX_SAID]}\n{exchange.reasoning[:MAX_SAID]}".lower()
-                kept.figures, kept.asking = figures_of(exchange), asking_marks(exchange)
+                kept.figures, kept.asking = exchange_stats(exchange), retry_badges(exchange)
             else:
-                kept.why = (why if len(why) < MAX_WHY else settled(why[:MAX_WHY])) or "it ended without one"
+                kept.why = (why if len(why) < MAX_WHY else safe_prefix(why[:MAX_WHY])) or "it ended without one"
             kept.is_over = True
             self._changed(kept)
             self._unpacked.append(kept)
@@ -154,7 +154,9 @@ class Live:
         is_part = len(found) == MAX_ROWS
         return {"epoch": self.epoch, "version": version, "oldest": oldest, "rows": rows, "is_part": is_part}
 
-    def detail(self, number: int, again: Again | None = None, *, answer_only: bool = False) -> JsonObject | None:
+    def detail(
+        self, number: int, again: ReparseOptions | None = None, *, answer_only: bool = False
+    ) -> JsonObject | None:
         """One exchange as the page of `adapter view` has it, with its parts; None where it is kept no more.
         ``answer_only``: not what was asked, as long as the answer comes."""
         with self._lock:
@@ -164,14 +166,14 @@ class Live:
             tail, record, version, is_over = list(kept.coming.tail), kept.record, kept.version, kept.is_over
         own = {**self._row(kept), "version": version, "is_over": is_over}
         if not is_over:
-            own |= {"notes": [], "readings": [{"name": "The answer so far", "spans": last_pieces(tail, self._hidden)}]}
+            own |= {"notes": [], "readings": [{"name": "The answer so far", "spans": tail_spans(tail, self._hidden)}]}
             if answer_only:
                 return own
         elif kept.why:
-            own |= {"notes": [shown(f"No answer came: {self._redacted(kept.why)}")], "readings": []}
+            own |= {"notes": [truncate_for_page(f"No answer came: {self._redacted(kept.why)}")], "readings": []}
         said = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
         said = self._hidden.redact(said | {"time": kept.time})
-        data = view_exchanges([Exchange.model_validate(said)], "", again).data
+        data = view_exchanges([RecordedExchange.model_validate(said)], "", again).data
         found = data["exchanges"][0]
         if is_over and not kept.why:
             own["marks"] = list(dict.fromkeys([*own["marks"], *found["marks"]]))
@@ -204,7 +206,7 @@ class Live:
             over, self._unpacked = self._unpacked, []
         for kept in over:
             kept.coming.close()
-            assert isinstance(kept.record, Exchange)
+            assert isinstance(kept.record, RecordedExchange)
             record = zlib.compress(json.dumps(kept.record.model_dump(mode="json")).encode(), 1)
             with self._lock:
                 kept.record = record
@@ -217,9 +219,9 @@ class Live:
             return kept.row
         is_over, head = kept.is_over, kept.coming.head
         is_whole = is_over and len(head) < MAX_HEAD
-        title = self._redacted(head if is_whole else settled(head)) or self._redacted(kept.why)
+        title = self._redacted(head if is_whole else safe_prefix(head)) or self._redacted(kept.why)
         calls = Counter({self._redacted(name): times for name, times in kept.coming.calls.copy().items()})
-        made = row(title, kept.time, self._redacted(kept.model), kept.figures, kept.marks, calls)
+        made = exchange_row(title, kept.time, self._redacted(kept.model), kept.figures, kept.marks, calls)
         made |= {"number": kept.number, "is_over": is_over}
         if is_over:
             kept.row = made

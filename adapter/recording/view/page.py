@@ -6,8 +6,8 @@ from adapter.core.events import JsonObject
 from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parse_policy import POLICIES
-from adapter.recording.html import part, rendered
-from adapter.recording.view.page_data import View
+from adapter.recording.html import page_asset, render_page
+from adapter.recording.view.page_data import PageData
 
 ORDERS = (
     ("", "as they came"), ("newest", "newest first"), ("duration_s", "by seconds"),
@@ -19,17 +19,17 @@ ORDERS = (
 
 def page(data: JsonObject) -> str:
     """``data``: of `adapter.recording.view.page_data`."""
-    return _rendered(data, part("view.js"))
+    return _rendered(data, page_asset("view.js"))
 
 
 def live_page(name: str) -> str:
     """The page that asks the server which it is from. ``name``: what stands above it."""
-    data = View(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
-    return _rendered(data, part("view.js") + part("live.js"), connects=True)
+    data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
+    return _rendered(data, page_asset("view.js") + page_asset("live.js"), connects=True)
 
 
 def _rendered(data: JsonObject, script: str, *, connects: bool = False) -> str:
-    return rendered(
-        "view.html", connects=connects, data=data, orders=ORDERS, style=part("view.css"), script=script,
+    return render_page(
+        "view.html", connects=connects, data=data, orders=ORDERS, style=page_asset("view.css"), script=script,
         version=__version__,
     )  # fmt: skip

@@ -24,14 +24,14 @@ from datetime import datetime, timedelta
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
-from adapter.parsing.formats import get_format, told_format
+from adapter.parsing.formats import get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED, get_policy
 from adapter.parsing.parser import parse
-from adapter.protocols.recorded_exchange import Exchange
-from adapter.recording.exchange_log import read_again
+from adapter.protocols.recorded_exchange import RecordedExchange
+from adapter.recording.exchange_log import reparse
 from adapter.recording.replay_workspace import dialect_of
 from adapter.recording.transcript import (
     CallLine,
@@ -49,21 +49,21 @@ from adapter.recording.view.answer_rows import (
     FAILED,
     OTHERWISE,
     UNKNOWN,
-    Figures,
-    indented,
-    marks_of,
-    row,
-    shown,
+    ExchangeStats,
+    exchange_row,
+    pretty_json,
     span,
     spans_of,
     title_of,
+    truncate_for_page,
+    turn_badges,
 )
-from adapter.recording.view.edit_diffs import Edited
+from adapter.recording.view.edit_diffs import EditDiffs
 from adapter.tools.tool import ToolSet
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReparseOptions:
     """How answers are read once more. ``format``: any when None, as for those that were recorded. Raises UsageError
     for a policy that does not exist."""
 
@@ -75,7 +75,7 @@ class Again:
             get_policy(self.policy)
 
     @classmethod
-    def named(cls, format: str | None, policy: str | None) -> Again | None:
+    def named(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
         """None where neither is given. ``format``: a name, or auto."""
         if format is None and policy is None:
             return None
@@ -87,13 +87,13 @@ class Again:
         return f"As read now: {', '.join(filter(None, told)) or 'any format'}"
 
 
-class View:
+class PageData:
     """Gathers what a page shows; `data` is all of it. ``prompt``: what stands above an exchange's messages.
     ``goes_on``: what an exchange has from the one before is of less interest."""
 
     def __init__(self, name: str, kind: str, prompt: str = "What the model was sent", *, goes_on: bool = True) -> None:
         self._head: JsonObject = {
-            "name": visible(name), "kind": kind, "prompt": prompt, "goes_on": goes_on, "bad": BAD,
+            "name": escape_for_display(name), "kind": kind, "prompt": prompt, "goes_on": goes_on, "bad": BAD,
         }  # fmt: skip
         self._parts: list[JsonObject] = []
         self._places: dict[tuple[str, str], int] = {}
@@ -103,7 +103,7 @@ class View:
         """The place of this text among the parts."""
         if (role, text) not in self._places:
             self._places[role, text] = len(self._parts)
-            self._parts.append({"role": visible(role), "text": shown(text)})
+            self._parts.append({"role": escape_for_display(role), "text": truncate_for_page(text)})
         return self._places[role, text]
 
     def messages(self, messages: Iterable[JsonObject]) -> list[int]:
@@ -111,18 +111,18 @@ class View:
 
     def definitions(self, tools: Iterable[JsonObject]) -> list[int]:
         found = [inner if isinstance(inner := tool.get("function"), dict) else tool for tool in tools]
-        return [self.part(str(each.get("name")), indented(each)) for each in found]
+        return [self.part(str(each.get("name")), pretty_json(each)) for each in found]
 
     def add(
         self, *, title: str, prompt: Sequence[int], readings: Sequence[JsonObject], calls: Sequence[str],
         marks: Sequence[str], about: Sequence[tuple[str, str]], time: str = "", model: str = "",
-        figures: Figures = UNKNOWN, notes: Sequence[str] = (), tools: Sequence[int] = (),
+        figures: ExchangeStats = UNKNOWN, notes: Sequence[str] = (), tools: Sequence[int] = (),
         settings: Sequence[int] = (), results: Sequence[JsonObject] = (),
     ) -> None:  # fmt: skip
         self._exchanges.append({
-            **row(title, time, model, figures, marks, Counter(calls)),
-            "about": [[name, visible(value)] for name, value in [*about, *figures.about] if value],
-            "notes": [shown(note) for note in notes if note],
+            **exchange_row(title, time, model, figures, marks, Counter(calls)),
+            "about": [[name, escape_for_display(value)] for name, value in [*about, *figures.about] if value],
+            "notes": [truncate_for_page(note) for note in notes if note],
             "prompt": prompt, "tools": tools, "settings": settings, "readings": readings, "results": results,
         })  # fmt: skip
 
@@ -144,11 +144,11 @@ def message_text(message: JsonObject) -> str:
     return "\n".join(filter(None, parts))
 
 
-def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None = None) -> View:
+def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
     """What a server or a wrapped client recorded."""
-    view = View(name, "recording")
+    view = PageData(name, "recording")
     for exchange in exchanges:
-        turn, changed = read_again(exchange)
+        turn, changed = reparse(exchange)
         turns = [turn] if again is None else [turn, exchange.turn(again.format, again.policy)]
         messages = [each for each in _as_list(exchange.sent.get("messages")) if isinstance(each, dict)]
         if isinstance(own := exchange.sent.get("prompt"), str):
@@ -157,9 +157,9 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
         view.add(
             title=title_of(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
             prompt=view.messages(messages), tools=view.definitions(exchange.tools),
-            settings=[view.part("", indented(rest))], readings=_readings(turns, exchange.reasoning, again),
-            figures=figures_of(exchange),
-            marks=[*marks_of(turns), *asking_marks(exchange), *([OTHERWISE] if changed else [])],
+            settings=[view.part("", pretty_json(rest))], readings=_readings(turns, exchange.reasoning, again),
+            figures=exchange_stats(exchange),
+            marks=[*turn_badges(turns), *retry_badges(exchange), *([OTHERWISE] if changed else [])],
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
@@ -170,20 +170,20 @@ def view_exchanges(exchanges: Sequence[Exchange], name: str, again: Again | None
     return view
 
 
-def figures_of(exchange: Exchange) -> Figures:
+def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
     tokens = exchange.prompt_tokens, exchange.written_tokens
-    return Figures(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
+    return ExchangeStats(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
 
 
-def asking_marks(exchange: Exchange) -> list[str]:
+def retry_badges(exchange: RecordedExchange) -> list[str]:
     """Whether it was asked again, and is that itself."""
     asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
     return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
 
 
-def view_transcript(transcript: Transcript, name: str, again: Again | None = None) -> View:
+def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
     """One conversation of `adapter run`: an exchange for each answer."""
-    view, header, edited = View(name, "transcript"), transcript.header, Edited(transcript.header.files)
+    view, header, edited = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
     try:
         offered = dialect_of(header).tools
     except UsageError:
@@ -195,8 +195,10 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
         text, reasoning = "".join(line.text for line in chunks), "".join(line.reasoning for line in chunks)
         finish_reason = next((line.finish_reason for line in reversed(chunks) if line.finish_reason), None)
         turns = [
-            parse(text, tools, way.format or told_format(header.format), finish_reason, policy=way.policy or APPROVED)
-            for way in ([Again()] if again is None else [Again(), again])
+            parse(
+                text, tools, way.format or resolve_format(header.format), finish_reason, policy=way.policy or APPROVED
+            )
+            for way in ([ReparseOptions()] if again is None else [ReparseOptions(), again])
         ]
         made = {line.id: line for line in lines if isinstance(line, CallLine)}
         note = _changed(made.values(), turns[0], lines)
@@ -207,8 +209,8 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
             tool = tools.get(call.name) if call else None
             diffs = edited.diffs(tool, call.arguments, line.changed) if call and line.ok else []
             results.append({
-                "name": visible(line.name), "ok": line.ok, "text": shown(line.content),
-                "diffs": [shown(diff) for diff in diffs],
+                "name": escape_for_display(line.name), "ok": line.ok, "text": truncate_for_page(line.content),
+                "diffs": [truncate_for_page(diff) for diff in diffs],
             })  # fmt: skip
         ended = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
         failed = [FAILED] if any(not line.ok for line in given) else []
@@ -217,7 +219,7 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
             time=_later(header.time, request.at_s), figures=_figures(request, chunks),
             prompt=view.messages(request.messages), tools=view.definitions(definitions), results=results,
             readings=_readings(turns, reasoning, again),
-            marks=[*marks_of(turns), *failed, *([OTHERWISE] if note else [])],
+            marks=[*turn_badges(turns), *failed, *([OTHERWISE] if note else [])],
             about=[
                 ("task", header.task), ("model", header.model), ("server", header.server), ("dialect", header.dialect),
                 ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(ended)),
@@ -227,14 +229,14 @@ def view_transcript(transcript: Transcript, name: str, again: Again | None = Non
     return view
 
 
-def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> Figures:
+def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
     """Of one answer; ``chunks``: all of it."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
     first_s, duration_s = (
         (round(max(0.0, end - (request.at_s or 0.0)), 3) for end in (ends[0], ends[-1])) if ends else (None, None)
     )
-    return Figures(first_s, duration_s, counted.prompt_tokens, counted.written_tokens)
+    return ExchangeStats(first_s, duration_s, counted.prompt_tokens, counted.written_tokens)
 
 
 def _later(time: str, seconds: float | None) -> str:
@@ -265,7 +267,7 @@ def _changed(made: Iterable[CallLine], turn: Turn, lines: Iterable[Line]) -> str
     return f"The calls are read otherwise today. Recorded: {', '.join(told) or 'no call'}. {' '.join(refused)}".rstrip()
 
 
-def _readings(turns: Sequence[Turn], reasoning: str, again: Again | None) -> list[JsonObject]:
+def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
     """``reasoning``: what the server had taken out of the text."""
     apart = [span("reasoning", reasoning)] if reasoning else []
     names = ["The answer, as read"] if again is None else ["As read then", again.name]

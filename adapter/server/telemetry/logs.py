@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from adapter.core.events import Json
-from adapter.server.telemetry.request_info import Seen, seen_now
+from adapter.server.telemetry.request_info import RequestInfo, current_request
 
 _as_json = False
 
 
-def say(note: str) -> None:
+def log_message(note: str) -> None:
     """A note to whoever started the server."""
     if _as_json:
         _write("info", {"message": note})
@@ -22,20 +22,20 @@ def say(note: str) -> None:
         print(note, file=sys.stderr, flush=True)
 
 
-def say_in_json() -> None:
+def use_json_logs() -> None:
     """From here on all is JSON, what libraries log as well."""
     global _as_json
     _as_json = True
     logging.basicConfig(handlers=[_Handler()], level=logging.WARNING, force=True)
 
 
-class Lines:
+class RequestLogger:
     """An observer that writes a line for each request."""
 
-    def begun(self, _seen: Seen, _headers: Mapping[str, str]) -> None:
+    def begun(self, _seen: RequestInfo, _headers: Mapping[str, str]) -> None:
         pass
 
-    def ended(self, seen: Seen) -> None:
+    def ended(self, seen: RequestInfo) -> None:
         account = seen.account
         read, written = account.tokens or (None, None)
         said: dict[str, Json] = {
@@ -73,7 +73,7 @@ class _Handler(logging.Handler):
 def _write(level: str, said: Mapping[str, Json]) -> None:
     """One line, in one piece: several workers write to the same place."""
     head: dict[str, Json] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
-    if request := seen_now().id:
+    if request := current_request().id:
         head["request_id"] = request
     sys.stderr.write(json.dumps(head | dict(said)) + "\n")
     sys.stderr.flush()

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapter.server.telemetry.request_info import Observer, Seen, look_at
+from adapter.server.telemetry.request_info import RequestInfo, RequestObserver, set_current_request
 
 REQUEST_ID = "x-request-id"
 CLIENT_LEFT = 499
@@ -20,10 +20,10 @@ CLIENT_LEFT = 499
 _ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 
 
-class Watched:
+class TelemetryMiddleware:
     """``routes``: the pattern of each endpoint. A client's own ``X-Request-Id`` is taken where it is a plain word."""
 
-    def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[Observer]) -> None:
+    def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[RequestObserver]) -> None:
         self._app, self._routes, self._observers = app, routes, observers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,7 +32,7 @@ class Watched:
             return
         headers = Headers(scope=scope)
         given = headers.get(REQUEST_ID, "")
-        seen = Seen(
+        seen = RequestInfo(
             id=given if _ID.fullmatch(given) else os.urandom(16).hex(),
             method=scope["method"],
             path=scope["path"],
@@ -50,7 +50,7 @@ class Watched:
                 seen.is_whole = True
             await send(message)
 
-        look_at(seen)
+        set_current_request(seen)
         for observer in self._observers:
             observer.begun(seen, headers)
         try:

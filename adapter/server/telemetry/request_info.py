@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.request_stats import MAX_NAME, Account
-from adapter.protocols.translated_request import Request
+from adapter.protocols.request_stats import MAX_NAME, RequestStats
+from adapter.protocols.translated_request import TranslatedRequest
 
 OPERATIONS = {
     "/v1/chat/completions": "chat",
@@ -33,7 +33,7 @@ OPERATIONS = {
 
 
 @dataclass(slots=True)
-class Seen:
+class RequestInfo:
     """``id``: by which client, log and model server call it. ``route``: the server's own pattern, one of few, or
     "none" where a request came to none. ``status``: 0 until the answer begins. Times are in seconds from there.
 
@@ -53,7 +53,7 @@ class Seen:
     is_stream: bool = False
     format: str = ""
     sent: JsonObject = field(default_factory=dict)
-    account: Account = field(default_factory=Account)
+    account: RequestStats = field(default_factory=RequestStats)
     left_out: list[str] = field(default_factory=list)
     retries: int = 0
     error: str = ""
@@ -75,7 +75,7 @@ class Seen:
         """The request is ``body``, as its client wrote it."""
         self.model = str(body.get("model") or "")[:MAX_NAME]
 
-    def reads(self, request: Request) -> None:
+    def reads(self, request: TranslatedRequest) -> None:
         """The answer to ``request`` is read here."""
         self.sent, self.format, self.account = request.body, request.parsing.format, request.account
 
@@ -85,24 +85,24 @@ class Seen:
         self.error = str((said.get("type") if isinstance(said, dict) else None) or "upstream_error")[:MAX_NAME]
 
 
-class Observer(Protocol):
-    def begun(self, seen: Seen, headers: Mapping[str, str], /) -> None:
+class RequestObserver(Protocol):
+    def begun(self, seen: RequestInfo, headers: Mapping[str, str], /) -> None:
         """A request has come, with ``headers``; nothing else of it is known yet."""
         ...
 
-    def ended(self, seen: Seen) -> None:
+    def ended(self, seen: RequestInfo) -> None:
         """All is known of it."""
         ...
 
 
-_NOW: ContextVar[Seen | None] = ContextVar("seen", default=None)
+_NOW: ContextVar[RequestInfo | None] = ContextVar("seen", default=None)
 
 
-def seen_now() -> Seen:
+def current_request() -> RequestInfo:
     """The request that is being served; one that nobody looks at where there is none."""
-    return _NOW.get() or Seen()
+    return _NOW.get() or RequestInfo()
 
 
-def look_at(seen: Seen) -> None:
+def set_current_request(seen: RequestInfo) -> None:
     """From here on `seen_now` is ``seen``, in all tasks that begin here."""
     _NOW.set(seen)

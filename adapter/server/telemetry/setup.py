@@ -12,7 +12,7 @@ from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapter.server.telemetry.metrics import Metrics
-    from adapter.server.telemetry.traces import Traces
+    from adapter.server.telemetry.traces import TraceExporter
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """Variables that say where traces go."""
@@ -22,7 +22,7 @@ WORKERS_DIR = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that names the directory of several workers' counts; the library reads it when it is imported."""
 
 
-def metrics_of(is_wanted: bool) -> Metrics | None:
+def make_metrics(is_wanted: bool) -> Metrics | None:
     if not is_wanted:
         return None
     from adapter.server.telemetry.metrics import Metrics
@@ -31,15 +31,15 @@ def metrics_of(is_wanted: bool) -> Metrics | None:
     return Metrics(Path(folder) if folder else None)
 
 
-def traces_of(is_wanted: bool, upstream: str) -> Traces | None:
+def make_traces(is_wanted: bool, upstream: str) -> TraceExporter | None:
     if not is_wanted:
         return None
-    from adapter.server.telemetry.traces import traces_to
+    from adapter.server.telemetry.traces import build_trace_exporter
 
-    return traces_to(upstream, os.environ)
+    return build_trace_exporter(upstream, os.environ)
 
 
-def check_wanted(metrics: bool, traces: bool) -> None:
+def require_packages(metrics: bool, traces: bool) -> None:
     """Raises UsageError where a package is not there."""
     for package, is_wanted, extra in (
         ("prometheus_client", metrics, "metrics"),
@@ -49,7 +49,7 @@ def check_wanted(metrics: bool, traces: bool) -> None:
             raise UsageError(f"{package} is not installed: pip install 'toolcall-adapter[{extra}]'")
 
 
-def traces_wanted(said: bool | None, environment: Mapping[str, str]) -> bool:
+def traces_enabled(said: bool | None, environment: Mapping[str, str]) -> bool:
     """What the user says, else whether the variables say where traces go and the packages are there."""
     if said is not None:
         return said

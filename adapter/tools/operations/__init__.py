@@ -36,33 +36,33 @@ from adapter.tools.operations.editor import (
     SelectedText,
 )
 from adapter.tools.operations.files import (
-    Changed,
+    ChangedLine,
     Copy,
     Delete,
-    Done,
     Edits,
     EmptyOldText,
     FileAction,
     FileEdit,
     FileInfo,
+    FilePatched,
     FilesPatched,
     FileText,
+    FileWritten,
     Hunk,
     MakeDirectory,
     Media,
     MediaKind,
     Move,
+    OperationDone,
+    ParameterNames,
     Patch,
     PatchBasis,
-    Patched,
     PatchFiles,
-    PatchNames,
     PatchText,
     ReadText,
-    Rewrite,
     Stat,
+    WholeFileRewrite,
     WriteText,
-    Written,
 )
 from adapter.tools.operations.nested_calls import (
     AgentReport,
@@ -71,17 +71,17 @@ from adapter.tools.operations.nested_calls import (
     CallFunction,
     CodeOutput,
     Effect,
-    Returned,
-    RunAgent,
+    FunctionResult,
     RunBatch,
     RunCode,
+    RunSubagent,
 )
 from adapter.tools.operations.outline import (
     FileOutline,
     FindSymbols,
-    Item,
-    Name,
     Outline,
+    OutlineItem,
+    OutlineName,
     Section,
     SymbolContext,
     SymbolMatch,
@@ -91,20 +91,30 @@ from adapter.tools.operations.outline import (
 from adapter.tools.operations.processes import (
     CommandKilled,
     CommandOutput,
+    CommandOutputDelta,
     CommandStarted,
     CommandStatus,
     KillCommand,
-    NewOutput,
     PathValue,
+    ProgramArgument,
     ProgramOutput,
     ReadCommandOutput,
     RunCommand,
     RunProgram,
     StartCommand,
-    Word,
 )
-from adapter.tools.operations.search import Entry, FindByName, Glob, Grep, GrepHit, GrepHits, Listing, Paths, Tree
-from adapter.tools.operations.user_interaction import Answers, AskUser, Finish, Finished, Option, Question
+from adapter.tools.operations.search import (
+    FindByName,
+    Glob,
+    Grep,
+    GrepMatch,
+    GrepResult,
+    Listing,
+    ListingEntry,
+    PathList,
+    Tree,
+)
+from adapter.tools.operations.user_interaction import AskUser, Finish, Finished, Option, Question, UserAnswers
 from adapter.tools.operations.web import (
     DocsMode,
     FetchPage,
@@ -123,56 +133,57 @@ from adapter.tools.operations.web import (
 __all__ = [
     "EFFECTS",
     "AgentReport",
-    "Answers",
     "AskUser",
     "BatchCall",
     "BatchResults",
     "CallFunction",
-    "Changed",
+    "ChangedLine",
     "CodeOutput",
     "CommandKilled",
     "CommandOutput",
+    "CommandOutputDelta",
     "CommandStarted",
     "CommandStatus",
     "Copy",
     "Delete",
     "DeleteMemory",
     "DocsMode",
-    "Done",
     "EditorState",
     "Edits",
     "Effect",
     "EmptyOldText",
-    "Entry",
     "FetchPage",
     "FileAction",
     "FileEdit",
     "FileInfo",
     "FileOutline",
+    "FilePatched",
     "FileText",
+    "FileWritten",
     "FilesPatched",
     "FindByName",
     "FindLibrary",
     "FindSymbols",
     "Finish",
     "Finished",
+    "FunctionResult",
     "GetEditorState",
     "GetSelection",
     "Glob",
     "GoToLine",
     "Grep",
-    "GrepHit",
-    "GrepHits",
+    "GrepMatch",
+    "GrepResult",
     "HostOperation",
     "HostOutcome",
     "Hunk",
     "InsertAtCursor",
-    "Item",
     "KillCommand",
     "Libraries",
     "Library",
     "LibraryDocs",
     "Listing",
+    "ListingEntry",
     "LoadSkill",
     "MakeDirectory",
     "Media",
@@ -181,36 +192,35 @@ __all__ = [
     "MemoryList",
     "MemoryNote",
     "Move",
-    "Name",
-    "NewOutput",
     "OpenInEditor",
     "Operation",
+    "OperationDone",
     "Option",
     "Outcome",
     "Outline",
+    "OutlineItem",
+    "OutlineName",
     "Page",
     "PageFormat",
+    "ParameterNames",
     "Patch",
     "PatchBasis",
     "PatchFiles",
-    "PatchNames",
     "PatchText",
-    "Patched",
+    "PathList",
     "PathValue",
-    "Paths",
+    "ProgramArgument",
     "ProgramOutput",
     "Question",
     "ReadCommandOutput",
     "ReadLibraryDocs",
     "ReadText",
     "ReplaceSelection",
-    "Returned",
-    "Rewrite",
-    "RunAgent",
     "RunBatch",
     "RunCode",
     "RunCommand",
     "RunProgram",
+    "RunSubagent",
     "SearchHit",
     "SearchHits",
     "SearchWeb",
@@ -228,11 +238,11 @@ __all__ = [
     "Todo",
     "TodoList",
     "Tree",
+    "UserAnswers",
     "ViewMemory",
-    "Word",
+    "WholeFileRewrite",
     "WriteMemory",
     "WriteText",
-    "Written",
     "agent_state",
     "capabilities",
     "effect_of",
@@ -277,7 +287,7 @@ EFFECTS: dict[type, Effect] = {
     LoadSkill: "skill",
     RunBatch: "state",  # its calls are asked for themselves, as those of code and of a sub-agent
     RunCode: "state",
-    RunAgent: "state",
+    RunSubagent: "state",
     FetchPage: "network",
     SearchWeb: "read",  # by a provider that the user chose
     FindLibrary: "read",
@@ -300,7 +310,7 @@ HostOperation: TypeAlias = (
     | LoadSkill
     | RunBatch
     | RunCode
-    | RunAgent
+    | RunSubagent
     | CallFunction
     | FetchPage
     | SearchWeb
@@ -310,7 +320,7 @@ HostOperation: TypeAlias = (
 """What needs more than files and processes: a person, an editor, a model, a network, or the session itself."""
 
 HostOutcome: TypeAlias = (
-    Answers
+    UserAnswers
     | Finished
     | EditorState
     | SelectedText
@@ -322,7 +332,7 @@ HostOutcome: TypeAlias = (
     | BatchResults
     | CodeOutput
     | AgentReport
-    | Returned
+    | FunctionResult
     | Page
     | SearchHits
     | Libraries
@@ -356,20 +366,20 @@ Operation: TypeAlias = (
 Outcome: TypeAlias = (
     FileText
     | Media
-    | Written
-    | Patched
+    | FileWritten
+    | FilePatched
     | FilesPatched
-    | Done
+    | OperationDone
     | FileInfo
     | Listing
-    | Paths
-    | GrepHits
+    | PathList
+    | GrepResult
     | FileOutline
     | SymbolMatches
     | CommandOutput
     | ProgramOutput
     | CommandStarted
-    | NewOutput
+    | CommandOutputDelta
     | CommandKilled
     | HostOutcome
 )

@@ -61,7 +61,7 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
 GIT_DATA = "it is git's own data, or names what git runs: your next `git status` may run what stands there"
 
 
-def reason_for(paths: Iterable[str]) -> str:
+def autorun_reason(paths: Iterable[str]) -> str:
     """Why a change of ``paths`` is asked about; "" when it need not be."""
     for path in paths:
         for reason, spec in _specs():

@@ -72,12 +72,12 @@ class Hunk(Patch):
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite(Patch):
+class WholeFileRewrite(Patch):
     """The file as a whole, in ``new_text``; a line such as ``# ... existing code ...`` stands for lines that stay."""
 
 
 @dataclass(frozen=True, slots=True)
-class PatchNames:
+class ParameterNames:
     """What the calling tool names the parts of a patch, for messages; None for what it does not have."""
 
     old_text: str = "old_text"
@@ -105,7 +105,7 @@ class PatchText:
     patches: tuple[Patch, ...]
     basis: PatchBasis = "original"
     empty_old_text: EmptyOldText = "refuse"
-    names: PatchNames = PatchNames()
+    names: ParameterNames = ParameterNames()
 
 
 FileAction: TypeAlias = Literal["update", "add", "delete"]
@@ -132,7 +132,7 @@ class PatchFiles:
     files: tuple[FileEdit, ...]
     basis: PatchBasis = "original"
     empty_old_text: EmptyOldText = "refuse"
-    names: PatchNames = PatchNames()
+    names: ParameterNames = ParameterNames()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FileWritten:
     path: str
     size: int
     """Bytes on disk afterwards."""
@@ -205,7 +205,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedLine:
     """A place as it is after a change, 1-based; ``context`` is its line and the ones around it."""
 
     line: int
@@ -214,13 +214,13 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Patched:
+class FilePatched:
     path: str
     count: int
     diff: str
     notes: tuple[str, ...] = ()
     """What was tolerated, one sentence per loose match."""
-    places: tuple[Changed, ...] = ()
+    places: tuple[ChangedLine, ...] = ()
     """In the order of the file; none where patches were applied in sequence."""
 
 
@@ -234,7 +234,7 @@ class FilesPatched:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class OperationDone:
     """A change that has nothing more to say than which paths it touched."""
 
     path: str

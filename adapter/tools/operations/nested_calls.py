@@ -55,7 +55,7 @@ class CodeOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class RunAgent:
+class RunSubagent:
     """Let a sub-agent work on ``prompt``. ``kind`` is ``research`` (reads only), ``general`` or one of the
     user's own; ``model`` what the dialect calls a model or a tier; ``cwd`` its folder in the workspace."""
 
@@ -94,7 +94,7 @@ class CallFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class FunctionResult:
     """What a function gave: a text for the model, and the value as JSON where it is any."""
 
     text: str

@@ -49,7 +49,7 @@ class FindSymbols:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class OutlineName:
     """A name that an item gives; ``line`` and ``column`` are 1-based, columns count characters."""
 
     text: str
@@ -58,7 +58,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OutlineItem:
     """One declaration: lines ``start_line`` to ``end_line``, comments directly above it included."""
 
     section: Section
@@ -66,8 +66,8 @@ class Item:
     """The signature, on one line."""
     start_line: int
     end_line: int
-    names: tuple[Name, ...] = ()
-    members: tuple[Item, ...] = ()
+    names: tuple[OutlineName, ...] = ()
+    members: tuple[OutlineItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class FileOutline:
     path: str
     language: str
     total_lines: int
-    items: tuple[Item, ...]
+    items: tuple[OutlineItem, ...]
     """In the order of the file."""
     imports: tuple[str, ...] = ()
     """What the file imports, one full path each, merged by common beginnings for display."""

@@ -15,15 +15,21 @@ from adapter.core.arguments import NONE, check_types
 from adapter.core.callbacks import failure, wrong_answer
 from adapter.core.errors import UsageError
 from adapter.tools.operations import CallFunction, Effect, Operation
-from adapter.tools.operations.autorun_files import GIT_DATA, reason_for
-from adapter.tools.operations.shell_words import covers, is_unknowable, may_be, possible_commands, simple_command
+from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason
+from adapter.tools.operations.shell_words import (
+    is_dynamic,
+    may_match_command,
+    possible_commands,
+    rule_covers_command,
+    simple_command,
+)
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+PermissionVerdict: TypeAlias = Literal["allow", "ask", "deny"]
 
-MODES: Mapping[str, Mapping[Effect, Verdict]] = {
+MODES: Mapping[str, Mapping[Effect, PermissionVerdict]] = {
     "ask": {"write": "ask", "delete": "ask", "execute": "ask", "network": "ask", "skill": "ask"},
     "auto-edit": {"delete": "ask", "execute": "ask", "network": "ask", "skill": "ask"},
     "yolo": {},
@@ -41,7 +47,7 @@ NO_SANDBOX = "sandbox: NONE"
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FileDraft:
     """What one file of text holds, and would hold; "" where there is none yet."""
 
     path: str
@@ -50,7 +56,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class ApprovalRequest:
     """A question. What is shown is what will be done.
 
     ``summary`` is one line, for a command the whole command line, with hidden
@@ -74,8 +80,8 @@ class Approval:
     """Of what runs a program, a function of the user's or an MCP tool: what confines it, or that nothing does."""
     is_git: bool = False
     """Whether it changes git's own data, in any mode a question (`adapter.workspace.paths.git_detection`)."""
-    draft: Draft | None = None
-    """Of a change of one file of text: what a `Decision` may put another text in the place of."""
+    draft: FileDraft | None = None
+    """Of a change of one file of text: what a `ApprovalDecision` may put another text in the place of."""
 
     @property
     def caution(self) -> str:
@@ -84,7 +90,7 @@ class Approval:
             return GIT_DATA
         if isinstance(self.operation, CallFunction):
             return self.operation.notice
-        return reason_for(self.paths) if self.effect in ("write", "delete") else ""
+        return autorun_reason(self.paths) if self.effect in ("write", "delete") else ""
 
     @property
     def is_asked_once(self) -> bool:
@@ -102,9 +108,9 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ApprovalDecision:
     """An answer. ``remember``: for the same tool on the same object until the session ends.
-    ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``Approval.draft.after``;
+    ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``ApprovalRequest.draft.after``;
     the model is told."""
 
     allowed: bool
@@ -113,15 +119,15 @@ class Decision:
     content: str | None = None
 
 
-Approver: TypeAlias = Callable[[Approval], "bool | Decision"]
-AsyncApprover: TypeAlias = Callable[[Approval], "Awaitable[bool | Decision]"]
+Approver: TypeAlias = Callable[[ApprovalRequest], "bool | ApprovalDecision"]
+AsyncApprover: TypeAlias = Callable[[ApprovalRequest], "Awaitable[bool | ApprovalDecision]"]
 """For an `AsyncAgent` only."""
 
 
-def decided(answer: object, approver: Approver) -> Decision:
+def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
     """Return an approver's answer as a Decision. Raises UsageError for everything but a bool and a Decision of bools
     and texts: a truthy value is not a yes."""
-    decision = answer if isinstance(answer, Decision) else Decision(answer)  # type: ignore[arg-type]
+    decision = answer if isinstance(answer, ApprovalDecision) else ApprovalDecision(answer)  # type: ignore[arg-type]
     is_valid = (
         isinstance(decision.allowed, bool)
         and isinstance(decision.remember, bool)
@@ -133,7 +139,7 @@ def decided(answer: object, approver: Approver) -> Decision:
     return decision
 
 
-def ask_approver(approver: Approver, approval: Approval) -> Decision:
+def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecision:
     """Ask for approval. Raises UsageError, with nothing allowed, when the approver raises or does not decide."""
     try:
         answer = approver(approval)
@@ -141,11 +147,11 @@ def ask_approver(approver: Approver, approval: Approval) -> Decision:
         raise  # of an approver inside this one, which it names
     except Exception as error:
         raise failure(approver, "the approver", error, "It counts as a refusal; nothing was done") from error
-    return decided(answer, approver)
+    return to_decision(answer, approver)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PermissionRule:
     """A standing decision about a tool: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
 
     ``tool`` is a name of the dialect or ``*``. ``pattern`` None means every call; else
@@ -154,19 +160,19 @@ class Rule:
     title or a name in which ``*`` stands for anything. Raises UsageError for what could never match.
     """
 
-    verdict: Verdict
+    verdict: PermissionVerdict
     tool: str = "*"
     pattern: str | None = None
 
     def __post_init__(self) -> None:
         check_types("Rule", tool=(self.tool, str), pattern=(self.pattern, str, NONE))
-        if self.verdict not in get_args(Verdict):
+        if self.verdict not in get_args(PermissionVerdict):
             raise UsageError(f"unknown verdict {self.verdict!r} of a rule; expected allow, ask or deny")
         if self.pattern is not None and (not self.pattern.strip() or self.pattern.strip()[0] in "!#"):
             raise UsageError(f"the rule {self} matches nothing; expected a command, or a path pattern")
 
     @classmethod
-    def parse(cls, verdict: Verdict, text: str) -> Rule:
+    def parse(cls, verdict: PermissionVerdict, text: str) -> PermissionRule:
         """A rule as it is written in settings: ``Tool`` or ``Tool(pattern)``."""
         check_types("Rule.parse", text=(text, str))
         tool, bracket, rest = text.strip().partition("(")
@@ -175,18 +181,18 @@ class Rule:
         return cls(verdict, tool.strip(), rest[:-1] if bracket else None)
 
     @classmethod
-    def from_text(cls, text: str) -> Rule:
+    def from_text(cls, text: str) -> PermissionRule:
         """A rule as ``str`` writes it: ``deny Bash(rm)``."""
         check_types("Rule.from_text", text=(text, str))
         verdict, _, rest = text.strip().partition(" ")
-        if verdict not in get_args(Verdict):
+        if verdict not in get_args(PermissionVerdict):
             raise UsageError(f"{text!r} is no rule; expected allow, ask or deny, then a tool: deny Bash(rm)")
         return cls.parse(verdict, rest)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.tool}" + (f"({self.pattern})" if self.pattern is not None else "")
 
-    def matches(self, approval: Approval) -> bool:
+    def matches(self, approval: ApprovalRequest) -> bool:
         """Whether the rule is about this call. An ``allow`` must be about all of it, the others about a part."""
         if self.tool not in ("*", approval.tool):
             return False
@@ -203,8 +209,8 @@ class Rule:
         rule = tuple((self.pattern or "").split())
         if self.verdict == "allow":
             command = simple_command(line)
-            return command is not None and covers(rule, command)
-        return any(may_be(rule, command) for command in possible_commands(line))
+            return command is not None and rule_covers_command(rule, command)
+        return any(may_match_command(rule, command) for command in possible_commands(line))
 
 
 @lru_cache(maxsize=256)
@@ -225,7 +231,7 @@ def _as_folder(pattern: str) -> str:
 
 
 @dataclass(slots=True)
-class Policy:
+class PermissionPolicy:
     """The mode, the rules and what was granted in this session.
 
     ``unasked``: effects that the dialect's document asks no approval for; its
@@ -233,11 +239,11 @@ class Policy:
     """
 
     mode: str = "ask"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
     unasked: frozenset[Effect] = frozenset()
     granted: set[tuple[str, ...]] = field(default_factory=set)
 
-    def verdict(self, approval: Approval) -> tuple[Verdict, Rule | None]:
+    def verdict(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
         """What is to happen, and the rule that says so; None when it is the mode or an earlier answer."""
         denial = self.denial(approval)
         if denial is not None:
@@ -262,11 +268,11 @@ class Policy:
         ]
         return (lambda path: any(_is_named(pattern, path) for pattern in patterns)) if patterns else None
 
-    def denial(self, approval: Approval) -> Rule | None:
+    def denial(self, approval: ApprovalRequest) -> PermissionRule | None:
         """The rule that denies this call, whatever else is said."""
         return next((rule for rule in self.rules if rule.verdict == "deny" and rule.matches(approval)), None)
 
-    def _by_default(self, approval: Approval) -> Verdict:
+    def _by_default(self, approval: ApprovalRequest) -> PermissionVerdict:
         if approval.effect == "read" and self._is_limited(approval.tool):
             return "deny"
         verdict = MODES[self.mode].get(approval.effect, "allow")
@@ -280,14 +286,14 @@ class Policy:
         """A reading tool that is allowed some paths is allowed no others: without that the rule would say nothing."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
-    def _needs_a_person(self, approval: Approval) -> bool:
+    def _needs_a_person(self, approval: ApprovalRequest) -> bool:
         """Whether neither a rule nor the mode can allow it."""
         return approval.is_git or self._may_hide(approval)
 
-    def _may_hide(self, approval: Approval) -> bool:
+    def _may_hide(self, approval: ApprovalRequest) -> bool:
         """Whether a denied command may hide behind an expansion; then only the user can allow it."""
         line = approval.command
-        return line is not None and is_unknowable(line) and self._denies_commands(approval.tool)
+        return line is not None and is_dynamic(line) and self._denies_commands(approval.tool)
 
     def _denies_commands(self, tool: str) -> bool:
         return any(rule.verdict != "allow" and rule.tool in ("*", tool) and rule.pattern for rule in self.rules)
@@ -298,18 +304,18 @@ class Policy:
         return any(_is_named(rule.pattern or "", path) for rule in about)
 
 
-def rules_for(names: Mapping[str, str], rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
     """``rules`` under the tools' own names; ``names`` gives these by every name.
 
     Raises UsageError for a tool that is not there: a rule that is never asked must not look like one that is kept.
     """
     named = []
     for rule in rules:
-        if not isinstance(rule, Rule):
+        if not isinstance(rule, PermissionRule):
             raise UsageError(f"{rule!r} is no Rule; make one by Rule.parse('deny', 'run_command(rm)')")
         if rule.tool != "*" and rule.tool not in names:
             raise UsageError(
                 f"the rule {str(rule)!r} names no tool; there are: {', '.join(dict.fromkeys(names.values()))}"
             )
-        named.append(Rule(rule.verdict, names.get(rule.tool, rule.tool), rule.pattern))
+        named.append(PermissionRule(rule.verdict, names.get(rule.tool, rule.tool), rule.pattern))
     return tuple(named)

@@ -65,7 +65,7 @@ CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_fo
 
 
 @dataclass(frozen=True, slots=True)
-class NewOutput:
+class CommandOutputDelta:
     id: str
     stdout: str
     stderr: str
@@ -99,7 +99,7 @@ class PathValue:
     path: str
 
 
-Word: TypeAlias = tuple[str | PathValue, ...]
+ProgramArgument: TypeAlias = tuple[str | PathValue, ...]
 """One argument of a program, in the pieces that it is put together from."""
 
 
@@ -112,7 +112,7 @@ class RunProgram:
     """
 
     program: str
-    arguments: tuple[Word, ...]
+    arguments: tuple[ProgramArgument, ...]
     echo: bool = False
     slice_output: bool = False
     timeout_s: float = 600.0

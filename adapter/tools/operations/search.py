@@ -71,7 +71,7 @@ class Grep:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListingEntry:
     """One line of a listing; ``path`` is relative to the listed directory, with ``/``.
 
     With details: ``size`` in bytes, and when it was ``modified`` in local time, as ``2026-01-31 12:00``.
@@ -87,14 +87,14 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Listing:
     path: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ListingEntry, ...]
     omitted: int = 0
     """Entries beyond the limit."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class PathList:
     """Paths relative to the workspace root, with ``/``; ``truncated`` when a limit cut them."""
 
     paths: tuple[str, ...]
@@ -103,7 +103,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class GrepHit:
+class GrepMatch:
     path: str
     line: int
     text: str
@@ -112,8 +112,8 @@ class GrepHit:
 
 
 @dataclass(frozen=True, slots=True)
-class GrepHits:
-    hits: tuple[GrepHit, ...]
+class GrepResult:
+    hits: tuple[GrepMatch, ...]
     total: int
     """Matches found, of which ``hits`` holds at most ``max_results``."""
     files: tuple[tuple[str, int], ...] = ()

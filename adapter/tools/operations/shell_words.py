@@ -54,7 +54,7 @@ def possible_commands(line: str) -> Iterator[Words]:
                 break
 
 
-def is_unknowable(line: str) -> bool:
+def is_dynamic(line: str) -> bool:
     """Whether a shell could make other commands of the line than `possible_commands` gives."""
     return _UNKNOWABLE.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 
@@ -65,7 +65,7 @@ def _passes_on(word: str) -> bool:
     return bool(_ASSIGNMENT.match(word)) or word.startswith("-") or word.isdecimal() or name in _WRAPPERS
 
 
-def covers(rule: Words, command: Words) -> bool:
+def rule_covers_command(rule: Words, command: Words) -> bool:
     """Whether ``command`` begins with the rule's words; then further words that are options (``-x``) are covered only
     by a rule that ends in ``*``: ``git log`` covers ``git log src``, not ``git log --output=f``."""
     is_open = rule[-1:] == ("*",)
@@ -74,7 +74,7 @@ def covers(rule: Words, command: Words) -> bool:
     return command[: len(prefix)] == prefix and (is_open or not any(word.startswith("-") for word in rest))
 
 
-def may_be(rule: Words, command: Words) -> bool:
+def may_match_command(rule: Words, command: Words) -> bool:
     """Whether the command is the rule's, and its other words follow somewhere in their order: ``git -C d push``
     may be ``git push``."""
     rest = iter(command[1:])

@@ -41,7 +41,7 @@ class AskUser:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class UserAnswers:
     """By question, in order: the labels chosen, or the user's own words."""
 
     questions: tuple[Question, ...]

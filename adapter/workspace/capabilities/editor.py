@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 from adapter.core.callbacks import require_answer, require_finished
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import unified_diff
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines, to_lf, without_end
-from adapter.editing.document import Document
+from adapter.editing.document import TextDocument
 from adapter.tools.operations import (
     EditorState,
+    FilePatched,
     GetEditorState,
     GetSelection,
     GoToLine,
     InsertAtCursor,
     OpenInEditor,
     Outcome,
-    Patched,
     ReplaceSelection,
     SelectedText,
     Stat,
 )
-from adapter.workspace.capabilities.host import Editor, Span
+from adapter.workspace.capabilities.host import Editor, EditorRange
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.changes.text_codec import decode_for_editing, encode
@@ -36,7 +36,7 @@ from adapter.workspace.files import edit_files
 from adapter.workspace.files.read_file import BYTE_ORDER_MARK, text_of
 
 if TYPE_CHECKING:
-    from adapter.workspace.context import Desk
+    from adapter.workspace.context import WorkspaceContext
 
 
 class MemoryEditor:
@@ -46,7 +46,7 @@ class MemoryEditor:
         self._tabs: list[str] = []
         self._active = -1
         self._cursors: dict[str, tuple[int, int]] = {}
-        self._selections: dict[str, Span] = {}
+        self._selections: dict[str, EditorRange] = {}
 
     def state(self) -> EditorState:
         if self._active < 0:
@@ -86,9 +86,9 @@ class MemoryEditor:
                 f"lines {start_line} to {end_line} are no selection; lines count from 1, the end comes last"
             )
         self._move(path, *end)
-        self._selections[path] = Span(path, start_line, start_column, *end)
+        self._selections[path] = EditorRange(path, start_line, start_column, *end)
 
-    def selection(self) -> Span | None:
+    def selection(self) -> EditorRange | None:
         return self._selections.get(self._tabs[self._active]) if self._active >= 0 else None
 
     def changed(self, path: str, line: int, column: int) -> None:
@@ -117,9 +117,9 @@ class CheckedEditor:
     def goto(self, line: int, column: int = 1) -> None:
         require_finished(self._editor.goto, "Host.editor", self._editor.goto(line, column))  # type: ignore[func-returns-value]
 
-    def selection(self) -> Span | None:
+    def selection(self) -> EditorRange | None:
         span = self._editor.selection()
-        require_answer(self._editor.selection, "Host.editor", span, (Span, NoneType), "a Span or None")
+        require_answer(self._editor.selection, "Host.editor", span, (EditorRange, NoneType), "a Span or None")
         return span
 
     def changed(self, path: str, line: int, column: int) -> None:
@@ -130,7 +130,7 @@ class CheckedEditor:
 EditorOperation = GetEditorState | GetSelection | OpenInEditor | GoToLine | ReplaceSelection | InsertAtCursor
 
 
-def plan(desk: Desk, editor: Editor, operation: EditorOperation) -> Plan:
+def plan(desk: WorkspaceContext, editor: Editor, operation: EditorOperation) -> Plan:
     """Raises ToolError when there is no such file, line, selection or cursor."""
     match operation:
         case GetEditorState():
@@ -138,7 +138,7 @@ def plan(desk: Desk, editor: Editor, operation: EditorOperation) -> Plan:
         case GetSelection():
             return Plan("look at the selection", lambda: _selected(desk, editor), paths=(_selection(editor).path,))
         case OpenInEditor(path=path, line=line):
-            return Plan(f"open {visible(path)} in the editor", lambda: _open(desk, editor, path, line))
+            return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(desk, editor, path, line))
         case GoToLine():
             return Plan(f"go to line {operation.line}", lambda: _goto(desk, editor, operation.line, operation.column))
         case ReplaceSelection(content=content):
@@ -146,10 +146,12 @@ def plan(desk: Desk, editor: Editor, operation: EditorOperation) -> Plan:
         case InsertAtCursor(content=content):
             line, column = _cursor(editor)
             path = _active(editor)
-            return _replace(desk, editor, Span(path, line, column, line, column), content, "insert at the cursor in")
+            return _replace(
+                desk, editor, EditorRange(path, line, column, line, column), content, "insert at the cursor in"
+            )
 
 
-def _state(desk: Desk, editor: Editor) -> EditorState:
+def _state(desk: WorkspaceContext, editor: Editor) -> EditorState:
     state = editor.state()
     gone = []
     for path in state.open_files:
@@ -163,7 +165,7 @@ def _state(desk: Desk, editor: Editor) -> EditorState:
     return EditorState(state.active_file, state.open_files, state.active_tab_index, *fields, notes=tuple(gone))
 
 
-def _open(desk: Desk, editor: Editor, path: str, line: int | None) -> EditorState:
+def _open(desk: WorkspaceContext, editor: Editor, path: str, line: int | None) -> EditorState:
     file = text_of(desk, path)
     if line is not None:
         _check_line(file.path, line, file.end_line)
@@ -171,7 +173,7 @@ def _open(desk: Desk, editor: Editor, path: str, line: int | None) -> EditorStat
     return editor.state()
 
 
-def _goto(desk: Desk, editor: Editor, line: int, column: int | None) -> EditorState:
+def _goto(desk: WorkspaceContext, editor: Editor, line: int, column: int | None) -> EditorState:
     path = _active(editor)
     file = text_of(desk, path)
     _check_line(path, line, file.end_line)
@@ -183,7 +185,7 @@ def _goto(desk: Desk, editor: Editor, line: int, column: int | None) -> EditorSt
     return editor.state()
 
 
-def _selected(desk: Desk, editor: Editor) -> SelectedText:
+def _selected(desk: WorkspaceContext, editor: Editor) -> SelectedText:
     span = _selection(editor)
     text = text_of(desk, span.path).text
     start, end = _offsets(text, span)
@@ -191,7 +193,7 @@ def _selected(desk: Desk, editor: Editor) -> SelectedText:
     return SelectedText(span.path, text[start:end], span.start_line, last)
 
 
-def _replace(desk: Desk, editor: Editor, span: Span, content: str, verb: str) -> Plan:
+def _replace(desk: WorkspaceContext, editor: Editor, span: EditorRange, content: str, verb: str) -> Plan:
     """The change of a file where ``span`` is; line ends become those of the file."""
     change, line, column = _spliced(desk, span, content)
 
@@ -200,20 +202,20 @@ def _replace(desk: Desk, editor: Editor, span: Span, content: str, verb: str) ->
         editor.changed(span.path, line, column)
         return outcome
 
-    return Plan(f"{verb} {visible(span.path)}, line {span.start_line}", commit, change.diff, (span.path,))
+    return Plan(f"{verb} {escape_for_display(span.path)}, line {span.start_line}", commit, change.diff, (span.path,))
 
 
-def _spliced(desk: Desk, span: Span, content: str) -> tuple[edit_files.FileChange, int, int]:
+def _spliced(desk: WorkspaceContext, span: EditorRange, content: str) -> tuple[edit_files.FileChange, int, int]:
     file = edit_files.find_file(desk.root, span.path, must_exist=True)
     decoded = decode_for_editing(file.data or b"", span.path, desk.encoding)
     mark = BYTE_ORDER_MARK if decoded.text.startswith(BYTE_ORDER_MARK) else ""
     text = decoded.text.removeprefix(mark)
     start, end = _offsets(text, span)
-    new = to_lf(content).replace("\n", Document(text).common_end) if text else content
+    new = to_lf(content).replace("\n", TextDocument(text).common_end) if text else content
     after = mark + text[:start] + new + text[end:]
     diff = unified_diff(decoded.text, after, span.path)
     lines = to_lf(text[:start] + new).split("\n")
-    outcome = Patched(span.path, 1, diff)
+    outcome = FilePatched(span.path, 1, diff)
     if decoded.guessed:
         check_new_characters(file.data or b"", decoded.encoding, decoded.text, after, span.path)
     data = encode(after, decoded.encoding, span.path)
@@ -221,7 +223,7 @@ def _spliced(desk: Desk, span: Span, content: str) -> tuple[edit_files.FileChang
     return change, len(lines), len(lines[-1]) + 1
 
 
-def _offsets(text: str, span: Span) -> tuple[int, int]:
+def _offsets(text: str, span: EditorRange) -> tuple[int, int]:
     """Where the span begins and ends in ``text``. Raises ToolError when the file has no such place any more."""
     lines = [*split_lines(text), ""]
     offsets = []
@@ -253,7 +255,7 @@ def _cursor(editor: Editor) -> tuple[int, int]:
     return state.cursor_line or 1, state.cursor_column or 1
 
 
-def _selection(editor: Editor) -> Span:
+def _selection(editor: Editor) -> EditorRange:
     _active(editor)
     span = editor.selection()
     if span is None:

@@ -13,13 +13,13 @@ from pydantic_core import to_jsonable_python
 
 from adapter.core.errors import AdapterError, ToolError
 from adapter.core.events import ToolResult
-from adapter.tools.operations import CallFunction, Returned
+from adapter.tools.operations import CallFunction, FunctionResult
 
 if TYPE_CHECKING:
     import asyncio
 
 
-class Loop:
+class EventLoopThread:
     """An event loop in a thread of its own, started when the first async function is called.
 
     All async functions of a session run in it, so that what one of them opens (a
@@ -58,7 +58,7 @@ class Loop:
             loop.close()
 
 
-def call_function(operation: CallFunction, loop: Loop) -> Returned:
+def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionResult:
     """Call the function. Raises ToolError for whatever it raises."""
     name = operation.name
     try:
@@ -74,7 +74,7 @@ def call_function(operation: CallFunction, loop: Loop) -> Returned:
     except (Exception, SystemExit) as error:  # a command's function may end the program where it is given nonsense
         raise ToolError(f"{name} failed: {type(error).__name__}: {error}".removesuffix(": ")) from error
     try:
-        returned = as_returned(value)
+        returned = to_function_result(value)
     except ValueError as error:
         said = f"{name} ran, but what it returned ({type(value).__name__}) is neither text nor JSON: {error}"
         raise ToolError(said) from error
@@ -87,25 +87,25 @@ async def _listed(items: AsyncIterable[object]) -> list[object]:
     return [item async for item in items]
 
 
-def as_returned(value: object) -> Returned:
+def to_function_result(value: object) -> FunctionResult:
     """``value`` as a model can read it: text as it is, JSON as JSON, an MCP result as its texts."""
     if isinstance(value, ToolResult):
-        return Returned(value.content if value.ok else value.error or value.content, value.data, not value.ok)
+        return FunctionResult(value.content if value.ok else value.error or value.content, value.data, not value.ok)
     if value is None:
-        return Returned("(no result)")
+        return FunctionResult("(no result)")
     if isinstance(value, str):
-        return Returned(value)
+        return FunctionResult(value)
     blocks = getattr(value, "content", value)
     if blocks == [] and hasattr(value, "structured_content"):
         data, is_error = value.structured_content, bool(getattr(value, "is_error", False))
-        return Returned("(no result)" if data is None else json.dumps(data, ensure_ascii=False), data, is_error)
+        return FunctionResult("(no result)" if data is None else json.dumps(data, ensure_ascii=False), data, is_error)
     if isinstance(blocks, list | tuple) and blocks and all(_is_block(block) for block in blocks):
         texts = [_text_of(block) for block in blocks]
         data = getattr(value, "structuredContent", None) or getattr(value, "structured_content", None)
         is_error = bool(getattr(value, "isError", False) or getattr(value, "is_error", False))
-        return Returned("\n".join(texts), data, is_error)
+        return FunctionResult("\n".join(texts), data, is_error)
     data = to_jsonable_python(value, fallback=str)
-    return Returned(json.dumps(data, ensure_ascii=False), data)
+    return FunctionResult(json.dumps(data, ensure_ascii=False), data)
 
 
 def _text_of(block: object) -> str:

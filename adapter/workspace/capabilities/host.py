@@ -23,7 +23,7 @@ from adapter.tools.operations import (
     Library,
     MediaKind,
     Question,
-    RunAgent,
+    RunSubagent,
     SearchHit,
     SearchWeb,
     Skill,
@@ -37,7 +37,7 @@ Session = TypeVar("Session", contravariant=True)
 Embedded: TypeAlias = Literal["embedded"]
 
 
-class Questions(Protocol):
+class QuestionAsker(Protocol):
     """Somebody who answers."""
 
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
@@ -46,13 +46,13 @@ class Questions(Protocol):
 
 
 class AsyncQuestions(Protocol):
-    """`Questions` for an `AsyncAgent`."""
+    """`QuestionAsker` for an `AsyncAgent`."""
 
     async def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class EditorRange:
     """A piece of a file, 1-based: from before ``start_column`` to before ``end_column``."""
 
     path: str
@@ -71,7 +71,7 @@ class Editor(Protocol):
     def state(self) -> EditorState: ...
     def open(self, path: str, line: int | None = None) -> None: ...
     def goto(self, line: int, column: int = 1) -> None: ...
-    def selection(self) -> Span | None:
+    def selection(self) -> EditorRange | None:
         """None when nothing is selected."""
         ...
 
@@ -88,7 +88,7 @@ class AgentRunner(Protocol[Session]):
         """The kinds there are, each with one sentence."""
         ...
 
-    def run(self, task: RunAgent, workspace: Session) -> AgentReport:
+    def run(self, task: RunSubagent, workspace: Session) -> AgentReport:
         """Work on ``task`` for the session that ``workspace`` is. Raises ToolError when it cannot."""
         ...
 
@@ -122,7 +122,7 @@ class WebAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class InnerCall:
+class NestedCall:
     """A call inside a batch or code, and what it gave."""
 
     name: str
@@ -130,7 +130,7 @@ class InnerCall:
     result: ToolResult
 
 
-HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport | InnerCall"
+HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunSubagent | AgentReport | NestedCall"
 """What a display may want to show."""
 
 
@@ -157,7 +157,7 @@ class Host:
     UsageError from the call that needed it, and so does an exception in ``events``.
     """
 
-    questions: Questions | AsyncQuestions | None = None
+    questions: QuestionAsker | AsyncQuestions | None = None
     editor: Editor | Embedded | None = "embedded"
     agents: AgentRunner[Any] | None = None
     search: SearchProvider | Embedded | None = None

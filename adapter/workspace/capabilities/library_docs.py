@@ -17,7 +17,7 @@ from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError
 from adapter.tools.operations import DocsMode, Library
-from adapter.workspace.capabilities.local_search import Section, ranked, sections_of
+from adapter.workspace.capabilities.local_search import DocSection, rank_sections, sections_of
 
 PAGE_CHARACTERS = 10_000
 """Of a page of documentation."""
@@ -46,7 +46,7 @@ class InstalledDocs:
         distribution = _distribution(library_id)
         sections = list(_readme(distribution) if mode == "info" else _code(distribution))
         if topic:
-            sections = ranked(sections, topic)
+            sections = rank_sections(sections, topic)
         if not sections:
             other = "code" if mode == "info" else "info"
             about = f" about {topic!r}" if topic else ""
@@ -88,13 +88,13 @@ def _distribution(library_id: str) -> metadata.Distribution:
     return found
 
 
-def _readme(distribution: metadata.Distribution) -> Iterator[Section]:
+def _readme(distribution: metadata.Distribution) -> Iterator[DocSection]:
     message = email.message_from_string(distribution.read_text("METADATA") or "")
     text = message["Description"] or message.get_payload()
     yield from sections_of(str(text), str(distribution.metadata["Name"]))
 
 
-def _code(distribution: metadata.Distribution) -> Iterator[Section]:
+def _code(distribution: metadata.Distribution) -> Iterator[DocSection]:
     """A section for each public class and function with a docstring, and for each module that has one."""
     for file in _modules(distribution)[:MAX_FILES]:
         path = Path(str(file.locate()))
@@ -134,9 +134,9 @@ def _is_private(part: str) -> bool:
     return (part.startswith("_") and part != "__init__") or part in ("tests", "test", "..")
 
 
-def _sections(tree: ast.Module, module: str, path: str) -> Iterator[Section]:
+def _sections(tree: ast.Module, module: str, path: str) -> Iterator[DocSection]:
     if text := ast.get_docstring(tree):
-        yield Section(module, path, 1, f"# {module}\n\n{text}")
+        yield DocSection(module, path, 1, f"# {module}\n\n{text}")
     for node in tree.body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or _is_private(node.name):
             continue
@@ -146,7 +146,7 @@ def _sections(tree: ast.Module, module: str, path: str) -> Iterator[Section]:
                 continue
             name = f"{module}.{node.name}" + (f".{item.name}" if item is not node else "")
             if text := ast.get_docstring(item):
-                yield Section(name, path, item.lineno, f"## {name}{_signature(item)}\n\n{text}")
+                yield DocSection(name, path, item.lineno, f"## {name}{_signature(item)}\n\n{text}")
 
 
 def _signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:

@@ -15,7 +15,7 @@ from adapter.core.errors import ToolError
 from adapter.tools.operations import Glob, SearchHit, SearchWeb
 from adapter.workspace.files import listing
 from adapter.workspace.files.read_file import text_at
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 PATTERNS = ("**/*.{md,rst,txt,adoc}", "**/README*")
 MAX_FILES = 500
@@ -32,7 +32,7 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DocSection:
     title: str
     path: str
     line: int
@@ -40,20 +40,20 @@ class Section:
 
     @property
     def words(self) -> list[str]:
-        return words(self.title) * 2 + words(self.text)
+        return tokenize(self.title) * 2 + tokenize(self.text)
 
 
-def words(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def ranked(sections: Sequence[Section], query: str) -> list[Section]:
+def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection]:
     """The sections that hold a word of ``query``, best first."""
     counts = [Counter(section.words) for section in sections]
     lengths = [count.total() for count in counts]
     average = sum(lengths) / len(lengths) if lengths else 1.0
     scores = [0.0] * len(sections)
-    for word in dict.fromkeys(words(query)):
+    for word in dict.fromkeys(tokenize(query)):
         holding = sum(word in count for count in counts)
         weight = math.log(1 + (len(sections) - holding + 0.5) / (holding + 0.5))
         for index, count in enumerate(counts):
@@ -65,12 +65,12 @@ def ranked(sections: Sequence[Section], query: str) -> list[Section]:
     return [sections[index] for index in order if scores[index] > 0]
 
 
-def sections_of(text: str, path: str) -> Iterator[Section]:
+def sections_of(text: str, path: str) -> Iterator[DocSection]:
     """The parts of a document between its headings; the first has the file's name for a title."""
     starts = [(0, path), *((match.start(), match[1]) for match in _HEADING.finditer(text))]
     for (start, title), (end, _) in zip(starts, [*starts[1:], (len(text), "")], strict=True):
         if text[start:end].strip():
-            yield Section(title, path, text.count("\n", 0, start) + 1, text[start:end].strip())
+            yield DocSection(title, path, text.count("\n", 0, start) + 1, text[start:end].strip())
 
 
 def _clipped(text: str) -> str:
@@ -80,7 +80,7 @@ def _clipped(text: str) -> str:
 class LocalSearch:
     """Answers from the documents below ``root``; addresses are ``path#line``."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: WorkspaceRoot) -> None:
         self._root = root
 
     def search(self, wanted: SearchWeb) -> list[SearchHit]:
@@ -88,17 +88,17 @@ class LocalSearch:
 
     def look(self, wanted: SearchWeb) -> tuple[list[SearchHit], tuple[str, ...]]:
         """What was found, and notes: that it is not the web's, and which documents were not looked through."""
-        if not words(wanted.query):
+        if not tokenize(wanted.query):
             raise ToolError("the query has no words; say what to look for")
         notes = ["these are documents of the workspace, not of the web"]
         sections = list(self._sections(notes))
         hits = [
             SearchHit(section.title, f"{section.path}#{section.line}", _clipped(section.text))
-            for section in ranked(sections, wanted.query)[: wanted.limit]
+            for section in rank_sections(sections, wanted.query)[: wanted.limit]
         ]
         return hits, tuple(notes)
 
-    def _sections(self, notes: list[str]) -> Iterator[Section]:
+    def _sections(self, notes: list[str]) -> Iterator[DocSection]:
         paths: dict[str, None] = {}
         for pattern in PATTERNS:
             found = listing.find_by_glob(self._root, Glob(pattern, limit=MAX_FILES))

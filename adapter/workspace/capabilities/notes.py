@@ -17,14 +17,14 @@ from pathlib import Path, PurePosixPath
 from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError, UsageError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines
-from adapter.tools.operations import Delete, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText, Written
-from adapter.workspace.context import Desk, open_desk
+from adapter.tools.operations import Delete, FileWritten, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText
+from adapter.workspace.context import WorkspaceContext, open_context
 from adapter.workspace.files import edit_files, move_copy_delete
 from adapter.workspace.files.read_file import text_of
-from adapter.workspace.paths.os_errors import explained
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import files_below
 
 MAX_LINES = 200
@@ -62,9 +62,11 @@ class Memory:
     def list(self) -> MemoryList:
         if not self.folder.is_dir():
             return MemoryList(())
-        with _reachable(), Root(self.folder) as root:
+        with _reachable(), WorkspaceRoot(self.folder) as root:
             paths = files_below(root, limit=MAX_NOTES)
-            return MemoryList(tuple((visible(path), edit_files.get_info(root, Stat(path)).size) for path in paths))
+            return MemoryList(
+                tuple((escape_for_display(path), edit_files.get_info(root, Stat(path)).size) for path in paths)
+            )
 
     def view(self, path: str) -> MemoryNote:
         path = self._note(path)
@@ -79,7 +81,7 @@ class Memory:
         lines = len(split_lines(content))
         if lines > MAX_LINES:
             raise ToolError(f"a note has at most {MAX_LINES} lines, this one has {lines}; keep what matters")
-        others = {name: size for name, size in self.list().entries if name != visible(path)}
+        others = {name: size for name, size in self.list().entries if name != escape_for_display(path)}
         total = sum(others.values()) + len(content.encode("utf-8", "replace"))
         if total > MAX_BYTES:
             raise ToolError(
@@ -91,11 +93,11 @@ class Memory:
     def write(self, path: str, content: str) -> MemoryChanged:
         self.check(path, content)
         path = _checked(path)
-        with explained("the note was not written"):
+        with os_errors_explained("the note was not written"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._opened() as desk:
             written = edit_files.plan_write(desk, WriteText(path, content)).commit(desk)
-        assert isinstance(written, Written)
+        assert isinstance(written, FileWritten)
         return MemoryChanged(written.path, written.size)
 
     def delete(self, path: str) -> MemoryChanged:
@@ -107,20 +109,22 @@ class Memory:
         """The name of a note that is there. Raises ToolError that says which are."""
         path = _checked(path)
         names = [name for name, _ in self.list().entries]
-        if visible(path) in names:
+        if escape_for_display(path) in names:
             return path
         if not names:
             raise ToolError("memory is empty; write a note first")
         near = process.extractOne(path, names, scorer=fuzz.WRatio, score_cutoff=60)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-        raise ToolError(f"memory has no note {visible(path)!r}; it has: {', '.join(names[:MAX_NAMED])}{more}{hint}")
+        raise ToolError(
+            f"memory has no note {escape_for_display(path)!r}; it has: {', '.join(names[:MAX_NAMED])}{more}{hint}"
+        )
 
     @contextmanager
-    def _opened(self) -> Iterator[Desk]:
+    def _opened(self) -> Iterator[WorkspaceContext]:
         if not self.folder.is_dir():
             raise ToolError("memory is empty; write a note first")
-        with _reachable(), open_desk(self.folder, str(self.folder.parent)) as desk:
+        with _reachable(), open_context(self.folder, str(self.folder.parent)) as desk:
             yield desk
 
 
@@ -128,17 +132,19 @@ def _checked(path: str) -> str:
     """The name of a note, below the memory's folder. Raises ToolError for what leads elsewhere."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:
-        raise ToolError(f"{visible(path)!r} is no name of a note: notes are in memory alone, named as testing.md is")
+        raise ToolError(
+            f"{escape_for_display(path)!r} is no name of a note: notes are in memory alone, named as testing.md is"
+        )
     return "/".join(parts)
 
 
 def _check_folders(path: str, names: list[str]) -> None:
     """Raises ToolError for a note that would stand in another note, or where there is a folder of notes."""
     for above in map(str, PurePosixPath(path).parents):
-        if visible(above) in names:
-            raise ToolError(f"{visible(above)} is a note, not a folder of notes; choose another name")
-    if any(name.startswith(f"{visible(path)}/") for name in names):
-        raise ToolError(f"{visible(path)} is a folder of notes; choose another name")
+        if escape_for_display(above) in names:
+            raise ToolError(f"{escape_for_display(above)} is a note, not a folder of notes; choose another name")
+    if any(name.startswith(f"{escape_for_display(path)}/") for name in names):
+        raise ToolError(f"{escape_for_display(path)} is a folder of notes; choose another name")
 
 
 @contextmanager

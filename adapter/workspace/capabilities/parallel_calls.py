@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import BatchCall, BatchResults, RunBatch
 from adapter.tools.operations.nested_calls import MAX_BATCH
 
@@ -45,5 +45,7 @@ def _lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> l
 
 
 def _not_run(call: BatchCall) -> ToolResult:
-    error = f"a batch runs at most {MAX_BATCH} calls; {visible(call.name)} was not run. Make it in another batch"
+    error = (
+        f"a batch runs at most {MAX_BATCH} calls; {escape_for_display(call.name)} was not run. Make it in another batch"
+    )
     return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error)

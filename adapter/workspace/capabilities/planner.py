@@ -12,11 +12,10 @@ from typing import Protocol, TypeAlias, TypeVar, assert_never
 from adapter.core.callbacks import require_answer, require_items, tool_observer
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject, ToolResult
-from adapter.core.text.display_escaping import visible
-from adapter.core.text.plurals import counted
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import (
     AgentReport,
-    Answers,
     AskUser,
     BatchCall,
     BatchResults,
@@ -38,9 +37,9 @@ from adapter.tools.operations import (
     Operation,
     Outcome,
     ReadLibraryDocs,
-    RunAgent,
     RunBatch,
     RunCode,
+    RunSubagent,
     SearchHit,
     SearchHits,
     SearchWeb,
@@ -48,6 +47,7 @@ from adapter.tools.operations import (
     Skill,
     SkillLoaded,
     TodoList,
+    UserAnswers,
     ViewMemory,
     WriteMemory,
     effect_of,
@@ -56,38 +56,38 @@ from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
 from adapter.workspace.capabilities import editor, function_runner, parallel_calls, questions, skills, web_fetch
 from adapter.workspace.capabilities import notes as memory
-from adapter.workspace.capabilities.host import DocsProvider, Editor, Host, HostEvent, InnerCall, SearchProvider
+from adapter.workspace.capabilities.host import DocsProvider, Editor, Host, HostEvent, NestedCall, SearchProvider
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
 from adapter.workspace.changes.plan import Plan
-from adapter.workspace.context import Desk
-from adapter.workspace.paths.resolver import Root
-from adapter.workspace.sandbox.deadline import Clock
+from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.deadline import Deadline
 
 T = TypeVar("T")
 MAX_TODOS = 100
 """Items of a todo list."""
 
 
-class Session(Protocol):
+class SessionWorkspace(Protocol):
     """The workspace of a session, as calls within its calls see it."""
 
     tools: ToolSet
 
     def operation_of(self, name: str, arguments: JsonObject) -> Operation | None: ...
-    def run_within(self, name: str, arguments: JsonObject, clock: Clock | None) -> ToolResult: ...
+    def run_within(self, name: str, arguments: JsonObject, clock: Deadline | None) -> ToolResult: ...
 
 
 @dataclass
-class Hosted:
+class SessionCapabilities:
     """What one session has beyond files and processes."""
 
     host: Host
-    root: Root
-    workspace: Session
+    root: WorkspaceRoot
+    workspace: SessionWorkspace
     todos: TodoList = field(default_factory=TodoList)
-    loop: function_runner.Loop = field(default_factory=function_runner.Loop)
+    loop: function_runner.EventLoopThread = field(default_factory=function_runner.EventLoopThread)
     person: threading.RLock = field(default_factory=threading.RLock)
     """Held while the user is asked something: one question at a time."""
     owns_loop: bool = True
@@ -116,7 +116,7 @@ class Hosted:
         """Looked for anew each time: one may have just been written."""
         return skills.find_skills(self.root, self.host.skill_folders)
 
-    def share(self, other: Hosted) -> None:
+    def share(self, other: SessionCapabilities) -> None:
         """Use the person, the memory and the loop of another session, which stays their owner."""
         self.person, self.remembering, self.memory, self.loop = (
             other.person,
@@ -135,11 +135,11 @@ class Hosted:
             tool_observer(self.host.events, "Host.events")(event)
 
 
-OfCalls: TypeAlias = RunBatch | RunCode | RunAgent | CallFunction
+OfCalls: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
 OfWeb: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
 
 
-def plan(desk: Desk, hosted: Hosted, operation: HostOperation, clock: Clock | None) -> Plan:
+def plan(desk: WorkspaceContext, hosted: SessionCapabilities, operation: HostOperation, clock: Deadline | None) -> Plan:
     """Raises ToolError when it is clear beforehand that the operation cannot be done."""
     if isinstance(operation, editor.EditorOperation):
         return _with_editor(desk, hosted, operation)
@@ -159,47 +159,55 @@ def plan(desk: Desk, hosted: Hosted, operation: HostOperation, clock: Clock | No
             return Plan("look into memory", lambda: _view_memory(hosted, operation))
         case WriteMemory():
             hosted.memory.check(operation.path, operation.content)
-            return Plan(f"note {visible(operation.path)}", lambda: _write_memory(hosted, operation))
+            return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(hosted, operation))
         case DeleteMemory(path=path):
-            return Plan(f"forget {visible(path)}", lambda: hosted.memory.delete(path))
+            return Plan(f"forget {escape_for_display(path)}", lambda: hosted.memory.delete(path))
         case LoadSkill():
-            skill = skills.choose(hosted.skills, operation.name)
-            summary = f"load the skill {visible(skill.title)} from {visible(skill.folder)}"
+            skill = skills.find_skill(hosted.skills, operation.name)
+            summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
             return Plan(summary, lambda: _load_skill(hosted, skill, operation), subject=skill.title)
         case _:
             assert_never(operation)
 
 
-def _plan_calls(hosted: Hosted, operation: OfCalls) -> Plan:
+def _plan_calls(hosted: SessionCapabilities, operation: OfCalls) -> Plan:
     """What runs other code, or makes other calls."""
     match operation:
         case RunBatch():
-            return Plan(f"make {counted(len(operation.calls), 'call')}", lambda: _batch(hosted, operation))
+            return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _batch(hosted, operation))
         case RunCode():
             return Plan("run Python in the sandbox", lambda: _code(hosted, operation))
-        case RunAgent():
-            return Plan(f"start a sub-agent: {visible(operation.description)}", lambda: _agent(hosted, operation))
+        case RunSubagent():
+            return Plan(
+                f"start a sub-agent: {escape_for_display(operation.description)}", lambda: _agent(hosted, operation)
+            )
         case CallFunction():
             arguments = ", ".join(f"{name}={value!r}" for name, value in operation.arguments.items())
-            summary = f"call {operation.name}({visible(arguments)})"
+            summary = f"call {operation.name}({escape_for_display(arguments)})"
             return Plan(summary, lambda: function_runner.call_function(operation, hosted.loop))
         case _:
             assert_never(operation)
 
 
-def _plan_web(hosted: Hosted, operation: OfWeb) -> Plan:
+def _plan_web(hosted: SessionCapabilities, operation: OfWeb) -> Plan:
     """What asks others: pages, searches, libraries."""
     match operation:
         case FetchPage():
             access = _present(hosted.host.web, "web")
             url = web_fetch.parse_url(operation.url, access)
-            return Plan(f"fetch {visible(operation.url)}", lambda: web_fetch.fetch(operation, access), subject=url.host)
+            return Plan(
+                f"fetch {escape_for_display(operation.url)}",
+                lambda: web_fetch.fetch(operation, access),
+                subject=url.host,
+            )
         case SearchWeb():
-            return Plan(f"search: {visible(operation.query)}", lambda: _search(hosted, operation))
+            return Plan(f"search: {escape_for_display(operation.query)}", lambda: _search(hosted, operation))
         case FindLibrary(name=name):
-            return Plan(f"look for the library {visible(name)}", lambda: _find_library(hosted, name))
+            return Plan(f"look for the library {escape_for_display(name)}", lambda: _find_library(hosted, name))
         case ReadLibraryDocs():
-            return Plan(f"read about {visible(operation.library_id)}", lambda: _library_docs(hosted, operation))
+            return Plan(
+                f"read about {escape_for_display(operation.library_id)}", lambda: _library_docs(hosted, operation)
+            )
         case _:
             assert_never(operation)
 
@@ -216,7 +224,7 @@ def _absent(name: Capability) -> ToolError:
     return ToolError(f"{why}. {instead}")
 
 
-def _with_editor(desk: Desk, hosted: Hosted, operation: editor.EditorOperation) -> Plan:
+def _with_editor(desk: WorkspaceContext, hosted: SessionCapabilities, operation: editor.EditorOperation) -> Plan:
     used = _present(hosted.editor, "editor")
     planned = editor.plan(desk, used, operation)
 
@@ -228,14 +236,14 @@ def _with_editor(desk: Desk, hosted: Hosted, operation: editor.EditorOperation) 
     return replace(planned, commit=commit)
 
 
-def _ask(hosted: Hosted, operation: AskUser, clock: Clock | None) -> Answers:
+def _ask(hosted: SessionCapabilities, operation: AskUser, clock: Deadline | None) -> UserAnswers:
     with hosted.person, clock.paused() if clock is not None else nullcontext():
         if (person := hosted.host.questions) is None:
             raise _absent("questions")
         return questions.ask(person, operation)
 
 
-def _set_todos(hosted: Hosted, operation: SetTodos) -> TodoList:
+def _set_todos(hosted: SessionCapabilities, operation: SetTodos) -> TodoList:
     if len(operation.todos) > MAX_TODOS:
         raise ToolError(f"a todo list has at most {MAX_TODOS} items, this one has {len(operation.todos)}")
     todos = TodoList(operation.todos, operation.title)
@@ -246,21 +254,21 @@ def _set_todos(hosted: Hosted, operation: SetTodos) -> TodoList:
     return todos
 
 
-def _view_memory(hosted: Hosted, operation: ViewMemory) -> MemoryList | MemoryNote:
+def _view_memory(hosted: SessionCapabilities, operation: ViewMemory) -> MemoryList | MemoryNote:
     return hosted.memory.list() if operation.path is None else hosted.memory.view(operation.path)
 
 
-def _write_memory(hosted: Hosted, operation: WriteMemory) -> MemoryChanged:
+def _write_memory(hosted: SessionCapabilities, operation: WriteMemory) -> MemoryChanged:
     with hosted.remembering:
         return hosted.memory.write(operation.path, operation.content)
 
 
-def _load_skill(hosted: Hosted, skill: Skill, operation: LoadSkill) -> SkillLoaded:
+def _load_skill(hosted: SessionCapabilities, skill: Skill, operation: LoadSkill) -> SkillLoaded:
     hosted.emit(skill)
     return SkillLoaded(skill, operation.delivery)
 
 
-def _batch(hosted: Hosted, operation: RunBatch) -> BatchResults:
+def _batch(hosted: SessionCapabilities, operation: RunBatch) -> BatchResults:
     def operation_of(call: BatchCall) -> Operation | None:
         return hosted.workspace.operation_of(call.name, call.arguments)
 
@@ -272,15 +280,15 @@ def _batch(hosted: Hosted, operation: RunBatch) -> BatchResults:
 
     def writes(one: BatchCall) -> bool:
         wanted = operation_of(one)
-        if wanted is None or isinstance(wanted, RunAgent | AskUser):
+        if wanted is None or isinstance(wanted, RunSubagent | AskUser):
             return False
         return effect_of(wanted) in ("write", "delete", "state")
 
     return parallel_calls.run_batch(operation, call, writes)
 
 
-def _code(hosted: Hosted, operation: RunCode) -> CodeOutput:
-    def call(name: str, arguments: JsonObject, clock: Clock) -> ToolResult:
+def _code(hosted: SessionCapabilities, operation: RunCode) -> CodeOutput:
+    def call(name: str, arguments: JsonObject, clock: Deadline) -> ToolResult:
         if isinstance(hosted.workspace.operation_of(name, arguments), RunBatch | RunCode | Finish):
             error = f"{name} cannot be called from code; call it by itself"
             return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
@@ -292,13 +300,13 @@ def _code(hosted: Hosted, operation: RunCode) -> CodeOutput:
     return run_code(operation, tools, call)
 
 
-def _inner(hosted: Hosted, name: str, arguments: JsonObject, clock: Clock | None) -> ToolResult:
+def _inner(hosted: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None) -> ToolResult:
     result = hosted.workspace.run_within(name, arguments, clock)
-    hosted.emit(InnerCall(name, arguments, result))
+    hosted.emit(NestedCall(name, arguments, result))
     return result
 
 
-def _agent(hosted: Hosted, operation: RunAgent) -> AgentReport:
+def _agent(hosted: SessionCapabilities, operation: RunSubagent) -> AgentReport:
     runner = _present(hosted.host.agents, "agents")
     hosted.emit(operation)
     report = runner.run(operation, hosted.workspace)
@@ -307,7 +315,7 @@ def _agent(hosted: Hosted, operation: RunAgent) -> AgentReport:
     return report
 
 
-def _search(hosted: Hosted, operation: SearchWeb) -> SearchHits:
+def _search(hosted: SessionCapabilities, operation: SearchWeb) -> SearchHits:
     provider = _present(hosted.search, "search")
     if operation.limit < 1:
         raise ToolError(f"{operation.limit} results are none; ask for 1 or more")
@@ -326,7 +334,7 @@ def _search(hosted: Hosted, operation: SearchWeb) -> SearchHits:
     return SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
 
 
-def _find_library(hosted: Hosted, name: str) -> Libraries:
+def _find_library(hosted: SessionCapabilities, name: str) -> Libraries:
     docs = _present(hosted.docs, "docs")
     found = docs.find(name)
     require_items(docs.find, "Host.docs", found, Library, "a sequence of Library")
@@ -336,7 +344,7 @@ def _find_library(hosted: Hosted, name: str) -> Libraries:
     return Libraries(name, libraries)
 
 
-def _library_docs(hosted: Hosted, operation: ReadLibraryDocs) -> LibraryDocs:
+def _library_docs(hosted: SessionCapabilities, operation: ReadLibraryDocs) -> LibraryDocs:
     if not operation.library_id.startswith("/"):
         raise ToolError(
             f"{operation.library_id!r} is no library id: they look like /org/project; find it by name first"

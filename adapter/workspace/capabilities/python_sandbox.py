@@ -18,7 +18,7 @@ from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.text.truncate import truncate
 from adapter.tools.operations import CodeOutput, RunCode
-from adapter.workspace.sandbox.deadline import Clock
+from adapter.workspace.sandbox.deadline import Deadline
 
 if TYPE_CHECKING:
     from pydantic_monty import ResourceLimits
@@ -37,7 +37,7 @@ _THREADS = 8
 _LOOK_S = 0.2
 """How often it is looked whether the output has become too long."""
 
-Call = Callable[[str, JsonObject, Clock], ToolResult]
+Call = Callable[[str, JsonObject, Deadline], ToolResult]
 
 
 def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Call) -> CodeOutput:
@@ -49,14 +49,14 @@ def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Cal
         raise ToolError(f"the timeout {operation.timeout_s:g} leaves no time; give seconds, at most {MAX_TIMEOUT_S:g}")
     seconds = min(operation.timeout_s, MAX_TIMEOUT_S)
     notes = () if seconds == operation.timeout_s else (f"the timeout was cut to {MAX_TIMEOUT_S:g} s",)
-    run = _Run(operation.code, tools, call, Clock(seconds))
+    run = _Run(operation.code, tools, call, Deadline(seconds))
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="code") as thread:  # where no other loop is running
         value = thread.submit(lambda: asyncio.run(run.main())).result()
     return CodeOutput(run.output, value, notes)
 
 
 class _Run:
-    def __init__(self, code: str, tools: Mapping[str, tuple[str, ...]], call: Call, clock: Clock) -> None:
+    def __init__(self, code: str, tools: Mapping[str, tuple[str, ...]], call: Call, clock: Deadline) -> None:
         self._code, self._tools, self._call, self._clock = code, tools, call, clock
         self._printed: list[str] = []
         self._size = 0

@@ -7,8 +7,8 @@ from typing import Any
 
 from adapter.core.callbacks import name_of, require_items
 from adapter.core.errors import ToolError, UsageError
-from adapter.tools.operations import Answers, AskUser, Question
-from adapter.workspace.capabilities.host import AsyncQuestions, Questions
+from adapter.tools.operations import AskUser, Question, UserAnswers
+from adapter.workspace.capabilities.host import AsyncQuestions, QuestionAsker
 
 ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 
@@ -32,7 +32,7 @@ def check(operation: AskUser) -> None:
             raise ToolError(f"question {number} has options without a label, or one twice. Nobody was asked")
 
 
-def ask(questions: Questions | AsyncQuestions, operation: AskUser) -> Answers:
+def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
     """The answers, those given beforehand among them."""
     open_ones = [question for question in operation.questions if question.key not in operation.answers]
     given: Any = questions.ask(open_ones) if open_ones else []
@@ -44,7 +44,7 @@ def ask(questions: Questions | AsyncQuestions, operation: AskUser) -> Answers:
     answered = dict(operation.answers) | {
         question.key: _checked(question, tuple(answer)) for question, answer in zip(open_ones, given, strict=True)
     }
-    return Answers(operation.questions, tuple(answered[question.key] for question in operation.questions))
+    return UserAnswers(operation.questions, tuple(answered[question.key] for question in operation.questions))
 
 
 def _checked(question: Question, answer: tuple[str, ...]) -> tuple[str, ...]:

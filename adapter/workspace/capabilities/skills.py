@@ -16,7 +16,7 @@ from rapidfuzz import fuzz, process
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import Skill
 from adapter.workspace.files.read_file import text_at
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import files_below
 
 FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
@@ -29,7 +29,7 @@ _FIELD = re.compile(r"([A-Za-z_-]+):[ \t]*(.*)")
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
-def find_skills(root: Root, folders: Sequence[str] = ()) -> tuple[Skill, ...]:
+def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill, ...]:
     """The skills of the workspace and of the user's own ``folders``, by title."""
     found: dict[str, Skill] = {}
     for place in FOLDERS:
@@ -37,13 +37,13 @@ def find_skills(root: Root, folders: Sequence[str] = ()) -> tuple[Skill, ...]:
             found.setdefault(skill.title, skill)
     for folder in folders:
         path = Path(folder).expanduser()
-        with suppress(UsageError), Root(path) as other:  # one that is not there has no skills
+        with suppress(UsageError), WorkspaceRoot(path) as other:  # one that is not there has no skills
             for skill in _skills_in(other, ".", str(path)):
                 found.setdefault(skill.title, skill)
     return tuple(found.values())
 
 
-def choose(skills: Sequence[Skill], name: str) -> Skill:
+def find_skill(skills: Sequence[Skill], name: str) -> Skill:
     """The skill with exactly this title, or else this name, in any case. Raises ToolError with the nearest ones."""
     wanted = name.strip()
     for key in (
@@ -75,7 +75,7 @@ def parse_skill(text: str, folder: str) -> Skill | None:
     return Skill(name, title, fields.get("description", ""), body, folder)
 
 
-def _skills_in(root: Root, place: str, shown: str = "") -> Iterator[Skill]:
+def _skills_in(root: WorkspaceRoot, place: str, shown: str = "") -> Iterator[Skill]:
     try:
         paths = [path for path in files_below(root, place) if path.endswith("/SKILL.md")]
     except (ToolError, OSError):

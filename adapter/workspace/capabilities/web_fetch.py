@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import FetchPage, Page, PageFormat
 from adapter.workspace.capabilities.host import WebAccess
 
@@ -68,12 +68,14 @@ def parse_url(text: str, access: WebAccess) -> Url:
     if "://" not in url:
         url = f"https://{url}"
     if len(url) > MAX_URL or not _ALLOWED.fullmatch(url):
-        raise ToolError(f"{visible(url[:200])!r} is not a web address; write it whole, with special characters as %XX")
+        raise ToolError(
+            f"{escape_for_display(url[:200])!r} is not a web address; write it whole, with special characters as %XX"
+        )
     try:
         split = urlsplit(url)
         port = split.port
     except ValueError as error:
-        raise ToolError(f"{visible(url)!r} is not a web address: {error}") from None
+        raise ToolError(f"{escape_for_display(url)!r} is not a web address: {error}") from None
     host = (split.hostname or "").rstrip(".")
     if split.scheme.lower() not in ("http", "https"):
         raise ToolError(f"{split.scheme}: addresses are not fetched, only http: and https:")
@@ -95,17 +97,17 @@ def _check_host(host: str, netloc: str) -> None:
         try:
             ipaddress.IPv6Address(host)
         except ValueError:
-            raise ToolError(f"[{visible(host)}] is not an IPv6 address") from None
+            raise ToolError(f"[{escape_for_display(host)}] is not an IPv6 address") from None
     elif _NUMBER.fullmatch(host.rpartition(".")[2]):
         # 0x7f.1 and 2130706433 are addresses to a C library: only the plain spelling is taken.
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
             raise ToolError(
-                f"{visible(host)!r} is not an IPv4 address; write it as four numbers, or give a name"
+                f"{escape_for_display(host)!r} is not an IPv4 address; write it as four numbers, or give a name"
             ) from None
     elif not _HOST.fullmatch(host) or len(host) > 253:
-        raise ToolError(f"{visible(host)!r} is not the name of a host; write it in ASCII (punycode)")
+        raise ToolError(f"{escape_for_display(host)!r} is not the name of a host; write it in ASCII (punycode)")
 
 
 def is_public(address: Address) -> bool:

@@ -8,34 +8,34 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
-from adapter.workspace.changes.journal import Record, Step, lock, sync_directory
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, lock, sync_directory
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.resolved_path import Place, missing_sentence
-from adapter.workspace.paths.resolver import Root, RootGoneError
+from adapter.workspace.paths.resolved_path import ResolvedPath, missing_sentence
+from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot
 
 
-class Gone(Exception):
+class PathGoneError(Exception):
     """A path of a change that cannot be reached any more."""
 
 
-class Places:
+class ChangePaths:
     """The places of one change."""
 
-    def __init__(self, root: Root, record: Record) -> None:
+    def __init__(self, root: WorkspaceRoot, record: ChangeRecord) -> None:
         self._root = root
         self._steps = record.steps
 
     @contextmanager
-    def at(self, path: str) -> Iterator[Place]:
+    def at(self, path: str) -> Iterator[ResolvedPath]:
         """The place that was resolved when the change was planned. Raises ToolError when a link leads there now."""
         with self._root.locate(f"./{path}", follow=False) as place:
             if "/".join(place.parts) != path:
-                raise ToolError(f"{visible(path)} changed into a link in the meantime; try again")
+                raise ToolError(f"{escape_for_display(path)} changed into a link in the meantime; try again")
             yield place
 
     @contextmanager
-    def again(self, path: str) -> Iterator[Place]:
+    def again(self, path: str) -> Iterator[ResolvedPath]:
         """The same for a repair. Raises Gone when the directory it was in is not there."""
         with ExitStack() as stack:
             try:
@@ -43,9 +43,9 @@ class Places:
             except RootGoneError:
                 raise
             except ToolError as error:
-                raise Gone(str(error)) from error
+                raise PathGoneError(str(error)) from error
             if place.dirfd < 0 or "/".join(place.parts) != path:
-                raise Gone(missing_sentence(place))
+                raise PathGoneError(missing_sentence(place))
             yield place
 
     def _directories(self) -> list[tuple[str, ...]]:
@@ -76,7 +76,7 @@ class Places:
                 sync_directory(descriptor)
 
 
-def remove_empty(place: Place) -> None:
+def remove_empty(place: ResolvedPath) -> None:
     """Remove a directory that the change made, unless somebody has put something into it."""
     try:
         os.rmdir(place.name, dir_fd=place.dirfd)
@@ -98,7 +98,7 @@ def transfer(name: str, dirfd: int, kept: str, store: int) -> None:
         os.rename(part, kept, src_dir_fd=store, dst_dir_fd=store)
 
 
-def missing_directories(root: Root, parents: Sequence[tuple[str, ...]]) -> list[Step]:
+def missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
     """The steps that make the directories that are not there, from the top down."""
     missing: list[str] = []
     for parts in parents:
@@ -109,4 +109,4 @@ def missing_directories(root: Root, parents: Sequence[tuple[str, ...]]) -> list[
             with root.locate(f"./{path}", follow=False, parents="imagine") as place:
                 if place.status is None:
                     missing.append(path)
-    return [Step(kind="directory", path=path) for path in missing]
+    return [ChangeStep(kind="directory", path=path) for path in missing]

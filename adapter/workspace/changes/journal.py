@@ -63,7 +63,7 @@ State: TypeAlias = Literal["staging", "moving", "closing"]
 STATES: tuple[State, ...] = ("staging", "moving", "closing")
 
 
-class Step(BaseModel):
+class ChangeStep(BaseModel):
     """One thing that happens to ``path``, components below the root joined by ``/``, none of them a link.
 
     ``directory`` is made; ``put`` brings a file or tree, over the old file where ``before`` says there
@@ -83,7 +83,7 @@ class Step(BaseModel):
     """Whether what was there before is in the store."""
 
 
-class Record(BaseModel):
+class ChangeRecord(BaseModel):
     """A change: what it is called, by whom it was made, and its steps in order."""
 
     model_config = ConfigDict(frozen=True)
@@ -91,7 +91,7 @@ class Record(BaseModel):
     summary: str
     session: str
     time: float = Field(ge=0, le=MAX_TIME)
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     undoes: int | None = None
     """The change that this one takes back."""
     kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
@@ -106,7 +106,7 @@ def state_home() -> str:
     return os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.local/state"), "toolcall-adapter")  # noqa: PTH111, PTH117, PTH118
 
 
-class Store:
+class ChangeJournal:
     """The records of the workspace with the real path ``root``.
 
     Nothing is made on disk before the first change. Where no directory can be made in ``home``, a
@@ -247,7 +247,7 @@ def sync_directory(dirfd: int) -> None:
 # ------------------------------------------------------------------------- records
 
 
-def write_record(store: int, state: str, record: Record, durable: bool) -> None:
+def write_record(store: int, state: str, record: ChangeRecord, durable: bool) -> None:
     """Write the record of ``store/state`` whole or not at all."""
     with inside(store, state) as descriptor:
         write_bytes(descriptor, RECORD + ".new", record.model_dump_json().encode(), durable)
@@ -256,7 +256,7 @@ def write_record(store: int, state: str, record: Record, durable: bool) -> None:
             sync_directory(descriptor)
 
 
-def read_record(store: int, name: str) -> Record | None:
+def read_record(store: int, name: str) -> ChangeRecord | None:
     """None when there is none that can be read: it was being written when the process died, or is none of ours."""
     status = tree_ops.status_of(name, store)
     if status is None or not stat.S_ISDIR(status.st_mode):
@@ -264,7 +264,7 @@ def read_record(store: int, name: str) -> Record | None:
     with inside(store, name) as descriptor:
         data = read_bytes(descriptor, RECORD)
     try:
-        return Record.model_validate_json(data or b"")
+        return ChangeRecord.model_validate_json(data or b"")
     except ValidationError:
         return None
 

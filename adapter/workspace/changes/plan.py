@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapter.tools.operations import Outcome
-from adapter.tools.operations.permissions import Draft
+from adapter.tools.operations.permissions import FileDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +24,5 @@ class Plan:
     paths: tuple[str, ...] = ()
     subject: str = ""
     diffs: tuple[str, ...] = ()
-    draft: Draft | None = None
+    draft: FileDraft | None = None
     edited: Callable[[str], Plan] | None = None

@@ -22,7 +22,7 @@ class _Sight:
     data: bytes | None
 
 
-class Seen:
+class ReadTracker:
     """The content of each file when the model last read or wrote it in this session, by components below the root."""
 
     def __init__(self) -> None:

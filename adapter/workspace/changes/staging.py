@@ -13,14 +13,14 @@ import stat
 from collections.abc import Mapping
 
 from adapter.core.errors import ToolError
-from adapter.workspace.changes.transactions import Stage
+from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.resolved_path import NEW_FILE, Place
+from adapter.workspace.paths.resolved_path import NEW_FILE, ResolvedPath
 
 _OWNER_WRITE = stat.S_IWUSR
 
 
-def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None) -> Stage:
+def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None) -> StagedContent:
     """A file with this content, and the mode, owner and extended attributes of the old one."""
 
     def make(dirfd: int, name: str) -> None:
@@ -35,10 +35,10 @@ def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, b
         finally:
             os.close(descriptor)
 
-    return Stage(make, data)
+    return StagedContent(make, data)
 
 
-def check_replaceable(place: Place) -> None:
+def check_replaceable(place: ResolvedPath) -> None:
     """Raises ToolError unless ``place`` is free or a writable regular file."""
     if place.status is not None and not place.is_file:
         kind = "a directory" if place.is_directory else "not a regular file"

@@ -36,7 +36,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedText:
     """A file's text, a byte order mark included as U+FEFF, and how it was encoded."""
 
     text: str
@@ -44,7 +44,7 @@ class Decoded:
     guessed: bool = False
 
 
-def decode(data: bytes, path: str, named: str | None = None) -> Decoded:
+def decode(data: bytes, path: str, named: str | None = None) -> DecodedText:
     """The text of ``data``; ``named`` is the encoding of files that are not UTF-8.
 
     Raises ToolError for binary files, and for text that its byte order mark does not fit.
@@ -55,7 +55,7 @@ def decode(data: bytes, path: str, named: str | None = None) -> Decoded:
     if encoding is None and is_binary(data):
         raise ToolError(f"{path} is a binary file ({len(data)} bytes), not text; use get_file_info or a command on it")
     try:
-        return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
+        return DecodedText(data.decode(encoding or "utf-8"), encoding or "utf-8")
     except UnicodeDecodeError:
         if encoding is None:
             return _named(data, named) or _guessed(data)
@@ -67,7 +67,7 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:PROBE_BYTES] and unmarked_utf16(data[:PROBE_BYTES]) is None
 
 
-def decode_for_editing(data: bytes, path: str, named: str | None = None) -> Decoded:
+def decode_for_editing(data: bytes, path: str, named: str | None = None) -> DecodedText:
     """The text of ``data`` if ``encode`` gives exactly ``data`` back, else ToolError."""
     decoded = decode(data, path, named)
     if decoded.text.encode(decoded.encoding, "replace") != data:
@@ -99,24 +99,24 @@ def text_as_bytes(text: str) -> bytes:
     return text.encode("ascii", "surrogateescape")
 
 
-def _named(data: bytes, encoding: str | None) -> Decoded | None:
+def _named(data: bytes, encoding: str | None) -> DecodedText | None:
     """The text in the encoding that the user names, if all of it is and comes back as it was."""
     if encoding is None:
         return None
     try:
         text = data.decode(encoding)
-        return Decoded(text, encoding) if text.encode(encoding) == data else None
+        return DecodedText(text, encoding) if text.encode(encoding) == data else None
     except UnicodeError:
         return None
 
 
-def _guessed(data: bytes) -> Decoded:
+def _guessed(data: bytes) -> DecodedText:
     from charset_normalizer import from_bytes
 
     for match in from_bytes(data[:_GUESS_BYTES]):
         try:
             if _ASCII.decode(match.encoding) == _ASCII.decode("ascii"):
-                return Decoded(data.decode(match.encoding), match.encoding, guessed=True)
+                return DecodedText(data.decode(match.encoding), match.encoding, guessed=True)
         except UnicodeDecodeError:
             continue
-    return Decoded(data.decode("latin-1"), "latin-1", guessed=True)
+    return DecodedText(data.decode("latin-1"), "latin-1", guessed=True)

@@ -22,15 +22,15 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
-from adapter.workspace.changes.change_paths import Gone, Places, remove_empty, transfer
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.changes.change_paths import ChangePaths, PathGoneError, remove_empty, transfer
 from adapter.workspace.changes.journal import (
     MAX_KEPT_BYTES,
     STATES,
-    Record,
+    ChangeJournal,
+    ChangeRecord,
+    ChangeStep,
     State,
-    Step,
-    Store,
     forget_surplus,
     inside,
     numbered,
@@ -40,23 +40,25 @@ from adapter.workspace.changes.journal import (
     write_record,
 )
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.name_rules import own_name
-from adapter.workspace.paths.resolved_path import Place, check_directory_writable
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.name_rules import temp_name
+from adapter.workspace.paths.resolved_path import ResolvedPath, check_directory_writable
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 MAX_AFTER_BYTES = 1024 * 1024
 """Up to here the new text is kept too: an undo can then be merged with later changes of the file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StagedContent:
     """How to make what a ``put`` puts: ``make(dirfd, name)``. ``text``: its bytes, where they are few."""
 
     make: Callable[[int, str], None]
     text: bytes | None = None
 
 
-def perform(root: Root, store: Store, record: Record, stages: Mapping[int, Stage]) -> None:
+def perform(
+    root: WorkspaceRoot, store: ChangeJournal, record: ChangeRecord, stages: Mapping[int, StagedContent]
+) -> None:
     """Do all steps or none. ``stages`` are those of the ``put`` steps, by index.
 
     No path may occur twice, and nothing may be in need of repair. Raises ToolError or OSError; then all is as before.
@@ -84,7 +86,7 @@ def perform(root: Root, store: Store, record: Record, stages: Mapping[int, Stage
         store.notes += change.notes
 
 
-def repair(root: Root, store: Store, held: int) -> None:
+def repair(root: WorkspaceRoot, store: ChangeJournal, held: int) -> None:
     """Put right what a process that died left half done; what was done about it goes to the store's notes."""
     for state in STATES:
         if tree_ops.status_of(state, held) is None:
@@ -106,8 +108,8 @@ def repair(root: Root, store: Store, held: int) -> None:
 class _Change:
     """One change on its way through the states. Every method can be repeated after a crash."""
 
-    def __init__(self, root: Root, store: int, record: Record, state: State | None = None) -> None:
-        self.places = Places(root, record)
+    def __init__(self, root: WorkspaceRoot, store: int, record: ChangeRecord, state: State | None = None) -> None:
+        self.places = ChangePaths(root, record)
         self._store = store
         self._record = record
         self._state = state
@@ -130,7 +132,7 @@ class _Change:
                     check_directory_writable(place.dirfd, place.parts)
                     os.mkdir(place.name, dir_fd=place.dirfd)
 
-    def stage(self, stages: Mapping[int, Stage]) -> None:
+    def stage(self, stages: Mapping[int, StagedContent]) -> None:
         for index, step in enumerate(self._record.steps):
             if step.kind != "directory":
                 with self.places.at(step.path) as place:
@@ -138,10 +140,10 @@ class _Change:
         if self._durable:
             self.places.sync()
 
-    def _stage(self, index: int, step: Step, place: Place, stages: Mapping[int, Stage]) -> None:
+    def _stage(self, index: int, step: ChangeStep, place: ResolvedPath, stages: Mapping[int, StagedContent]) -> None:
         check_directory_writable(place.dirfd, place.parts)
         for suffix in ("new", "old"):
-            tree_ops.remove(own_name(place.name, suffix), place.dirfd)
+            tree_ops.remove(temp_name(place.name, suffix), place.dirfd)
         if step.kind == "move":
             return
         if (step.kind == "put" or step.before) and tree_ops.fingerprint(place.name, place.dirfd) != step.before:
@@ -150,9 +152,9 @@ class _Change:
             return
         if step.before:
             _check_only_name(place)
-            tree_ops.clone(place.name, place.dirfd, own_name(place.name, "old"), place.dirfd)
+            tree_ops.clone(place.name, place.dirfd, temp_name(place.name, "old"), place.dirfd)
         stage = stages[index]
-        stage.make(place.dirfd, own_name(place.name, "new"))
+        stage.make(place.dirfd, temp_name(place.name, "new"))
         if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.kept_as != "nothing":
             with inside(self._store, "staging") as descriptor:
                 write_bytes(descriptor, f"{index}.after", stage.text)
@@ -165,9 +167,9 @@ class _Change:
         self.places.sync()
         self._enter("closing")
 
-    def _move(self, step: Step) -> None:
+    def _move(self, step: ChangeStep) -> None:
         with self.places.at(step.path) as place:
-            new, old = own_name(place.name, "new"), own_name(place.name, "old")
+            new, old = temp_name(place.name, "new"), temp_name(place.name, "old")
             if step.kind == "take":
                 os.rename(place.name, old, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
             elif step.kind == "move":
@@ -185,10 +187,10 @@ class _Change:
         name = "" if self._record.kept_as == "nothing" else self._keep_all()
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
-                with suppress(Gone), self.places.again(step.path) as place:
-                    tree_ops.remove(own_name(place.name, "old"), place.dirfd)
+                with suppress(PathGoneError), self.places.again(step.path) as place:
+                    tree_ops.remove(temp_name(place.name, "old"), place.dirfd)
         for path in self._record.removes:
-            with suppress(Gone, OSError), self.places.again(path) as place:  # an empty directory does no harm
+            with suppress(PathGoneError, OSError), self.places.again(path) as place:  # an empty directory does no harm
                 remove_empty(place)
         undone = numbered(self._store).get(self._record.undoes or 0)
         if undone:
@@ -203,25 +205,27 @@ class _Change:
     def _keep_all(self) -> str:
         """The name under which the change is kept from now on."""
         size = 0
-        steps: list[Step] = []
+        steps: list[ChangeStep] = []
         back = "redone" if self._record.kept_as == "undo" else "undone"
         with inside(self._store, "closing") as kept:
             for index, step in enumerate(self._record.steps):
                 steps.append(self._keep(index, step, kept, size))
                 size += tree_ops.size_of(str(index), kept) if steps[-1].kept else 0
                 if not steps[-1].kept and (step.kind == "take" or (step.kind == "put" and step.before)):
-                    self.notes.append(f"{visible(step.path)} was too large to be kept: this change cannot be {back}")
+                    self.notes.append(
+                        f"{escape_for_display(step.path)} was too large to be kept: this change cannot be {back}"
+                    )
         self._record = self._record.model_copy(update={"steps": tuple(steps)})
         write_record(self._store, "closing", self._record, self._durable)
         return f"{max(numbered(self._store), default=0) + 1:08d}-{size}"
 
-    def _keep(self, index: int, step: Step, kept: int, size: int) -> Step:
+    def _keep(self, index: int, step: ChangeStep, kept: int, size: int) -> ChangeStep:
         """Bring ``.old`` into the store, when it is not there yet and not too large."""
         if step.kind not in ("put", "take"):
             return step
         after = step.after
-        with suppress(Gone), self.places.again(step.path) as place:
-            old = own_name(place.name, "old")
+        with suppress(PathGoneError), self.places.again(step.path) as place:
+            old = temp_name(place.name, "old")
             after = step.after or (tree_ops.fingerprint(place.name, place.dirfd) if step.kind == "put" else None)
             if tree_ops.status_of(old, place.dirfd) is not None:
                 if tree_ops.status_of(str(index), kept) is None:
@@ -242,7 +246,7 @@ class _Change:
             if self._state == "moving":
                 stack.enter_context(self.places.locked())
             for step in reversed(self._record.steps):
-                with suppress(Gone), self.places.again(step.path) as place:
+                with suppress(PathGoneError), self.places.again(step.path) as place:
                     if step.kind == "directory":
                         remove_empty(place)
                     elif self._state == "moving":
@@ -254,11 +258,11 @@ class _Change:
         tree_ops.remove(self._state, self._store)
         self._state = None
 
-    def _move_back(self, step: Step, place: Place) -> None:
+    def _move_back(self, step: ChangeStep, place: ResolvedPath) -> None:
         name, dirfd = place.name, place.dirfd
-        new, old = own_name(name, "new"), own_name(name, "old")
+        new, old = temp_name(name, "new"), temp_name(name, "old")
         if step.kind == "move":
-            with suppress(Gone), self.places.again(step.destination) as destination:
+            with suppress(PathGoneError), self.places.again(step.destination) as destination:
                 self._rename_back(place, destination)
         elif step.kind == "take":
             if tree_ops.same_file(old, dirfd, name, dirfd):
@@ -277,7 +281,7 @@ class _Change:
         elif tree_ops.status_of(old, dirfd) is not None:
             self._restore(place, is_free=tree_ops.fingerprint(name, dirfd) in (step.after, None))
 
-    def _rename_back(self, source: Place, destination: Place) -> None:
+    def _rename_back(self, source: ResolvedPath, destination: ResolvedPath) -> None:
         if tree_ops.status_of(destination.name, destination.dirfd) is None:
             return
         if tree_ops.status_of(source.name, source.dirfd) is None:
@@ -285,9 +289,9 @@ class _Change:
         elif tree_ops.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
             os.unlink(destination.name, dir_fd=destination.dirfd)
 
-    def _restore(self, place: Place, is_free: bool) -> None:
+    def _restore(self, place: ResolvedPath, is_free: bool) -> None:
         """``.old`` gets its name back, unless somebody has used the name since."""
-        old = own_name(place.name, "old")
+        old = temp_name(place.name, "old")
         if is_free:
             os.rename(old, place.name, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
             return
@@ -299,9 +303,9 @@ class _Change:
             tree_ops.remove(old, place.dirfd)
         self.notes.append(f"{place.shown} was changed since and left; what was there before is kept as rescued/{kept}")
 
-    def _remove_staged(self, place: Place) -> None:
+    def _remove_staged(self, place: ResolvedPath) -> None:
         for suffix in ("new", "old"):
-            tree_ops.remove(own_name(place.name, suffix), place.dirfd)
+            tree_ops.remove(temp_name(place.name, suffix), place.dirfd)
 
     def _enter(self, state: State) -> None:
         assert self._state is not None
@@ -314,7 +318,7 @@ class _Change:
             sync_directory(self._store)
 
 
-def _check_only_name(place: Place) -> None:
+def _check_only_name(place: ResolvedPath) -> None:
     """Raises ToolError when the file has another name, which a new file in its place would not have."""
     status = tree_ops.status_of(place.name, place.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:

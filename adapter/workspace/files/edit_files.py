@@ -22,30 +22,30 @@ from adapter.core.errors import EditError, ToolError
 from adapter.core.text.diffs import unified_diff
 from adapter.editing import PatchResult
 from adapter.tools.operations import (
-    Done,
     FileEdit,
     FileInfo,
+    FilePatched,
     FilesPatched,
+    FileWritten,
     MakeDirectory,
+    OperationDone,
     Outcome,
     Patch,
-    Patched,
     PatchFiles,
     PatchText,
     Stat,
     WriteText,
-    Written,
 )
-from adapter.workspace.changes.journal import Step
+from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.staging import check_replaceable, new_file
-from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, Decoded, decode, encode
-from adapter.workspace.context import Desk
-from adapter.workspace.files.edit_strictness import as_chosen, choice_note
-from adapter.workspace.files.patch_bytes import changed_places, fills_new, patch_bytes
+from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, DecodedText, decode, encode
+from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.files.edit_strictness import apply_edit_mode, choice_note
+from adapter.workspace.files.patch_bytes import changed_places, creates_file, patch_bytes
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.os_errors import explained
-from adapter.workspace.paths.resolved_path import Place, missing_sentence, open_regular, require_existing
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.resolved_path import ResolvedPath, missing_sentence, open_regular, require_existing
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import CHUNK_BYTES, fingerprint_of
 
 MAX_FILES = 200
@@ -55,7 +55,7 @@ COUNTING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FileState:
     """A file as it was found, or the free place for one: ``data`` is None where there is none."""
 
     parts: tuple[str, ...]
@@ -71,27 +71,27 @@ class FileChange:
     """A planned change: what each file becomes (None: it is deleted), the ``diff`` and what to answer."""
 
     summary: str
-    files: tuple[tuple[File, bytes | None], ...]
+    files: tuple[tuple[FileState, bytes | None], ...]
     diff: str
-    outcome: Written | Patched | FilesPatched
-    models: Mapping[tuple[str, ...], File]
+    outcome: FileWritten | FilePatched | FilesPatched
+    models: Mapping[tuple[str, ...], FileState]
     """Whose mode, owner and attributes a new file gets."""
     diffs: tuple[str, ...] = ()
     """Of several files: one for each edit."""
 
-    def commit(self, desk: Desk) -> Outcome:
+    def commit(self, desk: WorkspaceContext) -> Outcome:
         """Write all files or none. Raises ToolError when one is not what it was when this was planned."""
         steps, stages = [], {}
         for file, after in self.files:
             path, before = "/".join(file.parts), None if file.data is None else fingerprint_of(file.data)
             if after is None:
-                steps.append(Step(kind="take", path=path, before=before))
+                steps.append(ChangeStep(kind="take", path=path, before=before))
                 continue
             model = file if file.status else self.models.get(file.parts, file)
             stages[len(steps)] = new_file(after, model.status, model.attributes)
-            steps.append(Step(kind="put", path=path, before=before, after=fingerprint_of(after)))
+            steps.append(ChangeStep(kind="put", path=path, before=before, after=fingerprint_of(after)))
         parents = [file.parts[:-1] for file, after in self.files if after is not None]
-        with explained(_unchanged([file for file, _ in self.files])):
+        with os_errors_explained(_unchanged([file for file, _ in self.files])):
             notes = desk.history.commit(self.summary, parents, steps, stages) if steps else ()
         for file, after in self.files:
             if after is None:
@@ -101,13 +101,13 @@ class FileChange:
         return replace(self.outcome, notes=(*self.outcome.notes, *notes))
 
 
-def _unchanged(files: Sequence[File]) -> str:
+def _unchanged(files: Sequence[FileState]) -> str:
     if len(files) == 1:
         return f"{files[0].shown} was not changed"
     return f"none of the {len(files)} files was changed ({', '.join(file.shown for file in files)})"
 
 
-def plan_write(desk: Desk, operation: WriteText) -> FileChange:
+def plan_write(desk: WorkspaceContext, operation: WriteText) -> FileChange:
     """What ``write_file`` would do. Raises ToolError for what cannot be written."""
     file = find_file(desk.root, operation.path)
     if operation.path.endswith("/"):
@@ -121,31 +121,31 @@ def plan_write(desk: Desk, operation: WriteText) -> FileChange:
     diff = unified_diff(_text_for_diff(file.data, file.shown), operation.content, file.shown)
     notes = (f"{file.shown} was overwritten without having been read here before",) if _is_unread(desk, file) else ()
     verb = "create" if file.data is None else "overwrite"
-    outcome = Written(file.shown, len(after), file.data is None, diff, notes)
+    outcome = FileWritten(file.shown, len(after), file.data is None, diff, notes)
     return FileChange(f"{verb} {file.shown}", ((file, after),), diff, outcome, {})
 
 
-def _is_unread(desk: Desk, file: File) -> bool:
+def _is_unread(desk: WorkspaceContext, file: FileState) -> bool:
     return bool(file.data) and not desk.seen.knows(file.parts)
 
 
-def plan_patch(desk: Desk, operation: PatchText) -> FileChange:
+def plan_patch(desk: WorkspaceContext, operation: PatchText) -> FileChange:
     """What an edit would do. Raises EditError when patches do not fit, ToolError for other reasons."""
-    creates = fills_new(operation.patches) or (
+    creates = creates_file(operation.patches) or (
         operation.empty_old_text == "create" and not any(patch.old_text for patch in operation.patches)
     )
     file = find_file(desk.root, operation.path, must_exist=not creates)
     result, after = _patched(desk, file, file.data or b"", operation)
     notes = _notes(desk, operation.patches, result)
-    outcome = Patched(file.shown, len(result.matches), result.diff, notes, tuple(changed_places(result)))
+    outcome = FilePatched(file.shown, len(result.matches), result.diff, notes, tuple(changed_places(result)))
     verb = "create" if file.data is None else "edit"
     return FileChange(f"{verb} {file.shown}", ((file, after),), result.diff, outcome, {})
 
 
-def _patched(desk: Desk, file: File, data: bytes, operation: PatchText) -> tuple[PatchResult, bytes]:
+def _patched(desk: WorkspaceContext, file: FileState, data: bytes, operation: PatchText) -> tuple[PatchResult, bytes]:
     """The patched text and its bytes. What is loose is refused in a file that changed since it was read."""
     shown = file.shown
-    operation = replace(operation, patches=as_chosen(operation.patches, desk.edits))
+    operation = replace(operation, patches=apply_edit_mode(operation.patches, desk.edits))
     changed = desk.seen.change_of(file.parts, data) if data == file.data else ""
     since = f" {shown} was changed by something else since it was read here ({changed}); read it again." * bool(changed)
     try:
@@ -157,17 +157,17 @@ def _patched(desk: Desk, file: File, data: bytes, operation: PatchText) -> tuple
     return result, after
 
 
-def _notes(desk: Desk, asked: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
+def _notes(desk: WorkspaceContext, asked: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
     """What was tolerated, one sentence each, and by whose choice."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *choice_note(asked, result.matches, desk.edits))
 
 
-def plan_files(desk: Desk, operation: PatchFiles) -> FileChange:
+def plan_files(desk: WorkspaceContext, operation: PatchFiles) -> FileChange:
     """What the edits would do together. Raises EditError that lists every one that cannot be done."""
     if not operation.files:
         raise EditError("no edits were given; name at least one file")
-    draft = _Draft(desk, operation)
+    draft = _MultiFileEdit(desk, operation)
     failures: list[str] = []
     for edit in operation.files:
         try:
@@ -182,16 +182,16 @@ def plan_files(desk: Desk, operation: PatchFiles) -> FileChange:
     return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.models, tuple(draft.diffs))
 
 
-class _Draft:
+class _MultiFileEdit:
     """Edits of several files, each on what the ones before it left; nothing is written."""
 
-    def __init__(self, desk: Desk, operation: PatchFiles) -> None:
+    def __init__(self, desk: WorkspaceContext, operation: PatchFiles) -> None:
         self._desk = desk
         self._operation = operation
-        self._found: dict[tuple[str, ...], File] = {}
+        self._found: dict[tuple[str, ...], FileState] = {}
         self._now: dict[tuple[str, ...], bytes | None] = {}
         self._sources: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self.models: dict[tuple[str, ...], File] = {}
+        self.models: dict[tuple[str, ...], FileState] = {}
         self.done: list[str] = []
         self.diffs: list[str] = []
         self.notes: list[str] = []
@@ -205,14 +205,14 @@ class _Draft:
         texts = _text_for_diff(now, file.shown), _text_for_diff(after, target.shown)
         self.diffs.append(unified_diff(*texts, target.shown))
 
-    def _edit(self, edit: FileEdit, file: File, now: bytes | None) -> None:
+    def _edit(self, edit: FileEdit, file: FileState, now: bytes | None) -> None:
         if edit.action == "add":
             if now is not None:
                 raise EditError(f"{file.shown} is there already and was not added; update it, or delete it first")
             self._now[file.parts] = encode(edit.content, "utf-8", file.shown)
             self.done.append(f"added {file.shown}")
             return
-        if now is None and edit.action == "update" and fills_new(edit.patches):
+        if now is None and edit.action == "update" and creates_file(edit.patches):
             now = b""
         if now is None:
             with self._desk.root.locate(edit.path, parents="imagine") as place:
@@ -228,7 +228,7 @@ class _Draft:
         else:
             self._move(file, edit.moved_to, after)
 
-    def _update(self, file: File, now: bytes, edit: FileEdit) -> bytes:
+    def _update(self, file: FileState, now: bytes, edit: FileEdit) -> bytes:
         if not edit.patches and edit.moved_to:
             return now
         operation = self._operation
@@ -237,7 +237,7 @@ class _Draft:
         self.notes += [f"{file.shown}: {note}" for note in _notes(self._desk, edit.patches, result)]
         return after
 
-    def _move(self, file: File, moved_to: str, after: bytes) -> None:
+    def _move(self, file: FileState, moved_to: str, after: bytes) -> None:
         target = self._file(moved_to)
         if self._now[target.parts] is not None:
             raise EditError(f"{target.shown} exists already and is not overwritten; delete it first")
@@ -246,7 +246,7 @@ class _Draft:
         self._sources[target.parts] = self._sources.pop(file.parts, file.parts)
         self.done.append(f"moved {file.shown} to {target.shown}")
 
-    def _file(self, path: str) -> File:
+    def _file(self, path: str) -> FileState:
         file = find_file(self._desk.root, path)
         if file.parts not in self._found:
             self._found[file.parts] = file
@@ -254,7 +254,7 @@ class _Draft:
         return self._found[file.parts]
 
     @property
-    def changed(self) -> tuple[tuple[File, bytes | None], ...]:
+    def changed(self) -> tuple[tuple[FileState, bytes | None], ...]:
         return tuple((file, self._now[parts]) for parts, file in self._found.items() if self._now[parts] != file.data)
 
     @property
@@ -268,27 +268,27 @@ class _Draft:
             self._diff(file, after) for file, after in self.changed if after is not None or file.parts not in moved
         )
 
-    def _diff(self, file: File, after: bytes | None) -> str:
+    def _diff(self, file: FileState, after: bytes | None) -> str:
         source = self._found.get(self._sources.get(file.parts, ()), file)
         before = _text_for_diff(source.data, source.shown)
         diff = unified_diff(before, _text_for_diff(after, file.shown), file.shown)
         return f"rename from {source.shown}\nrename to {file.shown}\n{diff}" if source is not file else diff
 
 
-def find_file(root: Root, path: str, must_exist: bool = False) -> File:
+def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileState:
     """The file that ``path`` names, to be changed. Raises ToolError for what cannot be."""
     with root.locate(path, write=True, parents="exist" if must_exist else "imagine") as place:
         if must_exist:
             require_existing(place)
         check_replaceable(place)
         if place.status is None:
-            return File(place.parts, place.shown, None, None)
+            return FileState(place.parts, place.shown, None, None)
         with open_regular(place) as descriptor:
             data, attributes = _read_all(descriptor, place), tree_ops.attributes_of(descriptor)
-        return File(place.parts, place.shown, data, place.status, attributes)
+        return FileState(place.parts, place.shown, data, place.status, attributes)
 
 
-def get_info(root: Root, operation: Stat) -> FileInfo:
+def get_info(root: WorkspaceRoot, operation: Stat) -> FileInfo:
     """Links are followed, inside the root. Raises ToolError also when its lines cannot be counted."""
     lines = _count_lines(root, operation.path) if operation.count_lines else None
     with root.locate(operation.path) as place:
@@ -306,7 +306,7 @@ def get_info(root: Root, operation: Stat) -> FileInfo:
         )
 
 
-def _count_lines(root: Root, path: str) -> int:
+def _count_lines(root: WorkspaceRoot, path: str) -> int:
     lines = 0
     deadline = time.monotonic() + COUNTING_SECONDS
     with root.open_file(path) as (descriptor, place):
@@ -320,19 +320,19 @@ def _count_lines(root: Root, path: str) -> int:
     return lines
 
 
-def make_directory(desk: Desk, operation: MakeDirectory) -> Done:
+def make_directory(desk: WorkspaceContext, operation: MakeDirectory) -> OperationDone:
     """Make the directory and its parents; one that is there already is fine."""
     with desk.root.locate(operation.path, write=True, parents="imagine") as place:
         if place.is_directory:
-            return Done(place.shown, entries=0)
+            return OperationDone(place.shown, entries=0)
         if place.status is not None:
             raise ToolError(f"{place.shown} is there already and is not a directory; choose another path")
-    with explained(f"{place.shown} was not made"):
+    with os_errors_explained(f"{place.shown} was not made"):
         notes = desk.history.commit(f"make the directory {place.shown}", [place.parts], (), {})
-    return Done(place.shown, notes=notes)
+    return OperationDone(place.shown, notes=notes)
 
 
-def _read_all(descriptor: int, place: Place) -> bytes:
+def _read_all(descriptor: int, place: ResolvedPath) -> bytes:
     """The file's bytes. Raises ToolError above ``MAX_TEXT_BYTES``, also when the file is growing."""
     size = os.fstat(descriptor).st_size
     if size <= MAX_TEXT_BYTES:
@@ -351,7 +351,7 @@ def _text_for_diff(data: bytes | None, shown: str) -> str:
     if data is None:
         return ""
     try:
-        decoded: Decoded = decode(data, shown)
+        decoded: DecodedText = decode(data, shown)
     except ToolError:
         return f"({len(data)} bytes that are not text)\n"
     return decoded.text

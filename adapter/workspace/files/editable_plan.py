@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import unified_diff
-from adapter.tools.operations import Written
-from adapter.tools.operations.permissions import Draft
+from adapter.tools.operations import FileWritten
+from adapter.tools.operations.permissions import FileDraft
 from adapter.workspace.changes.text_codec import decode, encode
 from adapter.workspace.files.edit_files import FileChange
 
 
-def draft_of(change: FileChange) -> Draft | None:
+def editable_draft(change: FileChange) -> FileDraft | None:
     """None where the change is of several files, deletes one, or is of what is no text in an encoding that is known."""
     if len(change.files) != 1:
         return None
@@ -23,10 +23,10 @@ def draft_of(change: FileChange) -> Draft | None:
         before, text = decode(file.data or b"", file.shown), decode(after, file.shown)
     except ToolError:
         return None
-    return None if before.guessed or text.guessed else Draft(file.shown, before.text, text.text)
+    return None if before.guessed or text.guessed else FileDraft(file.shown, before.text, text.text)
 
 
-def with_text(change: FileChange, text: str) -> FileChange:
+def replace_draft_text(change: FileChange, text: str) -> FileChange:
     """The change of one file with ``text`` as what it will hold. Raises ToolError for what its encoding has not."""
     ((file, after),) = change.files
     shown = file.shown
@@ -35,7 +35,7 @@ def with_text(change: FileChange, text: str) -> FileChange:
     diff = unified_diff(before, text, shown)
     outcome = change.outcome
     outcome = replace(outcome, diff=diff)
-    if isinstance(outcome, Written):
+    if isinstance(outcome, FileWritten):
         outcome = replace(outcome, size=len(data))
     diffs = (diff,) if change.diffs else ()
     return replace(change, files=((file, data),), diff=diff, outcome=outcome, diffs=diffs)

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 import regex
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import line_texts, to_lf
-from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, searched
-from adapter.tools.operations import Grep, GrepHit, GrepHits
+from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, search_with_limits
+from adapter.tools.operations import Grep, GrepMatch, GrepResult
 from adapter.workspace.changes.text_codec import PROBE_BYTES, decode, is_binary
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
 from adapter.workspace.paths.globs import GlobMatcher
-from adapter.workspace.paths.resolved_path import OPEN_FILE, Place, open_regular
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolved_path import OPEN_FILE, ResolvedPath, open_regular
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -48,7 +48,7 @@ GIT_ALONE = frozenset({".git"})
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def grep(root: Root, operation: Grep) -> GrepHits:
+def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
     """Every line that matches, file by file in the order asked for, with the context asked for.
 
     Binary files, and unless they are asked for ignored files and the usual build
@@ -83,7 +83,7 @@ def grep(root: Root, operation: Grep) -> GrepHits:
     return search.result()
 
 
-def _is_binary(place: Place) -> bool:
+def _is_binary(place: ResolvedPath) -> bool:
     with open_regular(place) as descriptor:
         head = os.pread(descriptor, PROBE_BYTES, 0)
         return is_binary(head) and not head.startswith(_MARKS)
@@ -96,7 +96,7 @@ class _Found:
     path: str
     count: int
     modified: int
-    hits: list[GrepHit]
+    hits: list[GrepMatch]
 
 
 @dataclass(slots=True)
@@ -139,7 +139,9 @@ class _Search:
             descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted, or made a link meanwhile
-                self.notes.append(f"{visible(path)} was not searched: {os.strerror(error.errno or 0).lower()}")
+                self.notes.append(
+                    f"{escape_for_display(path)} was not searched: {os.strerror(error.errno or 0).lower()}"
+                )
             return
         try:
             data = os.read(descriptor, FIRST_BYTES)  # looked at first: of most files nothing more is asked
@@ -147,19 +149,21 @@ class _Search:
                 status = os.fstat(descriptor)
                 data = self._whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
                 if data and self._may_match(data):
-                    self._search_data(data, visible(path), status.st_mtime_ns)
+                    self._search_data(data, escape_for_display(path), status.st_mtime_ns)
         except BlockingIOError:  # made a pipe meanwhile
             return
         finally:
             os.close(descriptor)
         if time.monotonic() > self._deadline:
-            self._stop(visible(path))
+            self._stop(escape_for_display(path))
 
     def _whole(self, head: bytes, descriptor: int, status: os.stat_result, path: str) -> bytes:
         if status.st_size <= MAX_FILE_BYTES:
             return head + os.read(descriptor, status.st_size - len(head)) if len(head) < status.st_size else head
         if not is_binary(head):
-            self.notes.append(f"{visible(path)} was not searched: {status.st_size} bytes, more than {MAX_FILE_BYTES}")
+            self.notes.append(
+                f"{escape_for_display(path)} was not searched: {status.st_size} bytes, more than {MAX_FILE_BYTES}"
+            )
         return b""
 
     def _may_match(self, data: bytes) -> bool:
@@ -190,7 +194,7 @@ class _Search:
         self._kept += len(hits)
         self.found.append(_Found(shown, len(matches), modified, hits))
 
-    def result(self) -> GrepHits:
+    def result(self) -> GrepResult:
         if self.operation.order == "newest":
             self.found.sort(key=lambda found: (-found.modified, found.path))
         total = sum(found.count for found in self.found)
@@ -198,7 +202,7 @@ class _Search:
         if total > len(hits) and self._max_hits == MAX_HITS:
             self.notes.append(f"only the first {MAX_HITS} matches are kept; give a more specific pattern")
         files = tuple((found.path, found.count) for found in self.found)
-        return GrepHits(tuple(hits), total, files, tuple(self.notes))
+        return GrepResult(tuple(hits), total, files, tuple(self.notes))
 
     @property
     def _max_hits(self) -> int:
@@ -241,7 +245,7 @@ class _Search:
 
     def _fits(self, line: str, shown: str) -> bool:
         try:
-            return self._pattern.search(searched(self._pattern, line), timeout=PATTERN_SECONDS) is not None
+            return self._pattern.search(search_with_limits(self._pattern, line), timeout=PATTERN_SECONDS) is not None
         except TimeoutError:
             raise ToolError(
                 f"the pattern took too long on a line of {shown}; avoid nested repeats such as (a+)+"
@@ -252,13 +256,13 @@ class _Search:
             self.is_over = True
             self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s in {shown}; give a narrower path")
 
-    def _hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepHit:
+    def _hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
         around = self.operation.context_lines
         before = tuple(map(_clipped, lines[max(number - 1 - around, 0) : number - 1]))
         after = tuple(map(_clipped, lines[number : number + around]))
-        return GrepHit(shown, number, _clipped(line), before, after)
+        return GrepMatch(shown, number, _clipped(line), before, after)
 
 
 def _clipped(line: str) -> str:
-    shown = visible(line, keep="\t")
+    shown = escape_for_display(line, keep="\t")
     return shown if len(shown) <= MAX_LINE_CHARACTERS else shown[:MAX_LINE_CHARACTERS] + "..."

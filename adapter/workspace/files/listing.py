@@ -8,11 +8,11 @@ from dataclasses import replace
 from time import localtime, strftime
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
-from adapter.tools.operations import Entry, FindByName, Glob, Listing, Paths, Tree
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.tools.operations import FindByName, Glob, Listing, ListingEntry, PathList, Tree
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
 from adapter.workspace.paths.globs import GlobMatcher
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Node, Walk
 
 NOTHING: frozenset[str] = frozenset()
@@ -20,7 +20,7 @@ MAX_COUNTED = 20_000
 """Entries counted beyond a listing's limit; more are "more than" that."""
 
 
-def list_tree(root: Root, operation: Tree) -> Listing:
+def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
     """The entries down to ``depth``, in the order of a tree: each directory before what it holds."""
     if operation.depth < 1:
         raise ToolError(f"the depth {operation.depth} shows nothing; give 1 or more")
@@ -34,7 +34,7 @@ def list_tree(root: Root, operation: Tree) -> Listing:
         ignore=[GlobMatcher(pattern, case_sensitive=True) for pattern in operation.ignore],
         directories_first=operation.order == "directories_first",
     )
-    entries: list[Entry] = []
+    entries: list[ListingEntry] = []
     omitted = 0
     for node in walk:
         if len(entries) < operation.limit:
@@ -47,15 +47,15 @@ def list_tree(root: Root, operation: Tree) -> Listing:
     return Listing(_shown(walk.parts), tuple(entries), omitted, tuple(walk.notes))
 
 
-def _entry(node: Node, details: bool) -> Entry:
-    entry = Entry(visible(node.path), node.depth, node.is_directory)
+def _entry(node: Node, details: bool) -> ListingEntry:
+    entry = ListingEntry(escape_for_display(node.path), node.depth, node.is_directory)
     if not details:
         return entry
     status = node.status()
     return replace(entry, size=status.st_size, modified=strftime("%Y-%m-%d %H:%M", localtime(status.st_mtime)))
 
 
-def find_by_name(root: Root, operation: FindByName) -> Paths:
+def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
     """Files and directories whose name contains the text, upper and lower case alike.
 
     Build and dependency directories are left out: their thousands of files hide the few that are meant.
@@ -73,7 +73,7 @@ def find_by_name(root: Root, operation: FindByName) -> Paths:
     return _collect(walk, lambda node: is_meant(node.name), operation.limit)
 
 
-def find_by_glob(root: Root, operation: Glob) -> Paths:
+def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
     """Files whose path below ``path`` matches, directories if asked for; hidden ones too, and ignored ones unless told.
 
     Build and dependency directories are looked into only when the pattern names them.
@@ -91,18 +91,18 @@ def find_by_glob(root: Root, operation: Glob) -> Paths:
     return (_newest if operation.order == "newest" else _collect)(walk, accepts, operation.limit)
 
 
-def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> Paths:
+def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
     """All that match are looked at, the ``limit`` changed last are given."""
     found: list[tuple[int, str]] = []
     for node in walk:
         if accepts(node):
             with suppress(FileNotFoundError):  # deleted meanwhile
                 found.append((-node.status().st_mtime_ns, "/".join((*walk.parts, node.path))))
-    paths = tuple(visible(path) for _, path in sorted(found)[:limit])
-    return Paths(paths, len(found) > limit, tuple(walk.notes))
+    paths = tuple(escape_for_display(path) for _, path in sorted(found)[:limit])
+    return PathList(paths, len(found) > limit, tuple(walk.notes))
 
 
-def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> Paths:
+def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
     paths: list[str] = []
     truncated = False
     for node in walk:
@@ -111,9 +111,9 @@ def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> Paths:
         if len(paths) >= limit:
             truncated = True
             break
-        paths.append(visible("/".join((*walk.parts, node.path))))
-    return Paths(tuple(paths), truncated, tuple(walk.notes))
+        paths.append(escape_for_display("/".join((*walk.parts, node.path))))
+    return PathList(tuple(paths), truncated, tuple(walk.notes))
 
 
 def _shown(parts: tuple[str, ...]) -> str:
-    return visible("/".join(parts)) or "."
+    return escape_for_display("/".join(parts)) or "."

@@ -10,7 +10,7 @@ from itertools import accumulate
 from adapter.core.errors import EditError
 from adapter.core.text.lines import split_lines
 from adapter.editing import PatchResult, patch_text
-from adapter.tools.operations import Changed, Hunk, Patch, PatchText, Rewrite
+from adapter.tools.operations import ChangedLine, Hunk, Patch, PatchText, WholeFileRewrite
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.text_codec import bytes_as_text, decode, encode, text_as_bytes
 
@@ -52,16 +52,16 @@ def _in_bytes(patch: Patch, encoding: str, shown: str) -> Patch:
     return replace(patch, old_text=bytes_as_text(old), new_text=bytes_as_text(encode(patch.new_text, encoding, shown)))
 
 
-def fills_new(patches: Sequence[Patch]) -> bool:
+def creates_file(patches: Sequence[Patch]) -> bool:
     """Whether a notation gives the text of a file that need not be there: whole, or in a block without old text."""
     return bool(patches) and all(
-        isinstance(patch, Rewrite)
+        isinstance(patch, WholeFileRewrite)
         or (isinstance(patch, Hunk) and not (patch.old_text or patch.below or patch.at_end or patch.start_line))
         for patch in patches
     )
 
 
-def changed_places(result: PatchResult) -> Iterator[Changed]:
+def changed_places(result: PatchResult) -> Iterator[ChangedLine]:
     """The changed places with their lines, one line more on both sides."""
     text = result.text.removeprefix("\ufeff")
     lines = split_lines(text)
@@ -70,4 +70,4 @@ def changed_places(result: PatchResult) -> Iterator[Changed]:
         place -= len(result.text) - len(text)
         index = max(min(bisect_right(ends, place), len(lines) - 1), 0)
         column = place - (ends[index - 1] if index else 0) + 1
-        yield Changed(index + 1, column, "".join(lines[max(index - 1, 0) : index + 2]))
+        yield ChangedLine(index + 1, column, "".join(lines[max(index - 1, 0) : index + 2]))

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 
 from adapter.core.errors import ToolError
 from adapter.core.text.lines import line_end, split_lines, without_end
-from adapter.core.text.plurals import counted
+from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import FileText, Listing, Media, ReadText, Tree
-from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, Decoded, decode
-from adapter.workspace.context import Desk
+from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, DecodedText, decode
+from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import listing, media
-from adapter.workspace.paths.resolved_path import Place
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolved_path import ResolvedPath
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BYTE_ORDER_MARK = "\ufeff"
 BLOCK_BYTES = 256 * 1024
@@ -25,19 +25,19 @@ PASSING_SECONDS = 10.0
 """For the lines before those that are asked for: some gigabytes."""
 
 
-def read_text(desk: Desk, operation: ReadText) -> FileText | Media | Listing:
+def read_text(desk: WorkspaceContext, operation: ReadText) -> FileText | Media | Listing:
     """The lines asked for, or what stands for them. Raises ToolError when the file has no such lines."""
     return _read(desk.root, operation, desk.seen.note, desk.encoding)
 
 
-def text_of(desk: Desk, path: str) -> FileText:
+def text_of(desk: WorkspaceContext, path: str) -> FileText:
     """A whole text file. Raises ToolError for anything else."""
     read = read_text(desk, ReadText(path))
     assert isinstance(read, FileText)  # nothing else was asked for
     return read
 
 
-def text_at(root: Root, path: str) -> str:
+def text_at(root: WorkspaceRoot, path: str) -> str:
     """The text of a file that the program itself reads: the model does not see it. Raises ToolError for no text."""
     read = _read(root, ReadText(path), lambda _parts, _data: None)
     assert isinstance(read, FileText)  # nothing else was asked for
@@ -45,7 +45,10 @@ def text_at(root: Root, path: str) -> str:
 
 
 def _read(
-    root: Root, operation: ReadText, note: Callable[[tuple[str, ...], bytes], None], encoding: str | None = None
+    root: WorkspaceRoot,
+    operation: ReadText,
+    note: Callable[[tuple[str, ...], bytes], None],
+    encoding: str | None = None,
 ) -> FileText | Media | Listing:
     if operation.or_list:
         with root.locate(operation.path) as place:
@@ -58,7 +61,7 @@ def _read(
         raise ToolError(f"a limit of {operation.max_lines} lines shows nothing; give 1 or more")
     with root.open_file(operation.path) as (descriptor, place):
         size = os.fstat(descriptor).st_size
-        found = media.recognise(os.pread(descriptor, 64, 0))
+        found = media.detect_media_type(os.pread(descriptor, 64, 0))
         if found is not None:
             kind, mime = found
             if kind in operation.media:
@@ -77,14 +80,14 @@ def _read(
     return _selected(operation, lines, place.shown, _encoding_notes(decoded))
 
 
-def _bytes(descriptor: int, place: Place, size: int, most: int) -> bytes:
+def _bytes(descriptor: int, place: ResolvedPath, size: int, most: int) -> bytes:
     if size > most:
         raise ToolError(f"{place.shown} is too large to be given ({size} bytes, at most {most}); make it smaller first")
     with open(descriptor, "rb", closefd=False) as file:
         return file.read(most)
 
 
-def _encoding_notes(decoded: Decoded) -> tuple[str, ...]:
+def _encoding_notes(decoded: DecodedText) -> tuple[str, ...]:
     return (f"the encoding was guessed: {decoded.encoding}",) if decoded.guessed else ()
 
 
@@ -104,7 +107,7 @@ def _line_range(operation: ReadText, total: int, shown: str) -> tuple[int, int]:
     """The first and last line to give, 1-based, widened by the context."""
     start = 1 if operation.start_line is None else operation.start_line
     end = total if operation.end_line is None else operation.end_line
-    lines = f"{shown} has {counted(total, 'line')}"
+    lines = f"{shown} has {pluralize(total, 'line')}"
     _check_range(operation, lines)
     if start > total:
         raise ToolError(f"{_as_asked(operation, start)} is beyond the end: {lines}")
@@ -141,7 +144,7 @@ def _cut(lines: Sequence[str], first: int, most: int | None) -> tuple[str, tuple
     return "".join(kept), (f"{plural} cut to {most} characters",)
 
 
-def _streamed(operation: ReadText, descriptor: int, place: Place, size: int, encoding: str | None) -> FileText:
+def _streamed(operation: ReadText, descriptor: int, place: ResolvedPath, size: int, encoding: str | None) -> FileText:
     """Lines out of a file too large to be held; what lies before them is only counted, what follows is not read."""
     large = f"{place.shown} is large ({size} bytes)"
     if operation.start_line is None and operation.end_line is None and operation.max_lines is None:
@@ -158,7 +161,7 @@ def _streamed(operation: ReadText, descriptor: int, place: Place, size: int, enc
     data, skipped, at_end = _line_bytes(descriptor, first, count)
     if skipped < first - 1 or (not data and at_end):
         asked = _as_asked(operation, start)
-        raise ToolError(f"{asked} is beyond the end: {place.shown} has {counted(skipped, 'line')}")
+        raise ToolError(f"{asked} is beyond the end: {place.shown} has {pluralize(skipped, 'line')}")
     decoded = decode(data, place.shown, encoding)
     lines = split_lines(decoded.text.removeprefix(BYTE_ORDER_MARK))
     given = lines if count is None else lines[:count]

@@ -14,19 +14,28 @@ from functools import partial
 import regex
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import line_texts
 from adapter.core.text.safe_regex import compile_pattern
 from adapter.outline.extractor import outline
 from adapter.outline.language import Language
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
 from adapter.outline.syntax import MissingGrammar, parser_for
-from adapter.tools.operations import FileOutline, FindSymbols, Item, Name, Outline, Section, SymbolMatch, SymbolMatches
+from adapter.tools.operations import (
+    FileOutline,
+    FindSymbols,
+    Outline,
+    OutlineItem,
+    OutlineName,
+    Section,
+    SymbolMatch,
+    SymbolMatches,
+)
 from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
 from adapter.workspace.paths.globs import GlobMatcher
-from adapter.workspace.paths.resolved_path import Place, open_regular
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolved_path import ResolvedPath, open_regular
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk
 
 MAX_SOURCE_BYTES = 2 * 1024 * 1024
@@ -80,7 +89,7 @@ _CONTEXTS: dict[str, frozenset[str]] = {
 }
 
 
-def read_outline(root: Root, operation: Outline) -> FileOutline:
+def read_outline(root: WorkspaceRoot, operation: Outline) -> FileOutline:
     """The file's skeleton. Raises ToolError that says why there is none and what to do instead."""
     with root.open_file(operation.path) as (descriptor, place):
         text = _source_text(descriptor, place)
@@ -98,14 +107,14 @@ def read_outline(root: Root, operation: Outline) -> FileOutline:
         return outline(text, place.shown, language)
 
 
-def _source_text(descriptor: int, place: Place) -> str | None:
+def _source_text(descriptor: int, place: ResolvedPath) -> str | None:
     """The file's text, None when it is too large."""
     with open(descriptor, "rb", closefd=False) as file:
         data = file.read(MAX_SOURCE_BYTES + 1)
     return None if len(data) > MAX_SOURCE_BYTES else decode(data, place.shown).text
 
 
-def find_symbols(root: Root, operation: FindSymbols) -> SymbolMatches:
+def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
     """Names that fit, the closest first: files and symbols alike. Counts all, gives at most the limit.
 
     Ignored files and the usual build directories are left out. Where a grammar is
@@ -132,7 +141,7 @@ def find_symbols(root: Root, operation: FindSymbols) -> SymbolMatches:
     return search.result()
 
 
-def _scope(root: Root, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
+def _scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
     """Where the search starts, and which paths below it belong to the scope."""
     match operation.scope:
         case "project":
@@ -155,7 +164,7 @@ def _everything(_: str) -> bool:
     return True
 
 
-def _module(root: Root, path: str) -> str:
+def _module(root: WorkspaceRoot, path: str) -> str:
     """The nearest directory at or above ``path`` that holds a module's file; the root when there is none."""
     with root.locate(path) as place:
         parts = list(place.parts if place.is_directory else place.parts[:-1])
@@ -212,7 +221,7 @@ def _fit(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | Non
 
 @dataclass(frozen=True, slots=True)
 class _Symbol:
-    name: Name
+    name: OutlineName
     kind: str
     parent: str
 
@@ -227,8 +236,8 @@ class _Search:
     _without: set[str] = field(default_factory=set)
     _deadline: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
 
-    def look_at(self, place: Place, path: str) -> None:
-        shown = visible(path)
+    def look_at(self, place: ResolvedPath, path: str) -> None:
+        shown = escape_for_display(path)
         wanted = self.operation.file_type
         if wanted and place.name.rpartition(".")[2].lower() not in extensions_of(wanted):
             return
@@ -236,12 +245,16 @@ class _Search:
             self.is_over = True
             self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s at {shown}; give a narrower scope")
             return
-        self._take(visible(place.name), "file", SymbolMatch(shown, 1, 1, visible(place.name), shown, "file"))
+        self._take(
+            escape_for_display(place.name),
+            "file",
+            SymbolMatch(shown, 1, 1, escape_for_display(place.name), shown, "file"),
+        )
         language = language_of(place.name)
         if language is not None and self.operation.context != "files":
             self._look_into(place, shown, language)
 
-    def _look_into(self, place: Place, shown: str, language: Language) -> None:
+    def _look_into(self, place: ResolvedPath, shown: str, language: Language) -> None:
         try:
             with open_regular(place) as descriptor:
                 text = _source_text(descriptor, place)
@@ -258,7 +271,14 @@ class _Search:
         for symbol in self._symbols(text, shown, language_of(place.name, text) or language, lines):
             name, line = symbol.name, _clipped(lines[symbol.name.line - 1].strip())
             context = f"{symbol.kind} of {symbol.parent}" if symbol.parent else symbol.kind
-            match = SymbolMatch(shown, name.line, name.column, name.text, visible(line, keep="\t"), visible(context))
+            match = SymbolMatch(
+                shown,
+                name.line,
+                name.column,
+                name.text,
+                escape_for_display(line, keep="\t"),
+                escape_for_display(context),
+            )
             self._take(name.text, symbol.kind, match)
 
     def _take(self, name: str, kind: str, match: SymbolMatch) -> None:
@@ -300,7 +320,7 @@ def _clipped(line: str) -> str:
     return line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 3]}..."
 
 
-def _declared(items: Iterable[Item], parent: str) -> Iterator[_Symbol]:
+def _declared(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
     for item in items:
         kind = _KINDS.get(item.section)
         if kind is None:
@@ -316,4 +336,4 @@ def _guessed(lines: Iterable[str]) -> Iterator[_Symbol]:
     for number, line in enumerate(lines, 1):
         found = _DECLARATION.match(line[:MAX_TEXT])
         if found:
-            yield _Symbol(Name(found[2], number, found.start(2) + 1), _WORDS_AS_KINDS.get(found[1], "class"), "")
+            yield _Symbol(OutlineName(found[2], number, found.start(2) + 1), _WORDS_AS_KINDS.get(found[1], "class"), "")

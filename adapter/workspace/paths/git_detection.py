@@ -54,7 +54,7 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
         return True
     for place, name in enumerate(parts):
         below = f"{'/'.join(parts[place:])}/"
-        if is_repository(folder, name) or any(below.startswith(f"{named}/") for named in named_by_git(folder)):
+        if is_repository(folder, name) or any(below.startswith(f"{named}/") for named in paths_run_by_git(folder)):
             return True
         folder = f"{folder}/{name}"
     return is_repository(folder)
@@ -81,7 +81,7 @@ def repositories_in(top: str) -> list[str]:
         if folder != top and _is_repository_with(names):
             found.append(folder)
         elif ".git" in names:
-            named = (f"{folder}/{path}" for path in named_by_git(folder))
+            named = (f"{folder}/{path}" for path in paths_run_by_git(folder))
             data = (f"{folder}/.git", git_folder(folder) or "", *named)
             found += [path for path in data if path.startswith(f"{top}/")]
         else:
@@ -114,7 +114,7 @@ def _is_repository_with(names: frozenset[str]) -> bool:
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
-def named_by_git(top: str) -> Iterator[str]:
+def paths_run_by_git(top: str) -> Iterator[str]:
     """The paths below ``top`` that the configuration of its repository names as what to run or to read."""
     folder = git_folder(top)
     if folder is None:

@@ -11,7 +11,7 @@ from itertools import islice
 from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 
 MAX_PATH_BYTES = 4_096
 """Of a path, as on Linux and macOS (PATH_MAX)."""
@@ -40,22 +40,26 @@ def check_path(path: str) -> None:
     try:
         size = len(path.encode())
     except UnicodeEncodeError:
-        raise ToolError(f"the path {visible(path)!r} is not valid text (a lone surrogate); write it anew") from None
+        raise ToolError(
+            f"the path {escape_for_display(path)!r} is not valid text (a lone surrogate); write it anew"
+        ) from None
     if size > MAX_PATH_BYTES:
         raise ToolError(f"the path is {size} bytes long; at most {MAX_PATH_BYTES} are possible")
     longest = max(len(part.encode()) for part in path.split("/")) if size > MAX_NAME_BYTES else 0
     if longest > MAX_NAME_BYTES:
         raise ToolError(f"a name in the path is {longest} bytes long; at most {MAX_NAME_BYTES} are possible")
     if path == "~" or path.startswith("~/"):
-        raise ToolError(f"{visible(path)!r} is outside the workspace; give a path relative to the workspace root")
+        raise ToolError(
+            f"{escape_for_display(path)!r} is outside the workspace; give a path relative to the workspace root"
+        )
 
 
 def check_creatable(name: str) -> None:
     """Raises ToolError for names that nobody means to make, or that other systems cannot have."""
     if "\\" in name:
-        raise ToolError(f"{visible(name)!r} contains a backslash; separate directories by '/'")
-    if visible(name) != name:
-        raise ToolError(f"the name {visible(name)!r} contains control characters; choose a plain one")
+        raise ToolError(f"{escape_for_display(name)!r} contains a backslash; separate directories by '/'")
+    if escape_for_display(name) != name:
+        raise ToolError(f"the name {escape_for_display(name)!r} contains control characters; choose a plain one")
     if _RESERVED.fullmatch(name):
         raise ToolError(f"the name {name!r} means a device on Windows, where nobody could check it out; choose another")
     if (unportable := _UNPORTABLE.search(name)) or name.endswith((".", " ")):
@@ -70,12 +74,12 @@ def is_git(name: str) -> bool:
     return plain == ".git" or _SHORT_NAME.fullmatch(plain) is not None
 
 
-def own_name(name: str, suffix: str) -> str:
+def temp_name(name: str, suffix: str) -> str:
     """What stands beside ``name`` while it is being changed."""
     return f"{OWN_PREFIX}{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.{suffix}"
 
 
-def is_own(name: str) -> bool:
+def is_own_temp_file(name: str) -> bool:
     """Whether ``name`` stands beside a file that is being changed: neither shown nor given to tools."""
     return name.startswith(OWN_PREFIX) and _OWN_NAME.fullmatch(name) is not None
 

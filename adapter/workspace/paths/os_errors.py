@@ -34,7 +34,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What is said where nothing more can be written."""
 
 
-def explain(error: OSError, consequence: str) -> ToolError:
+def explain_os_error(error: OSError, consequence: str) -> ToolError:
     """The error as ``<reason>: <consequence>. <next step>``."""
     fallback = (error.strerror or type(error).__name__, "Check the path, then try again.")
     reason, next_step = _REASONS.get(error.errno or 0, fallback)
@@ -42,16 +42,16 @@ def explain(error: OSError, consequence: str) -> ToolError:
 
 
 @contextmanager
-def explained(consequence: str) -> Iterator[None]:
+def os_errors_explained(consequence: str) -> Iterator[None]:
     """Turns an OSError of the body into a ToolError that says ``consequence``."""
     try:
         yield
     except OSError as error:
-        raise explain(error, consequence) from error
+        raise explain_os_error(error, consequence) from error
 
 
 @contextmanager
-def in_memory(what: str) -> Iterator[None]:
+def memory_errors_as_tool_errors(what: str) -> Iterator[None]:
     """Turns it into a ToolError that the body needed more memory, or a deeper stack, than there is."""
     try:
         yield

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.paths.name_rules import nearest_name
 
 OPEN_DIRECTORY = (
@@ -27,7 +27,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) |
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedPath:
     """Where a path leads: ``name`` in the open directory ``dirfd``, valid inside the ``with``.
 
     ``status`` is that of the name itself, links not followed; None when nothing
@@ -44,7 +44,7 @@ class Place:
     @property
     def shown(self) -> str:
         """The path as messages and results show it."""
-        return visible("/".join(self.parts)) or "."
+        return escape_for_display("/".join(self.parts)) or "."
 
     @property
     def is_directory(self) -> bool:
@@ -56,7 +56,7 @@ class Place:
 
 
 @contextmanager
-def open_regular(place: Place) -> Iterator[int]:
+def open_regular(place: ResolvedPath) -> Iterator[int]:
     """A descriptor for reading the regular file at ``place``; never waits on a FIFO or a device."""
     descriptor = regular_descriptor(place)
     try:
@@ -65,7 +65,7 @@ def open_regular(place: Place) -> Iterator[int]:
         os.close(descriptor)
 
 
-def regular_descriptor(place: Place) -> int:
+def regular_descriptor(place: ResolvedPath) -> int:
     """As `open_regular`, for the caller to close."""
     if not place.is_file:
         require_existing(place)
@@ -87,22 +87,22 @@ def open_child_directory(name: str, dirfd: int) -> int:
     try:
         return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
     except NotADirectoryError:
-        raise ToolError(f"{visible(name)} is a file, not a directory; check the path") from None
+        raise ToolError(f"{escape_for_display(name)} is a file, not a directory; check the path") from None
 
 
-def require_existing(place: Place) -> None:
+def require_existing(place: ResolvedPath) -> None:
     """Raises ToolError that names what is there instead."""
     if place.status is None:
         raise ToolError(missing_sentence(place))
 
 
-def missing_sentence(place: Place) -> str:
+def missing_sentence(place: ResolvedPath) -> str:
     """That nothing is at ``place``, and the nearest name in its directory."""
-    folder = visible("/".join(place.parts[:-1])) or "the workspace root"
+    folder = escape_for_display("/".join(place.parts[:-1])) or "the workspace root"
     near = nearest_name(place.name, place.dirfd) if place.dirfd >= 0 else None
     if near is None:
         return f"{place.shown} does not exist; list {folder} to see what is there"
-    suggestion = visible("/".join((*place.parts[:-1], near)))
+    suggestion = escape_for_display("/".join((*place.parts[:-1], near)))
     return f"{place.shown} does not exist (did you mean {suggestion!r}?)"
 
 
@@ -113,6 +113,6 @@ def check_directory_writable(dirfd: int, parts: tuple[str, ...]) -> None:
     """
     if not os.fstat(dirfd).st_mode & stat.S_IWUSR:
         raise ToolError(
-            f"{visible('/'.join(parts))} was not changed: its directory is read-only. "
+            f"{escape_for_display('/'.join(parts))} was not changed: its directory is read-only. "
             "Choose another place, or ask the user to make it writable"
         )

@@ -21,12 +21,12 @@ from contextlib import contextmanager, suppress
 from typing import Literal, TypeAlias
 
 from adapter.core.errors import ToolError, UsageError
-from adapter.core.text.display_escaping import visible
-from adapter.workspace.paths.name_rules import OWN_PREFIX, check_creatable, check_path, is_git, is_own
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.paths.name_rules import OWN_PREFIX, check_creatable, check_path, is_git, is_own_temp_file
 from adapter.workspace.paths.openat2 import open_beneath
 from adapter.workspace.paths.resolved_path import (
     OPEN_DIRECTORY,
-    Place,
+    ResolvedPath,
     check_directory_writable,
     missing_sentence,
     open_child_directory,
@@ -48,7 +48,7 @@ class RootGoneError(ToolError):
     """The workspace itself is not where it was: that says nothing about a path in it."""
 
 
-class Root:
+class WorkspaceRoot:
     """An open workspace directory. Close it, or use it in a ``with``."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -77,7 +77,7 @@ class Root:
             descriptor, self._fd = self._fd, -1  # not closed again, whatever the system says
             os.close(descriptor)
 
-    def __enter__(self) -> Root:
+    def __enter__(self) -> WorkspaceRoot:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,7 +90,7 @@ class Root:
     @contextmanager
     def locate(
         self, path: str, *, follow: bool = True, write: bool = False, parents: Parents = "exist"
-    ) -> Iterator[Place]:
+    ) -> Iterator[ResolvedPath]:
         """Where ``path`` leads. The last name need not exist: then ``status`` is None.
 
         ``follow``: a link as the last name leads on (else it is the place itself).
@@ -113,7 +113,7 @@ class Root:
             walk.close()
 
     @contextmanager
-    def open_file(self, path: str) -> Iterator[tuple[int, Place]]:
+    def open_file(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
         """A descriptor for reading the regular file ``path``. Raises ToolError for anything else."""
         self._check_still_there()
         walk = _Walk(self, path, "exist")
@@ -128,7 +128,7 @@ class Root:
             walk.close()
 
     @contextmanager
-    def open_directory(self, path: str) -> Iterator[tuple[int, Place]]:
+    def open_directory(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
         """A descriptor of the directory ``path``. Raises ToolError for anything else."""
         with self.locate(path) as place:
             require_existing(place)
@@ -196,7 +196,7 @@ class Root:
 class _Walk:
     """One path being resolved. Holds a descriptor for each directory entered, after that of the root."""
 
-    def __init__(self, root: Root, path: str, parents: Parents) -> None:
+    def __init__(self, root: WorkspaceRoot, path: str, parents: Parents) -> None:
         check_path(path)
         self._root = root
         self._path = path
@@ -207,10 +207,10 @@ class _Walk:
         self._made: list[tuple[int, str]] = []
         self._links = 0
 
-    def run(self, follow: bool) -> Place:
+    def run(self, follow: bool) -> ResolvedPath:
         return self._leap(follow) or self._walk(follow)
 
-    def _leap(self, follow: bool) -> Place | None:
+    def _leap(self, follow: bool) -> ResolvedPath | None:
         """The place by one system call, as the walk would find it; None when that takes a walk."""
         *parents, name = self._pending or ("",)
         if not parents or ".." in self._pending or len(parents) > MAX_DEPTH:
@@ -224,11 +224,11 @@ class _Walk:
             os.close(self._open.pop())
             return None
         self._names = parents
-        if OWN_PREFIX in self._path and any(map(is_own, parents)):
+        if OWN_PREFIX in self._path and any(map(is_own_temp_file, parents)):
             raise _not_for_tools(self._path)
         return self._place(name, status)
 
-    def _walk(self, follow: bool) -> Place:
+    def _walk(self, follow: bool) -> ResolvedPath:
         while self._pending:
             part = self._pending.popleft()
             if part == "..":
@@ -309,7 +309,7 @@ class _Walk:
         os.mkdir(name, dir_fd=self._open[-1])
         self._made.append((self._open[-1], name))
 
-    def _imagined(self, first_missing: str) -> Place:
+    def _imagined(self, first_missing: str) -> ResolvedPath:
         rest = [first_missing, *self._pending]
         if ".." in rest:
             raise ToolError(missing_sentence(self._place(first_missing, None)))
@@ -318,25 +318,25 @@ class _Walk:
             self._check_not_hidden(name)
             check_creatable(name)
         check_directory_writable(self._open[-1], (*self._names, *rest))
-        return Place(-1, rest[-1], (*self._names, *rest), None)
+        return ResolvedPath(-1, rest[-1], (*self._names, *rest), None)
 
-    def _place(self, name: str, status: os.stat_result | None) -> Place:
+    def _place(self, name: str, status: os.stat_result | None) -> ResolvedPath:
         self._check_not_hidden(name)
-        return Place(self._open[-1], name, (*self._names, name), status)
+        return ResolvedPath(self._open[-1], name, (*self._names, name), status)
 
     def _check_not_hidden(self, name: str) -> None:
-        if is_own(name) or self._root.is_hidden((*self._names, name)):
+        if is_own_temp_file(name) or self._root.is_hidden((*self._names, name)):
             raise _not_for_tools(self._path)
 
-    def _end(self) -> Place:
+    def _end(self) -> ResolvedPath:
         """The path ended in ``..``, ``.`` or a link to a directory above: the directory entered last."""
         if not self._names:
-            return Place(self._open[-1], ".", (), os.fstat(self._open[-1]))
+            return ResolvedPath(self._open[-1], ".", (), os.fstat(self._open[-1]))
         status = os.fstat(self._open[-1])
-        return Place(self._open[-2], self._names[-1], tuple(self._names), status)
+        return ResolvedPath(self._open[-2], self._names[-1], tuple(self._names), status)
 
 
-def _check_writable(place: Place, path: str) -> None:
+def _check_writable(place: ResolvedPath, path: str) -> None:
     if not place.parts:
         raise ToolError(f"{_quoted(path)} is the workspace root, which is not changed itself; give a path inside it")
     _check_not_git(place.parts)
@@ -350,7 +350,7 @@ def _check_not_git(parts: tuple[str, ...]) -> None:
     for part in parts:
         if is_git(part):
             raise ToolError(
-                f"{visible('/'.join(parts))} belongs to git's own data ({visible(part)}), which is only read"
+                f"{escape_for_display('/'.join(parts))} belongs to git's own data ({escape_for_display(part)}), which is only read"
             )
 
 
@@ -363,11 +363,13 @@ def _outside(path: str) -> ToolError:
 
 
 def _link_outside(path: str, name: str) -> ToolError:
-    return ToolError(f"{_quoted(path)} is outside the workspace: {visible(name)!r} is a link that leads out of it")
+    return ToolError(
+        f"{_quoted(path)} is outside the workspace: {escape_for_display(name)!r} is a link that leads out of it"
+    )
 
 
 def _quoted(path: str) -> str:
-    return repr(visible(path if len(path) <= 200 else path[:200] + "..."))
+    return repr(escape_for_display(path if len(path) <= 200 else path[:200] + "..."))
 
 
 def _split(path: str) -> list[str]:

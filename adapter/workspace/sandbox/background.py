@@ -8,18 +8,18 @@ from contextlib import suppress
 from adapter.core.errors import ToolError
 from adapter.tools.operations import (
     CommandKilled,
+    CommandOutputDelta,
     CommandStarted,
     CommandStatus,
     KillCommand,
-    NewOutput,
     ReadCommandOutput,
     StartCommand,
 )
-from adapter.workspace.paths.os_errors import explained
-from adapter.workspace.paths.resolver import Root
-from adapter.workspace.sandbox.child_process import Command, Job
-from adapter.workspace.sandbox.output import Unread
-from adapter.workspace.sandbox.sandbox import UNCONFINED, Confinement
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
+from adapter.workspace.sandbox.output import UnreadOutput
+from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 from adapter.workspace.sandbox.shell import SHELL, ending_notes
 from adapter.workspace.sandbox.supervisor import GIVE_UP_S
 
@@ -33,9 +33,9 @@ _FILTER_TIMEOUT_S = 1.0
 class _Running:
     """One command and the thread that takes its output."""
 
-    def __init__(self, command: str, job: Job, directory: int) -> None:
-        self.stdout, self.stderr = Unread(), Unread()
-        self._command = Command(job, directory, self.stdout.add, self.stderr.add)
+    def __init__(self, command: str, job: ProcessSpec, directory: int) -> None:
+        self.stdout, self.stderr = UnreadOutput(), UnreadOutput()
+        self._command = ChildProcess(job, directory, self.stdout.add, self.stderr.add)
         self._is_killed = False
         # A daemon, so that the interpreter can end: that ends the command.
         self._thread = threading.Thread(target=self._attend, name=f"adapter: {command[:40]}", daemon=True)
@@ -77,7 +77,9 @@ class BackgroundCommands:
         self._started = 0
         self._commands: dict[str, _Running] = {}
 
-    def start(self, root: Root, operation: StartCommand, confinement: Confinement = UNCONFINED) -> CommandStarted:
+    def start(
+        self, root: WorkspaceRoot, operation: StartCommand, confinement: ActiveSandbox = UNCONFINED
+    ) -> CommandStarted:
         """Raises ToolError for a directory that is not there, and when too many run already."""
         with self._lock:
             running = [id for id, each in self._commands.items() if each.status == "running"]
@@ -86,7 +88,10 @@ class BackgroundCommands:
                     f"{len(running)} background commands are running, more are not possible ({', '.join(running)}); "
                     "kill one first. Nothing was started"
                 )
-            with root.open_directory(operation.cwd) as (directory, place), explained("the command was not started"):
+            with (
+                root.open_directory(operation.cwd) as (directory, place),
+                os_errors_explained("the command was not started"),
+            ):
                 job = confinement.job([SHELL, "-c", operation.command], place.parts)
                 started = _Running(operation.command, job, directory)
             self._started += 1
@@ -96,14 +101,14 @@ class BackgroundCommands:
                 del self._commands[old]
         return CommandStarted(id, operation.command)
 
-    def read(self, operation: ReadCommandOutput) -> NewOutput:
+    def read(self, operation: ReadCommandOutput) -> CommandOutputDelta:
         """What is new. Raises ToolError for a filter that is no regular expression."""
-        from adapter.core.text.safe_regex import compile_pattern, searched
+        from adapter.core.text.safe_regex import compile_pattern, search_with_limits
 
         wanted = compile_pattern(operation.filter) if operation.filter else None
         command = self._commands.get(operation.id)
         if command is None:
-            return NewOutput(operation.id, "", "", "not_found", notes=(self._ids(),))
+            return CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._ids(),))
         status = command.status  # before the output: what is printed until it ends must not be missed
         texts = [
             stream.take(is_final=status != "running", whole_lines=wanted is not None)
@@ -115,15 +120,15 @@ class BackgroundCommands:
                     "".join(
                         line
                         for line in text.splitlines(keepends=True)
-                        if wanted.search(searched(wanted, line), timeout=_FILTER_TIMEOUT_S)
+                        if wanted.search(search_with_limits(wanted, line), timeout=_FILTER_TIMEOUT_S)
                     )
                     for text in texts
                 ]
             except TimeoutError:
                 raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
         if status == "running":  # when its output was taken: it may have ended since
-            return NewOutput(operation.id, texts[0], texts[1], status)
-        return NewOutput(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
+            return CommandOutputDelta(operation.id, texts[0], texts[1], status)
+        return CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
 
     def kill(self, operation: KillCommand) -> CommandKilled:
         command = self._commands.get(operation.id)

@@ -27,7 +27,7 @@ MAX_HIDDEN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MountView:
     """What is visible at which path. All paths are absolute; a path in a list may be missing."""
 
     workspace: str
@@ -89,7 +89,7 @@ def _looked_up(path: str) -> Iterator[str]:
             at = found
 
 
-def wrapped(binary: str, view: View, argv: Sequence[str], directory: str) -> list[str]:
+def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:
     """The command line that runs ``argv`` in ``directory`` with the bwrap ``binary`` and lets it see ``view``."""
     read = [path for path in view.read if not _is_shown_by_another(path, view)]
     sources = {path: ["--ro-bind-try", path, path] for path in read}
@@ -145,7 +145,7 @@ def identity_below(folder: str, path: str) -> str | None:
     return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
-def _is_shown_by_another(path: str, view: View) -> bool:
+def _is_shown_by_another(path: str, view: MountView) -> bool:
     """Whether a folder that is read holds ``path``, and no private folder stands in between."""
     covers = {*view.read, *(private for _, private in view.private)} - {path}
     nearest = max((cover for cover in covers if is_below(path, cover)), key=len, default=None)

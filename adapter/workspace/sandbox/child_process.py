@@ -1,6 +1,6 @@
 """A program and all that it starts: its own session, nothing on stdin, no secrets, an end in time.
 
-What this promises: when `Command.close` returns, the program and everything
+What this promises: when `ChildProcess.close` returns, the program and everything
 that descends from it is gone, on Linux also what made itself a session, forked
 twice or ignores signals; the same happens when this process ends in any way.
 Memory is bounded by what takes the output, and no credential of the environment
@@ -28,7 +28,7 @@ from typing import Literal
 
 from adapter.core.errors import ToolError
 from adapter.core.text.redaction import SECRET_NAME
-from adapter.workspace.paths.os_errors import explain
+from adapter.workspace.paths.os_errors import explain_os_error
 from adapter.workspace.sandbox import supervisor
 
 MAX_PROCESSES = 1_000
@@ -66,7 +66,7 @@ _QUIET = {
 Sink = Callable[[bytes], object]
 
 
-def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
+def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment a program gets: an allow-list, and of that nothing that looks like a secret."""
     passed = {
         name: value
@@ -77,7 +77,7 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ProcessExit:
     """How a command came to its end."""
 
     exit_code: int | None
@@ -89,7 +89,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ProcessSpec:
     """What is to be run, and what it gives up first; see `adapter.workspace.sandbox.supervisor`.
 
     ``environment``: changes to the scrubbed one, None for what is left out.
@@ -102,7 +102,7 @@ class Job:
     landlock: Mapping[str, object] | None = None
 
 
-class Command:
+class ChildProcess:
     """``job`` running in the open directory ``directory``. Close it, or use it in a ``with``.
 
     ``sinks``: what takes the output, called in the thread that waits; one for
@@ -110,14 +110,14 @@ class Command:
     process can be started at all, ToolError for a NUL; `wait` raises ToolError when the program cannot be.
     """
 
-    def __init__(self, job: Job, directory: int, *sinks: Sink) -> None:
+    def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
         if any("\0" in word for word in job.argv):
             raise ToolError("the command contains a NUL character, which no program can be given; nothing was run")
-        self.ending: Ending | None = None
+        self.ending: ProcessExit | None = None
         self._failed: tuple[int, str] | None = None
         self._token = secrets.token_hex(16)
         self._heard = b""
-        environment = scrubbed(os.environ)
+        environment = scrub_environment(os.environ)
         with ExitStack() as ours, ExitStack() as theirs:
             # Whatever fails or interrupts here closes our ends, and that ends the supervisor.
             self._control, control = map(ours.enter_context, socket.socketpair())
@@ -170,7 +170,7 @@ class Command:
                     f"the sandbox could not be set up ({step}: {os.strerror(number)}); nothing was run. "
                     "Do not try it again; the user can see what is wrong with `adapter doctor`"
                 )
-            raise explain(OSError(number, os.strerror(number)), "the program was not started")
+            raise explain_os_error(OSError(number, os.strerror(number)), "the program was not started")
         return True
 
     def ask_to_end(self) -> None:
@@ -191,7 +191,7 @@ class Command:
         self._supervisor.wait()
         self._ours.close()
 
-    def __enter__(self) -> Command:
+    def __enter__(self) -> ChildProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -212,7 +212,7 @@ class Command:
         elif self._heard.endswith(b"\n"):
             report = ast.literal_eval(self._heard.decode())
             self._failed = (report["failed"], report["step"]) if "failed" in report else None
-            self.ending = Ending(report.get("exit"), report.get("left", 0), report.get("reason", ""))
+            self.ending = ProcessExit(report.get("exit"), report.get("left", 0), report.get("reason", ""))
 
     def _take(self, descriptor: int) -> bool:
         """Whether there was output."""
@@ -240,7 +240,7 @@ class Command:
                 break
             time.sleep(0.01)
         supervisor.kill(self._supervisor.pid)
-        self.ending = Ending(None, reason="lost")
+        self.ending = ProcessExit(None, reason="lost")
 
 
 def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -25,7 +25,7 @@ from adapter.tools.operations import (
 )
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.tools.tool import Tool
-from adapter.workspace.sandbox.sandbox import Confinement
+from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
 THIS_PROGRAM = "this program"
 INTERPRETER = (
@@ -35,7 +35,7 @@ MAX_NAMED = 5
 """Functions that the line about a session names."""
 
 
-def before(operation: Operation, confinement: Confinement) -> str:
+def confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
     """What will confine the operation; empty where nothing runs but this program's own code."""
     match operation:
         case RunCommand() | StartCommand() | RunProgram():
@@ -48,14 +48,14 @@ def before(operation: Operation, confinement: Confinement) -> str:
             return ""
 
 
-def afterwards(operation: Operation, outcome: Outcome, confinement: Confinement) -> str:
+def confinement_result_note(operation: Operation, outcome: Outcome, confinement: ActiveSandbox) -> str:
     """What confined the operation; of a batch each thing that its calls say, once, a line each."""
     if isinstance(outcome, BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
-    return before(operation, confinement)
+    return confinement_notice(operation, confinement)
 
 
-def of_session(tools: Iterable[Tool], confinement: Confinement) -> str:
+def session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
     """What confines whatever ``tools`` can run: a line about commands, and one about functions; empty without any."""
     offered = list(tools)
     functions = [tool for tool in offered if tool.function is not None]

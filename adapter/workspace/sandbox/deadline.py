@@ -10,7 +10,7 @@ from dataclasses import replace
 from adapter.tools.operations import FetchPage, Operation, RunCommand
 
 
-class Clock:
+class Deadline:
     """Runs out after ``seconds`` of wall time, pauses not counted."""
 
     def __init__(self, seconds: float) -> None:
@@ -34,7 +34,7 @@ class Clock:
             self._paused_since = None
 
 
-def in_time(operation: Operation, clock: Clock | None) -> Operation:
+def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
     """The operation with no more time than its caller has."""
     if clock is not None and isinstance(operation, RunCommand | FetchPage):
         return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from adapter.core.text.truncate import MAX_BYTES
-from adapter.workspace.sandbox.output import HeadAndTail, clean
+from adapter.workspace.sandbox.output import HeadAndTail, strip_terminal_codes
 
 ENDS = 250
 """Lines kept of the start, and again of the end."""
@@ -33,7 +33,7 @@ _ANY = re.compile(b"|".join(_WORDS), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Sliced:
+class LogExcerpt:
     text: str
     skipped: int
     """Lines left out."""
@@ -62,7 +62,7 @@ class LogSlice:
         """All of it, as far as memory was granted."""
         return self._whole.text()
 
-    def sliced(self) -> Sliced | None:
+    def sliced(self) -> LogExcerpt | None:
         """The slice; None when there is no need for one. Ends the adding."""
         if self._block and not self._block.endswith(b"\n"):
             self._block += b"\n"
@@ -98,7 +98,7 @@ class LogSlice:
                 if len(self._matches) < MAX_MATCHES and number >= ENDS and _ANY.search(line):
                     self._matches[number] = _clipped(line)
 
-    def _slice(self, ends: int) -> Sliced:
+    def _slice(self, ends: int) -> LogExcerpt:
         last = self._count - ends
         tail_start = self._count - len(self._tail)
         lines = dict(enumerate(self._head)) | self._matches | dict(enumerate(self._tail, tail_start))
@@ -110,7 +110,7 @@ class LogSlice:
                 parts.append(f"[... {number - before - 1} lines left out ...]")
             parts.append(_shown(lines[number]))
         used = tuple(word for word in PATTERNS if any(word.encode() in line.lower() for line in between.values()))
-        return Sliced(clean("\n".join(parts) + "\n"), self._count - len(kept), used)
+        return LogExcerpt(strip_terminal_codes("\n".join(parts) + "\n"), self._count - len(kept), used)
 
 
 def _clipped(line: bytes) -> bytes:

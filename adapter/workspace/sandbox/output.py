@@ -48,10 +48,10 @@ class HeadAndTail:
 
     def text(self) -> str:
         """What was kept, cleaned."""
-        return clean(self.raw().decode("utf-8", "replace"))
+        return strip_terminal_codes(self.raw().decode("utf-8", "replace"))
 
 
-class Unread:
+class UnreadOutput:
     """Output that one thread adds and another takes away, each byte once. Bounded as `HeadAndTail` is."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Unread:
                 end = data.rfind(b"\n") + 1 if whole_lines else _end_of_characters(data)
                 self._kept.add(data[end:])
                 data = data[:end]
-        return clean(data.decode("utf-8", "replace"))
+        return strip_terminal_codes(data.decode("utf-8", "replace"))
 
 
 def _end_of_characters(data: bytes) -> int:
@@ -87,7 +87,7 @@ def _end_of_characters(data: bytes) -> int:
     return len(data)
 
 
-def clean(text: str) -> str:
+def strip_terminal_codes(text: str) -> str:
     """``text`` as a terminal would have left it, without colours, titles and progress bars. Linear."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n")
     text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))

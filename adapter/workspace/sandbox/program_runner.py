@@ -18,43 +18,43 @@ from collections.abc import Callable
 
 from adapter.core.errors import ToolError
 from adapter.core.program_lookup import find_program
-from adapter.core.text.display_escaping import encodable, visible
-from adapter.tools.operations import PathValue, ProgramOutput, RunProgram, Word
-from adapter.workspace.paths.os_errors import explained
+from adapter.core.text.display_escaping import escape_for_display, replace_lone_surrogates
+from adapter.tools.operations import PathValue, ProgramArgument, ProgramOutput, RunProgram
+from adapter.workspace.paths.os_errors import os_errors_explained
 from adapter.workspace.paths.resolved_path import require_existing
-from adapter.workspace.paths.resolver import Root
-from adapter.workspace.sandbox.child_process import Command, Ending, Sink
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.child_process import ChildProcess, ProcessExit, Sink
 from adapter.workspace.sandbox.log_slicing import LogSlice
 from adapter.workspace.sandbox.output import HeadAndTail
-from adapter.workspace.sandbox.sandbox import UNCONFINED, Confinement
-from adapter.workspace.sandbox.shell import ending_notes, run_out
+from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
+from adapter.workspace.sandbox.shell import ending_notes, wait_for_exit
 
 _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
 
-def prepare(root: Root, operation: RunProgram, confinement: Confinement = UNCONFINED) -> list[str]:
+def prepare(root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED) -> list[str]:
     """The program and its arguments as they will be run. Raises ToolError for a path outside the
     workspace or of a device, pipe or socket, a value that no program can take, and a program that is not there."""
     return [_found(root, operation.program, confinement), *(_argument(root, word) for word in operation.arguments)]
 
 
 def run_program(
-    root: Root,
+    root: WorkspaceRoot,
     operation: RunProgram,
     argv: list[str],
     echo: Callable[[str], object] | None,
-    confinement: Confinement = UNCONFINED,
+    confinement: ActiveSandbox = UNCONFINED,
 ) -> ProgramOutput:
     """Run ``argv``, which `prepare` gave for ``operation`` and somebody may have approved since."""
     if prepare(root, operation, confinement) != argv:
         raise ToolError("a path changed what it leads to before the program was started; nothing was run. Try again")
     kept: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
     sink = _echoed(kept.add, echo) if operation.echo and echo is not None else kept.add
-    with root.open_directory(".") as (directory, _), explained("the program was not run"):
-        command = Command(confinement.job(argv, ()), directory, sink)
+    with root.open_directory(".") as (directory, _), os_errors_explained("the program was not run"):
+        command = ChildProcess(confinement.job(argv, ()), directory, sink)
     with command:
-        finished = run_out(command, operation.timeout_s, operation.idle_timeout_s)
-    ending = command.ending or Ending(None)
+        finished = wait_for_exit(command, operation.timeout_s, operation.idle_timeout_s)
+    ending = command.ending or ProcessExit(None)
     sliced = kept.sliced() if isinstance(kept, LogSlice) else None
     text = kept.text() if sliced is None else sliced.text
     return ProgramOutput(
@@ -67,7 +67,7 @@ def run_program(
     )
 
 
-def _found(root: Root, program: str, confinement: Confinement) -> str:
+def _found(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str:
     """Where the program is. Names are sought where no tool could have put one; paths start at the root."""
     if "/" in program and not program.startswith("/"):
         with root.locate(program) as place:
@@ -76,20 +76,22 @@ def _found(root: Root, program: str, confinement: Confinement) -> str:
     found = find_program(program, confinement.search_path)
     if found is None:
         raise ToolError(
-            f"the program {visible(program)!r} of this tool is not installed here; nothing was run. "
+            f"the program {escape_for_display(program)!r} of this tool is not installed here; nothing was run. "
             "Use another tool, or ask the user to install it"
         )
     return found
 
 
-def _argument(root: Root, word: Word) -> str:
-    text = "".join(encodable(piece) if isinstance(piece, str) else _resolved(root, piece) for piece in word)
+def _argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
+    text = "".join(
+        replace_lone_surrogates(piece) if isinstance(piece, str) else _resolved(root, piece) for piece in word
+    )
     if "\0" in text:
         raise ToolError("an argument contains a NUL character, which no program can be given; nothing was run")
     return text
 
 
-def _resolved(root: Root, value: PathValue) -> str:
+def _resolved(root: WorkspaceRoot, value: PathValue) -> str:
     with root.locate(value.path, parents="imagine") as place:
         if place.status is not None and not (place.is_file or place.is_directory):
             raise ToolError(

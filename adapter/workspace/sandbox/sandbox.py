@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
 from adapter.core.errors import ToolError, UsageError
-from adapter.core.text.display_escaping import visible
+from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace.paths.git_detection import repositories_in
 from adapter.workspace.paths.resolved_path import OPEN_DIRECTORY
@@ -32,13 +32,13 @@ from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,
     SYSTEM_BINARY,
-    View,
+    MountView,
+    bwrap_argv,
     find_bwrap,
     identity_below,
-    wrapped,
 )
-from adapter.workspace.sandbox.child_process import Command, Job
-from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, socket_filter
+from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
+from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, build_socket_filter
 from adapter.workspace.sandbox.toolchains import (
     SYSTEM,
     git_folder_elsewhere,
@@ -71,7 +71,7 @@ _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 
 @dataclass(frozen=True, slots=True)
-class Sandbox:
+class SandboxSettings:
     """How programs that are run for a model are confined.
 
     ``level``: ``auto`` takes the best that works here, even none, and says which; ``require`` and
@@ -94,14 +94,14 @@ IsDenied: TypeAlias = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class UnavailableReason:
     """Why a level is not available here, and what can be done about it."""
 
     why: str
     advice: str
 
 
-def choose(choice: Choice, writable: Sequence[str] = ()) -> Level:
+def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
     """The level that is in force, with no bwrap in the folders ``writable``.
 
     Raises UsageError when it is not available and must be.
@@ -110,7 +110,7 @@ def choose(choice: Choice, writable: Sequence[str] = ()) -> Level:
         return "none"
     wanted: tuple[Level, ...] = ("bwrap", "landlock") if choice in ("auto", "require") else (choice,)  # type: ignore[assignment]
     for level in wanted:
-        if missing(level, writable) is None:
+        if why_unavailable(level, writable) is None:
             return level
     if choice == "auto":
         return "none"
@@ -119,35 +119,35 @@ def choose(choice: Choice, writable: Sequence[str] = ()) -> Level:
 
 def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
     """Why ``levels`` are not available, and what to do."""
-    found = [(level, missing(level, writable)) for level in levels]
+    found = [(level, why_unavailable(level, writable)) for level in levels]
     return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in found if gap is not None)
 
 
-def missing(level: Level, writable: Sequence[str] = ()) -> Missing | None:
+def why_unavailable(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
     """None when ``level`` works here: it ran a program. No bwrap in the folders ``writable`` is used."""
     if level == "none":
         return None
     if not sys.platform.startswith("linux"):
-        return Missing("only Linux has it", "on Windows, run it inside WSL")
+        return UnavailableReason("only Linux has it", "on Windows, run it inside WSL")
     binary, rejected = find_bwrap(os.environ, writable) if level == "bwrap" else (None, ())
     if level == "bwrap" and rejected:
-        why = f"{visible(rejected[0])} is not used: a model or another user could have put it there"
-        return Missing(why, "install it for the system: apt install bubblewrap")
+        why = f"{escape_for_display(rejected[0])} is not used: a model or another user could have put it there"
+        return UnavailableReason(why, "install it for the system: apt install bubblewrap")
     if level == "bwrap" and binary is None:
-        return Missing("bwrap is not installed", "install it: apt install bubblewrap")
+        return UnavailableReason("bwrap is not installed", "install it: apt install bubblewrap")
     if level == "landlock" and not landlock.abi():
-        return Missing(
+        return UnavailableReason(
             "the kernel has it not, or not enabled", "Linux 5.13 or newer, `landlock` among the lsm= modules"
         )
     said = _trial(level, binary)
     if said is None:
         return None
     if level == "bwrap":
-        return Missing(
+        return UnavailableReason(
             said,
             "it needs unprivileged user namespaces, which sysctl kernel.unprivileged_userns_clone or AppArmor may deny",
         )
-    return Missing(said, "run it outside of a container, or allow the system calls landlock_*")
+    return UnavailableReason(said, "run it outside of a container, or allow the system calls landlock_*")
 
 
 @cache
@@ -157,11 +157,11 @@ def _trial(level: Level, bwrap: str | None) -> str | None:
 
     output: list[bytes] = []
     with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
-        confinement = Confinement(Sandbox(), os.path.realpath(folder), level=level, bwrap=bwrap)
+        confinement = ActiveSandbox(SandboxSettings(), os.path.realpath(folder), level=level, bwrap=bwrap)
         descriptor = os.open(folder, OPEN_DIRECTORY)
         try:
             job = confinement.job(["/bin/sh", "-c", "exit 0"], ())
-            with Command(job, descriptor, output.append) as command:
+            with ChildProcess(job, descriptor, output.append) as command:
                 command.wait(time.monotonic() + PROBE_TIMEOUT_S)
         except (OSError, ToolError) as error:
             return str(error)
@@ -178,12 +178,12 @@ _Known: TypeAlias = tuple[tuple[str, str], ...]
 """Paths, each with its identity."""
 
 
-class Confinement:
+class ActiveSandbox:
     """What confines the programs of one workspace. Close it; its private folders go with it."""
 
     def __init__(
         self,
-        settings: Sandbox,
+        settings: SandboxSettings,
         workspace: str,
         *,
         level: Level | None = None,
@@ -206,13 +206,13 @@ class Confinement:
         self._private: str | None = None
         self._given = {"read": self._real(settings.read), "write": self._real(settings.write)}
         self._writable = tuple(filter(None, (workspace, session, *self._given["write"])))
-        self._level = level or (None if settings.level == "auto" else choose(settings.level, self._writable))
+        self._level = level or (None if settings.level == "auto" else choose_sandbox(settings.level, self._writable))
         self._bwrap = bwrap
 
     @cached_property
     def level(self) -> Level:
         """The level in force; the first use may try what there is."""
-        return self._level or choose(self.settings.level, self._writable)
+        return self._level or choose_sandbox(self.settings.level, self._writable)
 
     @property
     def text(self) -> str:
@@ -221,7 +221,7 @@ class Confinement:
             why = "as asked" if self.settings.level == "none" else reasons(writable=self._writable) or "not available"
             return f"{NO_SANDBOX}, commands can do what you can ({why})"
         network = "network allowed" if self.settings.network else "no network"
-        also = "".join(f", {visible(path)}" for path in self._outside("write"))
+        also = "".join(f", {escape_for_display(path)}" for path in self._outside("write"))
         parts = [f"sandbox: {_NAMES[self.level]}", f"changes only in the workspace{also}", network]
         if self.level == "landlock":
             parts += [
@@ -229,7 +229,7 @@ class Confinement:
                 *(["rules about paths do not bind commands"] if self._has_rules else []),
             ]
             parts += ["signals reach other programs"] if landlock.abi() < 6 else []
-        if socket_filter(LOCAL) is None:
+        if build_socket_filter(LOCAL) is None:
             parts.append("sockets are not filtered on this processor")
         if is_below(self._home, self._workspace):
             parts.append("the workspace holds your home folder")
@@ -251,10 +251,10 @@ class Confinement:
         """What was given besides the workspace. What is in it is just not frozen: names there can be changed."""
         return tuple(path for path in self._given[what] if not is_below(path, self._workspace))
 
-    def job(self, argv: Sequence[str], cwd: Sequence[str]) -> Job:
+    def job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         """``argv`` as it will be run in the directory ``cwd`` of the workspace. Raises ToolError."""
         if self.level == "none":
-            return Job(argv, {"PATH": self.search_path})
+            return ProcessSpec(argv, {"PATH": self.search_path})
         if self.level == "bwrap":
             return self._in_bubblewrap(argv, cwd)
         return self._under_landlock(argv)
@@ -262,14 +262,14 @@ class Confinement:
     def notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
         """What a model should know about the sandbox: only when a command failed, as it seems because of it."""
         if exit_code == NOT_FOUND and self._left_out:
-            shown = ", ".join(visible(folder or ".") for folder in self._left_out)
+            shown = ", ".join(escape_for_display(folder or ".") for folder in self._left_out)
             return (f"programs are not sought in {shown} of PATH, which is in the workspace: give their path",)
         if self.level == "none" or not exit_code or not _REFUSED.search(output):
             return ()
         network = "" if self.settings.network else " and has no network"
         is_git_kept = self.level == "bwrap" and not self._may_write(f"{self._workspace}/.git")
         git = ", `.git` not" if is_git_kept else ""
-        also = "".join(f" and {visible(path)}" for path in self._outside("write"))
+        also = "".join(f" and {escape_for_display(path)}" for path in self._outside("write"))
         return (f"it ran in a sandbox: it sees little but the workspace, changes only that{also}{git}{network}",)
 
     def close(self) -> None:
@@ -295,10 +295,10 @@ class Confinement:
             more.append(os.path.realpath("/etc/resolv.conf"))
         return (*self._tools, *more)
 
-    def _in_bubblewrap(self, argv: Sequence[str], cwd: Sequence[str]) -> Job:
+    def _in_bubblewrap(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         private = self._folders()
         held, frozen, hidden = self._kept()
-        view = View(
+        view = MountView(
             self._workspace,
             (*system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
@@ -311,17 +311,17 @@ class Confinement:
         families = INTERNET if self.settings.network else LOCAL
         if self._bwrap is None:
             self._bwrap = find_bwrap(os.environ, self._writable)[0] or SYSTEM_BINARY
-        return Job(
-            wrapped(self._bwrap, view, argv, "/".join((self._workspace, *cwd))),
+        return ProcessSpec(
+            bwrap_argv(self._bwrap, view, argv, "/".join((self._workspace, *cwd))),
             self._variables(self._home, "/tmp"),
             is_wrapped=True,
-            filter=socket_filter(families),
+            filter=build_socket_filter(families),
         )
 
-    def _under_landlock(self, argv: Sequence[str]) -> Job:
+    def _under_landlock(self, argv: Sequence[str]) -> ProcessSpec:
         private = self._folders()
         home = f"{private}/home"
-        return Job(
+        return ProcessSpec(
             argv,
             self._variables(home, f"{private}/tmp"),
             landlock=landlock.ruleset(
@@ -330,7 +330,7 @@ class Confinement:
                 DEVICES,
                 network=self.settings.network,
             ),
-            filter=socket_filter(INTERNET if self.settings.network else ()),
+            filter=build_socket_filter(INTERNET if self.settings.network else ()),
         )
 
     def _variables(self, home: str, temporary: str) -> dict[str, str | None]:
@@ -413,5 +413,5 @@ class Confinement:
                 )
 
 
-UNCONFINED = Confinement(Sandbox("none"), "")
+UNCONFINED = ActiveSandbox(SandboxSettings("none"), "")
 """For programs that nobody confines."""

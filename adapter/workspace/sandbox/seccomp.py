@@ -38,7 +38,7 @@ INTERNET = LOCAL[1:]
 """For programs in the machine's network: without Unix sockets, by which daemons that run already do as told."""
 
 
-def socket_filter(families: Sequence[int], machine: str = platform.machine()) -> bytes | None:
+def build_socket_filter(families: Sequence[int], machine: str = platform.machine()) -> bytes | None:
     """The program that lets `socket` through for ``families`` alone; None for a machine whose numbers are not known."""
     if machine not in _MACHINES:
         return None

@@ -7,11 +7,11 @@ import os
 import time
 
 from adapter.tools.operations import CommandOutput, RunCommand
-from adapter.workspace.paths.os_errors import explained
-from adapter.workspace.paths.resolver import Root
-from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, Command, Ending
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ChildProcess, ProcessExit
 from adapter.workspace.sandbox.output import HeadAndTail
-from adapter.workspace.sandbox.sandbox import UNCONFINED, Confinement
+from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 MAX_TIMEOUT_S = 600.0
 """Of a command; a call may ask for less."""
@@ -23,7 +23,7 @@ _REASONS = {
 }
 
 
-def run_command(root: Root, operation: RunCommand, confinement: Confinement = UNCONFINED) -> CommandOutput:
+def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveSandbox = UNCONFINED) -> CommandOutput:
     """Run the command line by its shell and give what it printed, stdout and stderr as they came."""
     timeout_s = min(operation.timeout_s, MAX_TIMEOUT_S)
     notes = [] if timeout_s == operation.timeout_s else [f"the timeout was cut to {MAX_TIMEOUT_S:g} s"]
@@ -33,11 +33,11 @@ def run_command(root: Root, operation: RunCommand, confinement: Confinement = UN
     elif operation.shell == "bash":
         notes.append(f"there is no {BASH} here: {SHELL} ran it")
     output = HeadAndTail()
-    with root.open_directory(operation.cwd) as (directory, place), explained("the command was not run"):
-        command = Command(confinement.job([shell, "-c", operation.command], place.parts), directory, output.add)
+    with root.open_directory(operation.cwd) as (directory, place), os_errors_explained("the command was not run"):
+        command = ChildProcess(confinement.job([shell, "-c", operation.command], place.parts), directory, output.add)
     with command:
-        finished = run_out(command, timeout_s, operation.idle_timeout_s)
-    ending = command.ending or Ending(None)
+        finished = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
+    ending = command.ending or ProcessExit(None)
     text = output.text()
     return CommandOutput(
         command=operation.command,
@@ -48,7 +48,7 @@ def run_command(root: Root, operation: RunCommand, confinement: Confinement = UN
     )
 
 
-def run_out(command: Command, timeout_s: float, idle_timeout_s: float | None) -> bool:
+def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float | None) -> bool:
     """Wait for the command; after its time is up it is asked to end, and given a moment for it."""
     idle_s = math.inf if idle_timeout_s is None else idle_timeout_s
     if command.wait(time.monotonic() + timeout_s, idle_s):
@@ -58,7 +58,7 @@ def run_out(command: Command, timeout_s: float, idle_timeout_s: float | None) ->
     return False
 
 
-def ending_notes(ending: Ending, finished: bool = True) -> tuple[str, ...]:
+def ending_notes(ending: ProcessExit, finished: bool = True) -> tuple[str, ...]:
     """What a model should know about the end of a command, beside its exit code.
 
     ``finished``: by itself. What one that was told to end had running then was told so, too: it was not left.

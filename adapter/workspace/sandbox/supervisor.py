@@ -94,7 +94,7 @@ def line_of(job: Mapping[str, Any]) -> bytes:
 def main() -> None:
     """What `COMMAND` does with its arguments."""
     if sys.argv[1] == "--accompany":
-        sys.exit(accompany(sys.argv[2:]))
+        sys.exit(supervise_stdio(sys.argv[2:]))
     control, *outputs = map(int, sys.argv[1:])
     report = supervise(control, (outputs[0], outputs[1]))
     with suppress(OSError):
@@ -128,7 +128,7 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
     return {"exit": status, "left": left, "reason": reason}
 
 
-def accompany(argv: list[str]) -> int:
+def supervise_stdio(argv: list[str]) -> int:
     """Run a program with our own standard input and output; its exit status, once nothing of it is left."""
     import time
 

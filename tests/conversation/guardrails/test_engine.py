@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from adapter.conversation.guardrails.call_history import Made, Past, has_failed, past_of
-from adapter.conversation.guardrails.engine import NO_STEPS, Accept, AskAgain, Guardrails, Stop
-from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, chosen
-from adapter.conversation.guardrails.required_steps import steps_of
-from adapter.conversation.guardrails.response_checks import Said
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of, looks_like_error
+from adapter.conversation.guardrails.engine import NO_STEPS, Accept, Guardrails, Retry, Stop
+from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, parse_guardrails
+from adapter.conversation.guardrails.required_steps import parse_steps
+from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.core.errors import UsageError
 from adapter.core.turn import Turn
 from adapter.parsing.parser import parse
@@ -37,9 +37,9 @@ TOOLS = ToolSet(
         definition("submit", text="string"),
     ]
 )
-SEARCH = Made("web_search", {"query": "x"}, "1 hit", changes=True)
-READ = Made("read_file", {"path": "a"}, "text")
-OTHER = Made("read_file", {"path": "b"}, "other")
+SEARCH = PastCall("web_search", {"query": "x"}, "1 hit", changes=True)
+READ = PastCall("read_file", {"path": "a"}, "text")
+OTHER = PastCall("read_file", {"path": "b"}, "other")
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -50,9 +50,9 @@ def turn(text: str) -> Turn:
     return parse(text, TOOLS, finish_reason="stop")
 
 
-def judged(text: str, *made: Made, on: str = "on", steps: Any = NO_STEPS, request: str = "") -> Any:
-    guardrails = Guardrails(TOOLS, on=chosen(on), steps=steps)
-    return guardrails.judge(Past(request, made), Said.of(turn(text)))
+def judged(text: str, *made: PastCall, on: str = "on", steps: Any = NO_STEPS, request: str = "") -> Any:
+    guardrails = Guardrails(TOOLS, on=parse_guardrails(on), steps=steps)
+    return guardrails.judge(CallHistory(request, made), CandidateAnswer.of(turn(text)))
 
 
 def lines(name: str) -> list[tuple[str, str]]:
@@ -112,18 +112,18 @@ Next step: get_weather."""
 @pytest.mark.parametrize("answer", HOLLOW.splitlines())
 def test_an_answer_that_holds_nothing_is_asked_again_after_results_too(answer):
     """Refusals without a reason, successes without a result, and words that bid the user wait."""
-    assert isinstance(judged(answer, READ, request="Which parcel is it?"), AskAgain)
+    assert isinstance(judged(answer, READ, request="Which parcel is it?"), Retry)
 
 
 def test_a_call_that_was_cut_off_is_shown_as_its_own_tool_is_called():
     """Not as the first of the request's."""
     again = judged('<tool_call>\n{"name": "run_command", "arguments": {"command": "ls -la read_file')
-    assert isinstance(again, AskAgain)
+    assert isinstance(again, Retry)
     assert '"name": "run_command"' in again.message
     assert again.held_to == ("run_command",)
 
 
-FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
+FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     (
         "unreadable_call",
         '<tool_call>\n{"name": "read_file", "arguments": {"path": \n</tool_call>',
@@ -166,7 +166,7 @@ FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
     (
         "ignored_result",
         "All files are deleted.",
-        (Made("delete_file", {}, "error: denied", ok=False),),
+        (PastCall("delete_file", {}, "error: denied", ok=False),),
         "error: denied",
     ),
     ("other_speaker", "Hello!\nUser: hi\nAssistant: Hello!", (), "your own answer"),
@@ -177,7 +177,7 @@ FAULTS: list[tuple[str, str, tuple[Made, ...], str]] = [
 def test_each_fault_has_its_name_and_its_message(name, text, made, told):
     """Found where all are on; not where this one is off."""
     verdict = judged(text, *made, on="all")
-    assert isinstance(verdict, AskAgain)
+    assert isinstance(verdict, Retry)
     assert verdict.guardrail == name
     assert told in verdict.message
     assert len(verdict.message) < 400
@@ -187,9 +187,9 @@ def test_each_fault_has_its_name_and_its_message(name, text, made, told):
 @pytest.mark.parametrize("text", ["\n***" * 50_000, "\n" * 200_000, "\nUser: x" * 50_000, " \t" * 100_000 + "next "])
 def test_hostile_answers_take_no_time_and_break_nothing(text):
     """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
-    guardrails = Guardrails(TOOLS, on=chosen("all"))
-    for said in (Said(text), Said(text, turn(call("read_file", path="a")).calls)):
-        guardrails.judge(Past("What is it?"), said)
+    guardrails = Guardrails(TOOLS, on=parse_guardrails("all"))
+    for said in (CandidateAnswer(text), CandidateAnswer(text, turn(call("read_file", path="a")).calls)):
+        guardrails.judge(CallHistory("What is it?"), said)
 
 
 def test_the_table_of_faults_is_whole():
@@ -208,22 +208,22 @@ def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
     ("text", "made"),
     [
         (call("read_file", path="b"), (READ,) * 3),
-        (call("read_file", path="a"), (READ, READ, Made("read_file", {"path": "a"}, "changed"))),
+        (call("read_file", path="a"), (READ, READ, PastCall("read_file", {"path": "a"}, "changed"))),
         (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH)),
-        (call("check_status", job="7"), (Made("check_status", {"job": "7"}, "pending"),) * 9),
+        (call("check_status", job="7"), (PastCall("check_status", {"job": "7"}, "pending"),) * 9),
         (call("read_file", path="a"), (OTHER, READ, SEARCH)),
-        (call("read_file", path="a"), (Made("read_file", {"path": "a"}, "error: busy", ok=False),)),
-        (call("run_command", command="make"), (Made("run_command", {"command": "make"}, "still running"),)),
+        (call("read_file", path="a"), (PastCall("read_file", {"path": "a"}, "error: busy", ok=False),)),
+        (call("run_command", command="make"), (PastCall("run_command", {"command": "make"}, "still running"),)),
         ("Sorry, I can't help with that.", ()),
-        ("I'm unable to look this up.", (Made("web_search", {}, "error: offline", ok=False),)),
+        ("I'm unable to look this up.", (PastCall("web_search", {}, "error: offline", ok=False),)),
         ("I don't have access to your files.", (READ,)),
         ("I don't have access to your mailbox.", ()),
         ("<tool_response>\ntext\n</tool_response>\nThat is the file.", (READ,)),
         ("To call it, write `<tool_call>` and `read_file`.", ()),
-        ("It failed: denied.", (Made("delete_file", {}, "error: denied", ok=False),)),
+        ("It failed: denied.", (PastCall("delete_file", {}, "error: denied", ok=False),)),
     ],
 )
-def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[Made, ...]) -> None:
+def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[PastCall, ...]) -> None:
     """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
 
     assert judged(text, *made, on="all,-cycle") == Accept()
@@ -248,8 +248,8 @@ def test_done_is_no_answer_where_something_was_to_be_told(request_, answer, is_a
 def test_a_call_may_be_meant_to_be_made_again():
     """A model that insists is believed, and a request that says so is not doubted."""
     guardrails = Guardrails(TOOLS)
-    past, again = Past("Read it.", (READ,)), Said.of(turn(call("read_file", path="a")))
-    assert isinstance(guardrails.judge(past, again), AskAgain)
+    past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.of(turn(call("read_file", path="a")))
+    assert isinstance(guardrails.judge(past, again), Retry)
     assert guardrails.judge(past, again) == Accept()
     assert judged(call("read_file", path="a"), READ, request="Read it twice.") == Accept()
 
@@ -265,18 +265,18 @@ def test_a_call_may_be_meant_to_be_made_again():
 def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
     """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
     read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
-    own = Guardrails(TOOLS).own(Past("Do it."), read)
+    own = Guardrails(TOOLS).own(CallHistory("Do it."), read)
     assert bool(own.calls) is tail
     assert own.content.startswith(answer[:10])
-    assert Guardrails(TOOLS).own(Past("Write a dialogue into b."), read) == read
-    assert Guardrails(TOOLS, on=chosen("on,-invented_turn")).own(Past("Do it."), read) == read
+    assert Guardrails(TOOLS).own(CallHistory("Write a dialogue into b."), read) == read
+    assert Guardrails(TOOLS, on=parse_guardrails("on,-invented_turn")).own(CallHistory("Do it."), read) == read
 
 
 def test_the_same_words_are_never_said_a_third_time():
     """A few wordings, then the answer counts, or the loop is told to stop."""
     guardrails = Guardrails(TOOLS, retries=9)
     *said, last = [guardrails.check([], turn("Let me read the file:")) for _ in range(4)]
-    assert len({each.message for each in said if isinstance(each, AskAgain)}) == 3
+    assert len({each.message for each in said if isinstance(each, Retry)}) == 3
     assert last == Accept()
     endings = [guardrails.check([], turn("")) for _ in range(4)]
     assert isinstance(endings[-1], Stop)
@@ -286,11 +286,11 @@ def test_the_same_words_are_never_said_a_third_time():
 def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
     """``retries`` answers in a row, whatever the faults."""
     guardrails = Guardrails(TOOLS, retries=2)
-    assert isinstance(guardrails.check([], turn("")), AskAgain)
-    assert isinstance(guardrails.check([], turn("Let me check the file.")), AskAgain)
+    assert isinstance(guardrails.check([], turn("")), Retry)
+    assert isinstance(guardrails.check([], turn("Let me check the file.")), Retry)
     assert guardrails.asked_again == ("empty_answer", "announced_call")
     assert guardrails.check([], turn(call("reed_file"))) == Accept()
-    assert isinstance(guardrails.check([], turn("")), AskAgain)
+    assert isinstance(guardrails.check([], turn("")), Retry)
 
 
 def test_what_was_cut_off_is_not_asked_again():
@@ -310,17 +310,17 @@ def message_of(name: str) -> str:
     _, text, made = next(case for case in reversed(cases) if case[0] == name)
     steps = STEPS if name in BY_STEPS else NO_STEPS
     verdict = judged(text, *made, on=f"off,{name}", steps=steps)
-    assert isinstance(verdict, AskAgain), name
+    assert isinstance(verdict, Retry), name
     return " ".join(verdict.message.replace("|", "").replace("<", "&lt;").split())
 
 
 STEPS = {"required": ["web_search"], "before": {"delete_file": ["read_file(path)"]}, "ends_with": ["submit"]}
 
 
-FAULTS_BY_STEPS: list[tuple[str, str, tuple[Made, ...]]] = [
+FAULTS_BY_STEPS: list[tuple[str, str, tuple[PastCall, ...]]] = [
     ("missing_prerequisite", call("delete_file", path="a"), (SEARCH,)),
     ("missing_steps", "It is done.", ()),
-    ("after_the_end", call("web_search", query="z"), (SEARCH, Made("submit", {"text": "x"}, "ok"))),
+    ("after_the_end", call("web_search", query="z"), (SEARCH, PastCall("submit", {"text": "x"}, "ok"))),
 ]
 
 
@@ -335,9 +335,9 @@ FAULTS_BY_STEPS: list[tuple[str, str, tuple[Made, ...]]] = [
         (call("delete_file", path="a"), (SEARCH,), "missing_prerequisite"),
         (call("delete_file", path="b"), (READ,), "missing_prerequisite"),
         (call("delete_file", path="a"), (READ,), ""),
-        ("It is done.", (SEARCH, Made("submit", {"text": "x"}, "ok")), ""),
-        (call("web_search", query="z"), (SEARCH, Made("submit", {"text": "x"}, "ok")), "after_the_end"),
-        (call("submit", text="x"), (SEARCH, Made("submit", {"text": "x"}, "error: no", ok=False)), ""),
+        ("It is done.", (SEARCH, PastCall("submit", {"text": "x"}, "ok")), ""),
+        (call("web_search", query="z"), (SEARCH, PastCall("submit", {"text": "x"}, "ok")), "after_the_end"),
+        (call("submit", text="x"), (SEARCH, PastCall("submit", {"text": "x"}, "error: no", ok=False)), ""),
     ],
 )
 def test_steps_are_kept(text, made, guardrail):
@@ -347,9 +347,9 @@ def test_steps_are_kept(text, made, guardrail):
 
 def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
     """``required`` is of the task, ``before`` of the conversation."""
-    steps, past = steps_of(STEPS), Past("", (SEARCH, READ), since=2)
+    steps, past = parse_steps(STEPS), CallHistory("", (SEARCH, READ), since=2)
     assert steps.pending(past) == ("web_search",)
-    assert steps.missing_before(past, Made("delete_file", {"path": "a"})) == ()
+    assert steps.missing_before(past, PastCall("delete_file", {"path": "a"})) == ()
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
 )
 def test_wrong_steps_are_told(given, told):
     with pytest.raises(UsageError, match=told):
-        steps_of(given)
+        parse_steps(given)
 
 
 def test_a_conversation_is_read_from_openais_messages():
@@ -381,7 +381,7 @@ def test_a_conversation_is_read_from_openais_messages():
         None,
         "nonsense",
     ]
-    past = past_of(messages)
+    past = call_history_of(messages)
     assert past.request == "Read a"
     assert [(made.name, made.result, made.ok) for made in past.made] == [
         ("read_file", "text", True),
@@ -405,16 +405,16 @@ def test_a_conversation_is_read_from_openais_messages():
     ],
 )
 def test_a_result_says_whether_it_failed(result, failed):
-    assert has_failed(result) is failed
+    assert looks_like_error(result) is failed
 
 
 def test_guardrails_are_chosen_by_name():
-    assert chosen("on") == DEFAULT
-    assert chosen("off") == frozenset()
-    assert chosen("on,-refusal,other_speaker") == DEFAULT - {"refusal"} | {"other_speaker"}
-    assert chosen("off,refusal") == {"refusal"}
+    assert parse_guardrails("on") == DEFAULT
+    assert parse_guardrails("off") == frozenset()
+    assert parse_guardrails("on,-refusal,other_speaker") == DEFAULT - {"refusal"} | {"other_speaker"}
+    assert parse_guardrails("off,refusal") == {"refusal"}
     with pytest.raises(UsageError, match="unknown guardrail 'refusals'; expected on, off, all"):
-        chosen("refusals")
+        parse_guardrails("refusals")
 
 
 @pytest.mark.parametrize("retries", [-1, 1.5, "2"])

@@ -12,9 +12,9 @@ import regex
 
 from adapter.cli.console import Console
 from adapter.core.text.diffs import unified_diff
-from adapter.core.text.display_escaping import condensed, visible, visible_json
+from adapter.core.text.display_escaping import collapse_blanks, escape_for_display, json_for_display
 from adapter.tools.operations import RunCommand, WriteText
-from adapter.tools.operations.permissions import Approval
+from adapter.tools.operations.permissions import ApprovalRequest
 
 IGNORED = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 OF_EMOJI = {"\ufe0f", "\u200d"}
@@ -36,24 +36,24 @@ def test_every_hidden_character_is_spelled_out():
     """By category, over all code points; in JSON, too, which stays JSON."""
     assert len(all_hidden()) > 6_000
     for character in all_hidden():
-        assert visible(f"a{character}b") not in (f"a{character}b", "ab"), ascii(character)
-        assert visible(character, keep=character) == character
+        assert escape_for_display(f"a{character}b") not in (f"a{character}b", "ab"), ascii(character)
+        assert escape_for_display(character, keep=character) == character
         if character != "\n":
-            assert character not in visible_json(character), ascii(character)
-        assert json.loads(visible_json(character)) == character
+            assert character not in json_for_display(character), ascii(character)
+        assert json.loads(json_for_display(character)) == character
 
 
 def test_every_other_character_stays():
     """Letters, marks, blanks of any width, private use. (What this Python does not know yet may be anything.)"""
     hidden = {*all_hidden(), *(chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cn")}
     others = [character for character in map(chr, range(0x110000)) if character not in hidden]
-    assert visible("".join(others)) == "".join(others)
+    assert escape_for_display("".join(others)) == "".join(others)
 
 
 @pytest.mark.parametrize("emoji", ["❤️", "👨‍👩‍👧‍👦", "👍🏽", "👩🏽‍💻", "1️⃣", "🇩🇪", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🏳️‍🌈"])
 def test_emoji_of_several_characters_stay(emoji):
     """They are one sign on the screen."""
-    assert visible(f"a {emoji}b") == f"a {emoji}b"
+    assert escape_for_display(f"a {emoji}b") == f"a {emoji}b"
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_emoji_of_several_characters_stay(emoji):
 )
 def test_what_only_looks_like_emoji_does_not_hide(text):
     """A selector behind a letter, a second one, a joiner with nothing to join, a flag with a message in it."""
-    assert not hidden_in(visible(text)) - OF_EMOJI
-    assert visible(text) != text
+    assert not hidden_in(escape_for_display(text)) - OF_EMOJI
+    assert escape_for_display(text) != text
 
 
 def hidden_in(text: str) -> set[str]:
@@ -78,10 +78,10 @@ def test_hostile_diffs_and_commands_hide_nothing(capsys):
         before, after, path = (
             "".join(chance.choice([*hidden, "a", " ", "\n", "é"]) for _ in range(60)) for _ in range(3)
         )
-        diff = unified_diff(before, after, visible(path))
-        change = Approval("write", WriteText("a", after), "write", f"write {path}", diff, paths=("a",))
-        command = Approval(
-            "run", RunCommand(after), "execute", f"run in .: {visible(after, keep=chr(10))}", command=after
+        diff = unified_diff(before, after, escape_for_display(path))
+        change = ApprovalRequest("write", WriteText("a", after), "write", f"write {path}", diff, paths=("a",))
+        command = ApprovalRequest(
+            "run", RunCommand(after), "execute", f"run in .: {escape_for_display(after, keep=chr(10))}", command=after
         )
         console = Console()
         console.ask(change)
@@ -90,7 +90,7 @@ def test_hostile_diffs_and_commands_hide_nothing(capsys):
         assert not hidden_in(shown), number
         flat = "".join(shown.split())
         for character in hidden_in(after):
-            assert visible(character) in flat, ascii(character)
+            assert escape_for_display(character) in flat, ascii(character)
 
 
 def test_the_end_of_a_question_is_seen(capsys):
@@ -98,11 +98,13 @@ def test_the_end_of_a_question_is_seen(capsys):
     for filling in (" " * 5_000, "\n" * 5_000, "\t " * 900, "\n \n" * 500, "\u3000" * 500, "x" * 5_000 + "\n"):
         line = f"echo harmless{filling}; touch owned"
         Console().ask(
-            Approval("run", RunCommand(line), "execute", f"run in .: {visible(line, keep=chr(10))}", command=line)
+            ApprovalRequest(
+                "run", RunCommand(line), "execute", f"run in .: {escape_for_display(line, keep=chr(10))}", command=line
+            )
         )
         shown = capsys.readouterr().err
         assert shown.count("touch owned") == (2 if len(line) > 1_000 else 1)
         assert len(shown.split("\n")) < 120
-    assert condensed("a" + " " * 5_000 + "b") == "a [... 5000 blanks ...] b"
-    assert condensed("a" + "\n+" * 20 + "\nb").split("\n")[1] == "[... 20 empty lines ...]"
-    assert condensed("    indented\n\n  x") == "    indented\n\n  x"
+    assert collapse_blanks("a" + " " * 5_000 + "b") == "a [... 5000 blanks ...] b"
+    assert collapse_blanks("a" + "\n+" * 20 + "\nb").split("\n")[1] == "[... 20 empty lines ...]"
+    assert collapse_blanks("    indented\n\n  x") == "    indented\n\n  x"

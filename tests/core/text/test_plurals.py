@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from adapter.core.text.plurals import counted
+from adapter.core.text.plurals import pluralize
 from adapter.workspace import Workspace
 
 
 def test_one_is_one():
     """The plural by an s, or as it is given."""
-    assert [counted(number, "byte") for number in (0, 1, 2)] == ["0 bytes", "1 byte", "2 bytes"]
-    assert [counted(number, "entry", "entries") for number in (1, 3)] == ["1 entry", "3 entries"]
+    assert [pluralize(number, "byte") for number in (0, 1, 2)] == ["0 bytes", "1 byte", "2 bytes"]
+    assert [pluralize(number, "entry", "entries") for number in (1, 3)] == ["1 entry", "3 entries"]
 
 
 def test_one_place_is_one_place(tmp_path):

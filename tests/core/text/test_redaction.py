@@ -15,9 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.core.text import redaction
-from adapter.core.text.redaction import Secrets
-from adapter.recording.transcript import Recorder
-from adapter.tools.operations.permissions import Decision
+from adapter.core.text.redaction import Redactor
+from adapter.recording.transcript import TranscriptWriter
+from adapter.tools.operations.permissions import ApprovalDecision
 from adapter.workspace import Workspace
 from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_error, as_json, as_stream, delta
@@ -32,7 +32,7 @@ ENVIRONMENT = {
     "SSH_AUTH_SOCK": "/run/user/1000/agent.sock",
     "PATH": "/usr/bin:/bin",
 }
-SECRETS = Secrets(ENVIRONMENT)
+SECRETS = Redactor(ENVIRONMENT)
 TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}
 
 SHAPES = {
@@ -131,11 +131,11 @@ def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
     text = " ".join(parts)
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     lines: list[str] = []
-    recorder = Recorder(lines.append, SECRETS)
+    recorder = TranscriptWriter(lines.append, SECRETS)
     for start, end in pairwise(places):
         piece = text[start:end]
         recorder.chunk("" if with_reasoning else piece, piece if with_reasoning else "", None)
-    recorder.approval("tool", Decision(True))
+    recorder.approval("tool", ApprovalDecision(True))
     rows = [json.loads(line) for line in lines]
     field = "reasoning" if with_reasoning else "text"
     written = "".join(row.get(field, "") for row in rows)
@@ -148,7 +148,7 @@ def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
 def test_a_crash_loses_at_most_a_word():
     """Chunks are written as they come, but for what may be the beginning of a credential."""
     lines: list[str] = []
-    recorder = Recorder(lines.append, SECRETS)
+    recorder = TranscriptWriter(lines.append, SECRETS)
     for word in ("I ", "look ", "at ", "cana"):
         recorder.chunk(word, "", None)
     assert [json.loads(line)["text"] for line in lines] == ["I ", "look ", "at "]

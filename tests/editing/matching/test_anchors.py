@@ -7,10 +7,10 @@ import pytest
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
-from adapter.editing.document import Document
+from adapter.editing.document import TextDocument
 from adapter.editing.matching import anchors
 from adapter.editing.matching.anchors import ContextScorer
-from adapter.editing.matching.document_index import Search
+from adapter.editing.matching.document_index import DocumentIndex
 from benchmarks.ambiguity import is_ambiguous
 from benchmarks.corruptions import altered, case_of
 from tests.editing.test_edit_real_text import applied, made
@@ -204,7 +204,7 @@ def applied_both(old, new, second):
 def test_a_long_text_that_stands_in_many_places_is_not_compared_with_all():
     """The cost of a comparison is known before, and linear in the places."""
     old = [f"line {number}" for number in range(60)]
-    context = ContextScorer(Search(Document("\n".join(old))), old)
+    context = ContextScorer(DocumentIndex(TextDocument("\n".join(old))), old)
     assert context.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
@@ -263,7 +263,7 @@ def test_where_the_old_text_has_a_line_more_often_than_the_file_one_of_them_is_a
 def test_a_line_says_more_the_rarer_and_longer_it_is(line, least, most):
     """In bits."""
     text = FILLING + "}\nend\n"
-    assert least <= ContextScorer(Search(Document(text)), [line]).bits([0]) <= most
+    assert least <= ContextScorer(DocumentIndex(TextDocument(text)), [line]).bits([0]) <= most
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -17,16 +17,24 @@ import pytest
 from adapter.backends.chat_client import ChatClient, Usage
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.profiles import Model, load
-from adapter.cli.probe_runner import Settings, run_probe
+from adapter.cli.probe_runner import ProbeSettings, run_probe
 from adapter.evaluation.probe.report_page import page
-from adapter.evaluation.probe.successive_halving import NATIVE, STOPPED, Probe, Trial, candidates, fitted, probe
-from adapter.evaluation.probe.task_runner import Asker, Outcome
-from adapter.evaluation.probe.tasks import TASKS, TOOL_SETS, TOOLS, Call, is_valid
+from adapter.evaluation.probe.successive_halving import (
+    NATIVE,
+    STOPPED,
+    Probe,
+    SetupTrial,
+    candidates,
+    largest_fitting_rung,
+    probe_model,
+)
+from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
+from adapter.evaluation.probe.tasks import TASKS, TOOL_SETS, TOOLS, ProbeCall, is_valid
 from adapter.parsing.formats import get_format
-from adapter.prompting.calling_setup import Setup
+from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols.recorded_exchange import read_exchanges
-from adapter.protocols.translate import translate
-from adapter.protocols.translation_options import Options
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from adapter.recording.view.page_data import view_exchanges
 from tests.browser import chromium, prefer
 from tests.live_upstream import LiveUpstream
@@ -34,8 +42,8 @@ from tests.scripted_server import delta
 
 HERMES = get_format("hermes")
 ASKED = {str(task.messages[0]["content"]): task for task in TASKS}
-COMPACT = Setup("hermes", "compact")
-FREE = [NATIVE, Setup("hermes", "trained"), COMPACT, Setup("hermes", "small")]
+COMPACT = CallingSetup("hermes", "compact")
+FREE = [NATIVE, CallingSetup("hermes", "trained"), COMPACT, CallingSetup("hermes", "small")]
 
 
 def task_of(body: Any) -> Any:
@@ -95,7 +103,7 @@ def no_tools(body: Any) -> Iterator[dict[str, Any]]:
 
 def tried(answer: Any, setups: Any = tuple(FREE), **options: Any) -> Probe:
     with LiveUpstream(answer) as upstream, ChatClient(Endpoint(f"{upstream.url}/v1"), "m", patience_s=1) as client:
-        return probe(Asker(client), setups, **options)
+        return probe_model(TaskRunner(client), setups, **options)
 
 
 def test_the_prompt_that_a_model_understands_is_found():
@@ -123,13 +131,13 @@ def test_setups_that_do_worse_get_fewer_tasks():
 def test_a_slow_machine_gets_fewer_tasks_rather_than_a_part_of_the_setups():
     """As many for each setup as fit into the round, but a call and an answer in words at the least."""
 
-    def trial(tasks: int, seconds: float) -> Trial:
-        return Trial(COMPACT, [Outcome(TASKS[0], True, True, "", Usage(0), seconds)] * tasks)
+    def trial(tasks: int, seconds: float) -> SetupTrial:
+        return SetupTrial(COMPACT, [TaskOutcome(TASKS[0], True, True, "", Usage(0), seconds)] * tasks)
 
-    assert fitted(4, [trial(0, 0)] * 3, share_s=1) == 4, "nothing is known yet"
-    assert fitted(8, [trial(2, 5)] * 3, share_s=1000) == 8
-    assert fitted(8, [trial(2, 5)] * 3, share_s=31) == 4
-    assert fitted(8, [trial(2, 5)] * 3, share_s=-1) == 2
+    assert largest_fitting_rung(4, [trial(0, 0)] * 3, share_s=1) == 4, "nothing is known yet"
+    assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=1000) == 8
+    assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=31) == 4
+    assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=-1) == 2
 
 
 def test_native_is_best_where_it_is():
@@ -165,7 +173,7 @@ def test_a_server_that_dies_on_the_way_leaves_what_is_known():
 
 def test_one_that_always_calls_comes_after_one_that_can_answer():
     """However many of its calls are right: it can never say that the work is done."""
-    calling, able = Setup("hermes", "small"), COMPACT
+    calling, able = CallingSetup("hermes", "small"), COMPACT
 
     def model(body: Any) -> Iterator[dict[str, Any]]:
         calls = right_calls(task_of(body)) or [needless(body)]
@@ -182,7 +190,7 @@ def test_one_that_always_calls_comes_after_one_that_can_answer():
 
 def test_one_that_calls_wrongly_goes_on_before_one_that_only_talks():
     """After two tasks the one that talks has a right answer and the other none, and yet only that can become good."""
-    talks, calls = COMPACT, Setup("hermes", "small")
+    talks, calls = COMPACT, CallingSetup("hermes", "small")
 
     def model(body: Any) -> Iterator[dict[str, Any]]:
         task = task_of(body)
@@ -207,7 +215,7 @@ def test_a_model_that_only_talks_has_no_best():
 def test_what_was_known_when_it_was_stopped_counts():
     """Ctrl-C, or the end of the time: the tasks that were done are kept."""
 
-    def stop(_: Trial, done: int, __: int) -> None:
+    def stop(_: SetupTrial, done: int, __: int) -> None:
         if done == 10:
             raise KeyboardInterrupt
 
@@ -220,11 +228,11 @@ def test_what_was_known_when_it_was_stopped_counts():
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_right_calls_are_right_and_others_are_not(task):
     """Of every task; the tools take what is wanted, and nothing else passes for it."""
-    calls = [Call(name, arguments) for name, arguments in right_calls(task)]
+    calls = [ProbeCall(name, arguments) for name, arguments in right_calls(task)]
     content = "" if calls else "Well."
     assert all(is_valid(call, task.tools) for call in calls)
     assert task.is_right(calls, content)
-    assert not task.is_right([*calls, Call("get_weather", {"city": "Rome"})], content)
+    assert not task.is_right([*calls, ProbeCall("get_weather", {"city": "Rome"})], content)
     assert not task.is_right(calls[1:], "" if calls else "  ")
 
 
@@ -249,15 +257,17 @@ def config(tmp_path, monkeypatch):
 def test_the_command_writes_a_profile_and_a_page(config, capsys):
     """Where run, serve and wrap look for it; what it says makes the next request what the model understands."""
     with LiveUpstream(clever) as upstream:
-        assert run_probe(Settings(upstream.url, "m:1b", "hermes")) == 0
+        assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes")) == 0
     said = capsys.readouterr()
     profile = load(config / "m_1b.toml")
     assert profile.setup == COMPACT
     assert (profile.after.right, profile.before.right, profile.after.needless) == (24, 8, 0)
     assert "24 of 24 right, the server alone 8" in said.err
     assert "hermes, compact, off *" in said.out
-    options = Options(setup_of=lambda _: profile.setup)
-    request = translate({"model": "x", "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS}, options)
+    options = TranslationOptions(setup_of=lambda _: profile.setup)
+    request = translate_chat_request(
+        {"model": "x", "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS}, options
+    )
     assert "Tools (arguments are strings" in request.body["messages"][0]["content"]
     html = (config / "m_1b.html").read_text(encoding="utf-8")
     assert "http" not in html.replace(upstream.url, "").replace("http-equiv", ""), "nothing is loaded from elsewhere"
@@ -268,7 +278,7 @@ def test_its_answers_are_recorded_to_be_looked_at(config, tmp_path):
     """Each with its setup and task, what was sent and what each piece was taken for."""
     file = tmp_path / "said.jsonl"
     with LiveUpstream(clever) as upstream:
-        assert run_probe(Settings(upstream.url, "m:1b", "hermes", record=file)) == 0
+        assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes", record=file)) == 0
     exchanges = read_exchanges(file.read_text(encoding="utf-8"), "said.jsonl")
     conversations = {each.conversation for each in exchanges}
     assert {f"{COMPACT.name}: {task.name}" for task in TASKS} <= conversations
@@ -304,7 +314,7 @@ def test_ctrl_c_writes_what_is_known(config):
 def test_a_probe_that_found_nothing_leaves_no_profile(config, tmp_path, capsys):
     """An old profile stays; the page shows what was answered; --json says all of it."""
     with LiveUpstream(lambda _: iter([delta("<script>alert(1)</script>", "stop")])) as upstream:
-        settings = Settings(upstream.url, "m", page=tmp_path / "p.html", as_json=True)
+        settings = ProbeSettings(upstream.url, "m", page=tmp_path / "p.html", as_json=True)
         assert run_probe(settings) == 1
     assert not config.exists()
     said = json.loads(capsys.readouterr().out)
@@ -315,9 +325,9 @@ def test_a_probe_that_found_nothing_leaves_no_profile(config, tmp_path, capsys):
 
 def test_a_real_engine_is_probed(random_engine):
     """Random weights: what is held to calls makes valid ones only; nothing else breaks anything."""
-    held = Setup("hermes", "small", "required")
+    held = CallingSetup("hermes", "small", "required")
     with ChatClient(random_engine.endpoint) as client:
-        found = probe(Asker(client, max_tokens=2500), [NATIVE, held], tasks=TASKS[:2], rungs=((2, 2),))
+        found = probe_model(TaskRunner(client, max_tokens=2500), [NATIVE, held], tasks=TASKS[:2], rungs=((2, 2),))
     native, required = found.trials
     assert len(native.outcomes) == 2 or native.refusal
     assert [outcome.valid for outcome in required.outcomes] == [True, True], [each.answer for each in required.outcomes]
@@ -353,7 +363,7 @@ def test_the_page_in_a_browser(tmp_path):
 def test_a_profile_is_plain_toml(config):
     """For people and other programs."""
     with LiveUpstream(clever) as upstream:
-        run_probe(Settings(upstream.url, "m", "hermes", output=Path(config) / "mine.toml"))
+        run_probe(ProbeSettings(upstream.url, "m", "hermes", output=Path(config) / "mine.toml"))
     profile = tomllib.loads((config / "mine.toml").read_text(encoding="utf-8"))
     use = {"format": "hermes", "style": "compact", "constraint": "off", "native": False, "own": False}
     assert profile["use"] == use
@@ -362,7 +372,7 @@ def test_a_profile_is_plain_toml(config):
 
 def test_one_that_calls_needlessly_is_not_chosen_for_its_right_calls():
     """Most tasks want a call; on other sets of tools most turns may want none."""
-    calls, talks = Setup("hermes", "small"), COMPACT
+    calls, talks = CallingSetup("hermes", "small"), COMPACT
     calling = {task.name for task in TASKS if task.expected}
 
     def model(body: Any) -> Iterator[dict[str, Any]]:
@@ -384,7 +394,7 @@ def test_one_that_calls_needlessly_is_not_chosen_for_its_right_calls():
 def test_the_command_says_which_setups_were_refused_and_why(config, capsys):
     """They are not dropped in silence."""
     with LiveUpstream(no_tools) as upstream:
-        assert run_probe(Settings(upstream.url, "m", "hermes")) == 0
+        assert run_probe(ProbeSettings(upstream.url, "m", "hermes")) == 0
     said = capsys.readouterr().err
     assert "refused: server's own: " in said
     assert "does not support tools" in said

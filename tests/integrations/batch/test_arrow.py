@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.integrations.batch.row_parser import COLUMNS, Settings
+from adapter.integrations.batch.row_parser import COLUMNS, RowSettings
 from tests.integrations.batch.test_row_parser import CALL, TOOLS
 from tests.integrations.batch.test_runner import Ended, run
 
@@ -17,7 +17,7 @@ pa = pytest.importorskip("pyarrow", reason="needs the extra batch: pip install '
 import pyarrow.parquet as pq  # noqa: E402
 
 from adapter.integrations.batch import arrow  # noqa: E402
-from adapter.integrations.batch.row_parser import RowReader  # noqa: E402
+from adapter.integrations.batch.row_parser import RowParser  # noqa: E402
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_what_is_no_such_file_is_refused(tmp_path):
 def test_a_lone_surrogate_becomes_the_replacement(tmp_path):
     """Arrow's texts are UTF-8; an escape in a call's name can make one."""
     text = '<tool_call>\n{"name": "a\\ud83d", "arguments": {"b": "\\ud83d"}}\n</tool_call>'
-    made, _ = arrow.with_columns(RowReader(Settings()), pa.table({"text": [text]}))
+    made, _ = arrow.with_columns(RowParser(RowSettings()), pa.table({"text": [text]}))
     function = made["tool_calls"].to_pylist()[0][0]["function"]
     assert function == {"name": "a\ufffd", "arguments": '{"b": "\ufffd"}'}
 
@@ -108,7 +108,7 @@ def test_a_lone_surrogate_becomes_the_replacement(tmp_path):
 def test_a_path_leads_into_a_struct():
     """Of which nothing else is read; where the column is missing, every row says so."""
     table = pa.table({"a": [{"b": [CALL]}], "big": ["x"]})
-    _, counts = arrow.with_columns(RowReader(Settings(column="a.b.0")), table)
+    _, counts = arrow.with_columns(RowParser(RowSettings(column="a.b.0")), table)
     assert counts.calls == 1
-    _, counts = arrow.with_columns(RowReader(Settings(column="c")), table)
+    _, counts = arrow.with_columns(RowParser(RowSettings(column="c")), table)
     assert counts.errors == 1

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from adapter.integrations.batch.ray_data import read_on_ray
-from adapter.integrations.batch.row_parser import Settings
+from adapter.integrations.batch.ray_data import process_with_ray
+from adapter.integrations.batch.row_parser import RowSettings
 from tests.integrations.batch.test_row_parser import CALL
 from tests.integrations.batch.test_runner import run
 
@@ -31,7 +31,7 @@ def test_ray_reads_what_one_machine_reads(tmp_path):
     try:
         for name in ("in.jsonl", "in.parquet"):
             out = tmp_path / f"out-{name}"
-            read_on_ray(str(tmp_path / name), str(out), Settings())
+            process_with_ray(str(tmp_path / name), str(out), RowSettings())
             there = sorted(pq.read_table(out).to_pylist(), key=lambda row: row["id"])
             assert there == here
     finally:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.integrations.batch.row_parser import COLUMNS, RowReader, Settings, kept_name, value_in
+from adapter.integrations.batch.row_parser import COLUMNS, RowParser, RowSettings, get_nested, unique_column_name
 from adapter.parsing.formats import FORMATS
 
 TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {
@@ -16,7 +16,7 @@ CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</too
 
 
 def columns(row, **settings):
-    return RowReader(Settings(**settings)).columns(row)
+    return RowParser(RowSettings(**settings)).columns(row)
 
 
 def test_an_answer_has_all_columns():
@@ -76,23 +76,23 @@ def test_a_row_that_cannot_be_read_says_why(row, why):
 def test_wrong_settings_are_refused_before_any_row(settings):
     """With what there is instead."""
     with pytest.raises(UsageError):
-        RowReader(Settings(**settings))
+        RowParser(RowSettings(**settings))
 
 
 def test_a_path_leads_into_a_row():
     """Keys and places in lists; a column of that very name comes first."""
     row = {"response": {"choices": [{"text": "a"}]}, "response.choices": "b"}
-    assert value_in(row, "response.choices.0.text") == "a"
-    assert value_in(row, "response.choices") == "b"
-    assert value_in(row, "response.choices.1.text") is None
-    assert value_in([], "a.b") is None
+    assert get_nested(row, "response.choices.0.text") == "a"
+    assert get_nested(row, "response.choices") == "b"
+    assert get_nested(row, "response.choices.1.text") is None
+    assert get_nested([], "a.b") is None
 
 
 def test_a_column_of_ours_makes_way():
     """The input's is kept under a name that is free."""
-    assert kept_name("id", ["id"]) == "id"
-    assert kept_name("content", ["content"]) == "input_content"
-    assert kept_name("content", ["content", "input_content"]) == "input_input_content"
+    assert unique_column_name("id", ["id"]) == "id"
+    assert unique_column_name("content", ["content"]) == "input_content"
+    assert unique_column_name("content", ["content", "input_content"]) == "input_input_content"
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -10,8 +10,8 @@ import pytest
 from adapter.core.errors import UsageError
 from adapter.integrations.batch import jsonl
 from adapter.integrations.batch.inputs import find_sources
-from adapter.integrations.batch.row_parser import Settings
-from adapter.integrations.batch.runner import read_files
+from adapter.integrations.batch.row_parser import RowSettings
+from adapter.integrations.batch.runner import process_files
 from tests.command_line import adapter
 from tests.integrations.batch.test_row_parser import CALL
 
@@ -30,7 +30,7 @@ def run(given: Path, out: Path, *, jobs: int = 1, blocks: int | None = None, **s
         if done == blocks:
             raise Ended
 
-    return read_files(find_sources(str(given), str(out)), str(out), Settings(**settings), jobs, told)
+    return process_files(find_sources(str(given), str(out)), str(out), RowSettings(**settings), jobs, told)
 
 
 def rows(path: Path):
@@ -171,6 +171,6 @@ def test_no_row_read_is_no_success(tmp_path):
 
 
 def _reader():
-    from adapter.integrations.batch.row_parser import RowReader
+    from adapter.integrations.batch.row_parser import RowParser
 
-    return RowReader(Settings())
+    return RowParser(RowSettings())

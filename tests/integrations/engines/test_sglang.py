@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from adapter.integrations.engines import sglang
-from adapter.integrations.engines.compat import Sglang
+from adapter.integrations.engines.compat import SglangCompat
 from tests.integrations.engines.doubles import TemplateTokenizer, install_sglang
 
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>'
@@ -37,7 +37,7 @@ def tells_more(request, monkeypatch):
 
 
 def _parsers(tells_more: bool, *, name: str = "adapter_hermes", is_on: bool, tokenizer: Any = None) -> tuple[Any, Any]:
-    known = Sglang()
+    known = SglangCompat()
     given = {"tokenizer": tokenizer, "tool_call_parser_active": True} if tells_more else {}
     reasoning = known.reasoning_parser.DetectorMap[name](force_reasoning=is_on, **given)
     return known.tool_parser.ToolCallParserEnum[name](), reasoning

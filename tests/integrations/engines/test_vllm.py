@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapter.integrations.engines import compat, vllm
-from adapter.integrations.engines.compat import InterfaceError, Vllm
+from adapter.integrations.engines.compat import InterfaceError, VllmCompat
 from tests.integrations.engines.doubles import MIDDLE, NEWEST, OLDEST, Tokenizer, install_vllm
 
 RELEASES = {"newest": NEWEST, "middle": MIDDLE, "oldest": OLDEST}
@@ -35,14 +35,14 @@ def release(request, monkeypatch):
     install_vllm(monkeypatch, RELEASES[request.param])
     monkeypatch.setattr(vllm.ReasoningReader, "is_asked_for", False)
     vllm.register()
-    return Vllm()
+    return VllmCompat()
 
 
 def _request() -> Any:
     return SimpleNamespace(tools=[_Tool()], tool_choice="auto", skip_special_tokens=True, chat_template_kwargs=None)
 
 
-def _parsers(release: Vllm, name: str = "adapter_hermes") -> tuple[Any, Any]:
+def _parsers(release: VllmCompat, name: str = "adapter_hermes") -> tuple[Any, Any]:
     tokenizer = Tokenizer()
     return release.tool_parsers.parsers[name](tokenizer), release.reasoning_parsers.parsers[name](tokenizer)
 
@@ -76,7 +76,7 @@ def test_without_our_reasoning_parser_reasoning_is_content(release):
     assert len(found.tool_calls) == 1
 
 
-def _streamed(release: Vllm, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
+def _streamed(release: VllmCompat, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
     """Reasoning, content and calls of a stream as vLLM makes it: its pieces go to the reasoning parser until that says
     that reasoning is over, the rest to the tool parser, with the same piece or (0.10 to 0.12) the next one."""
     tool, reasoning = _parsers(release)
@@ -235,7 +235,7 @@ def test_a_changed_signature_is_not_guessed_at(monkeypatch):
     parser = sys.modules[str(NEWEST["tools"])].ToolParser
     monkeypatch.setattr(parser, "extract_tool_calls", lambda self, output, context: None)
     with pytest.raises(InterfaceError, match=r"takes \(self, output, context\), expected model_output, request"):
-        Vllm()
+        VllmCompat()
 
 
 def test_nothing_of_an_engine_is_imported_before(tmp_path):
@@ -251,4 +251,4 @@ def test_nothing_of_an_engine_is_imported_before(tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed here")
 def test_the_real_vllm_has_a_known_interface():
     """Where it is installed: every check of the table passes."""
-    assert Vllm().tool_parser.__name__ == "ToolParser"
+    assert VllmCompat().tool_parser.__name__ == "ToolParser"

@@ -26,8 +26,8 @@ from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect
 from adapter.integrations.mcp import client as tools
 from adapter.integrations.mcp.client import McpTools
-from adapter.integrations.mcp.server_config import McpServer, servers_of
-from adapter.tools.operations.permissions import Approval, Rule
+from adapter.integrations.mcp.server_config import McpServer, parse_servers
+from adapter.tools.operations.permissions import ApprovalRequest, PermissionRule
 from adapter.workspace import Workspace
 from tests import mcp_plain
 from tests.command_line import adapter, started
@@ -37,7 +37,7 @@ pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'toolcall-adap
 
 from mcp import Client, StdioServerParameters
 
-from adapter.integrations.mcp.server import server_of
+from adapter.integrations.mcp.server import build_server
 
 ROOT = Path(__file__).parents[2]
 BLADE = get_dialect("blade").tools
@@ -103,9 +103,9 @@ def test_what_a_model_gets_wrong_is_told(workspace):
 
 def test_what_may_change_something_is_asked_for(connected, tmp_path):
     """Only a tool that says it merely reads runs unasked."""
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
 
-    def refuse(approval: Approval) -> bool:
+    def refuse(approval: ApprovalRequest) -> bool:
         asked.append(approval)
         return False
 
@@ -119,10 +119,10 @@ def test_what_may_change_something_is_asked_for(connected, tmp_path):
 
 def test_a_server_is_not_believed_that_its_tools_only_read(tmp_path):
     """The first call of each is asked for, whatever its hints say; a yes holds for that tool, and a no for nothing."""
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
     answers = iter([False, True, True])
 
-    def ask(approval: Approval) -> bool:
+    def ask(approval: ApprovalRequest) -> bool:
         asked.append(approval)
         return next(answers)
 
@@ -160,7 +160,7 @@ def test_a_definition_that_changes_is_shown_and_asked_for_again(tmp_path, truste
         told.write_text(description)
         cautions: list[str] = []
 
-        def ask(approval: Approval) -> bool:
+        def ask(approval: ApprovalRequest) -> bool:
             cautions.append(approval.caution)
             return allow
 
@@ -428,7 +428,7 @@ def test_a_server_over_http(tmp_path):
         try:
             process.stderr.readline()
             port = process.stderr.readline().split()[1]
-            (server,) = servers_of(f"http://127.0.0.1:{port}/mcp")
+            (server,) = parse_servers(f"http://127.0.0.1:{port}/mcp")
             trusted = replace(server, trusted=True)
             with McpTools([trusted], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
                 assert workspace.run("add", {"first": 1}).content == "2"
@@ -467,9 +467,9 @@ def test_servers_are_named_as_users_do(tmp_path):
         "web": {"url": "http://x/mcp"},
     }
     file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-    assert servers_of("uvx 'mcp server' --fast") == [McpServer("uvx", ("uvx", "mcp server", "--fast"))]
-    assert servers_of("https://example.org/mcp") == [McpServer("example_org", url="https://example.org/mcp")]
-    assert servers_of(str(file)) == [
+    assert parse_servers("uvx 'mcp server' --fast") == [McpServer("uvx", ("uvx", "mcp server", "--fast"))]
+    assert parse_servers("https://example.org/mcp") == [McpServer("example_org", url="https://example.org/mcp")]
+    assert parse_servers(str(file)) == [
         McpServer("my_git", ("uvx", "mcp-server-git"), environment={"A": "1"}),
         McpServer("web", url="http://x/mcp"),
     ]
@@ -482,13 +482,13 @@ def test_a_file_that_names_none_says_what_it_should(tmp_path, content):
     file = tmp_path / "mcp.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(UsageError, match="mcpServers"):
-        servers_of(str(file))
+        parse_servers(str(file))
 
 
 @pytest.mark.parametrize("text", ["", "'open", "/nowhere/mcp.json"])
 def test_what_is_no_server_is_refused(text):
     with pytest.raises(UsageError):
-        servers_of(text)
+        parse_servers(text)
 
 
 def test_a_text_only_model_calls_a_servers_tool(scripted, tmp_path):
@@ -537,12 +537,12 @@ def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any
     return asyncio.run(run())
 
 
-def beside_client(work: Callable[[Client], Any], root: Path, approve: str, *rules: Rule) -> Any:
+def beside_client(work: Callable[[Client], Any], root: Path, approve: str, *rules: PermissionRule) -> Any:
     """The same with the server in this process, which starts none."""
 
     async def run() -> Any:
         with Workspace(root, approve=approve, rules=rules) as workspace:
-            async with Client(server_of(workspace)) as client:
+            async with Client(build_server(workspace)) as client:
                 return await work(client)
 
     return asyncio.run(run())
@@ -573,8 +573,8 @@ async def read_and_write(client: Client) -> Any:
 
 @pytest.mark.parametrize(
     ("approve", "rules", "is_written"),
-    [("ask", (), False), ("auto-edit", (), True), ("ask", (Rule.parse("allow", "write_file"),), True),
-     ("yolo", (), True), ("yolo", (Rule.parse("deny", "write_file(*.txt)"),), False)],
+    [("ask", (), False), ("auto-edit", (), True), ("ask", (PermissionRule.parse("allow", "write_file"),), True),
+     ("yolo", (), True), ("yolo", (PermissionRule.parse("deny", "write_file(*.txt)"),), False)],
     ids=["ask", "auto-edit", "rule", "yolo", "denied"],
 )  # fmt: skip
 def test_the_policy_holds(tmp_path, approve, rules, is_written):

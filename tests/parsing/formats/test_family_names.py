@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.parsing.formats import FORMATS, get_format, guess
+from adapter.parsing.formats import FORMATS, get_format, guess_format
 
 MODELS = {
     "zai-org/GLM-4.5-Air": "glm45",
@@ -125,13 +125,13 @@ TEMPLATES = {
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_is_known_by_its_name(model):
     """The name alone tells the format, whatever file or server it comes from."""
-    assert guess(model=model) == MODELS[model]
+    assert guess_format(model=model) == MODELS[model]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_model_is_known_by_its_template(template):
     """The template decides, because it is what the model is shown."""
-    assert guess(model="llama3", template=template) == TEMPLATES[template]
+    assert guess_format(model="llama3", template=template) == TEMPLATES[template]
 
 
 def test_every_name_of_a_format_finds_it():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.parsing.formats import FORMATS, get_format, guess
+from adapter.parsing.formats import FORMATS, get_format, guess_format
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from adapter.parsing.formats import FORMATS, get_format, guess
 )
 def test_a_models_name_tells_its_format(model, format):
     """Names as servers and files spell them; an unknown one tells nothing."""
-    assert guess(model) == format
+    assert guess_format(model) == format
 
 
 HERMES = """{{- "You are provided with function signatures within <tools></tools> XML tags:\\n<tools>" }}
@@ -61,13 +61,13 @@ LLAMA = """{{- "Environment: ipython\\n" }}
 )
 def test_a_template_tells_its_format(template, format):
     """What a template shows the model is what the model writes."""
-    assert guess(template=template) == format
+    assert guess_format(template=template) == format
 
 
 def test_a_template_decides_over_a_name():
     """A fine-tune keeps its base's name and not its format."""
-    assert guess("qwen2.5-coder:7b", CODER) == "qwen3_coder"
-    assert guess("qwen3-coder:30b", "{{ messages }}") == "qwen3_coder"
+    assert guess_format("qwen2.5-coder:7b", CODER) == "qwen3_coder"
+    assert guess_format("qwen3-coder:30b", "{{ messages }}") == "qwen3_coder"
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
-from adapter.core.turn import merge
+from adapter.core.turn import merge_deltas
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
@@ -101,7 +101,7 @@ def test_streamed_arguments_are_those_of_the_call(name):
     assert {key: json.loads(value) for key, value in streamed(events).items()} == {
         call.id: call.arguments for call in calls
     }
-    assert [event.raw for event in merge(events)] == [event.raw for event in merge(stream(text, name))]
+    assert [event.raw for event in merge_deltas(events)] == [event.raw for event in merge_deltas(stream(text, name))]
 
 
 @pytest.mark.parametrize("name", WRITE_JSON)
@@ -185,7 +185,7 @@ def test_a_call_inside_a_value_is_not_streamed(name):
         text = FORMATS[name].encode_calls([("write_file", {"path": "a", "content": value})])
         events = stream(text, told, size, stream_arguments=True)
         assert {event.name for event in events if isinstance(event, ToolCallDelta)} == {"write_file"}
-        assert stream_fault(events, merge(stream(text, told, size))) is None
+        assert stream_fault(events, merge_deltas(stream(text, told, size))) is None
 
 
 ALIKE = ToolSet(
@@ -201,7 +201,7 @@ def test_a_name_that_holds_another_is_streamed_as_itself(name):
         text = FORMATS[name].encode_calls([(tool, {"query": "it is long enough for some pieces"})])
         events = stream(text, name, size, tools=ALIKE, stream_arguments=True)
         assert {event.name for event in events if isinstance(event, ToolCallDelta)} == {tool}
-        assert stream_fault(events, merge(stream(text, name, size, tools=ALIKE))) is None
+        assert stream_fault(events, merge_deltas(stream(text, name, size, tools=ALIKE))) is None
 
 
 @pytest.mark.parametrize("name", WRITE_JSON)
@@ -211,7 +211,7 @@ def test_a_number_is_handed_on_when_it_has_ended(name):
     begin = encoded.index("77")
     for number in ("0.5", "-0.25", "1e3", "12", "1.0", "0"):
         text = encoded.replace("77", number)
-        plain = merge(stream(text, name))
+        plain = merge_deltas(stream(text, name))
         for at in range(begin - 2, begin + len(number) + 3):
             events = in_pieces([text[:at], text[at:]], name, stream_arguments=True)
             assert [event.arguments for event in events if isinstance(event, ToolCall)] == [
@@ -239,7 +239,7 @@ def test_what_another_name_may_replace_waits(written):
         events = stream(text, "hermes", size, stream_arguments=True)
         (call,) = [event for event in events if isinstance(event, ToolCall)]
         assert call.arguments == arguments
-        assert stream_fault(events, merge(stream(text, "hermes"))) is None
+        assert stream_fault(events, merge_deltas(stream(text, "hermes"))) is None
 
 
 def test_tools_of_no_session_are_not_streamed():
@@ -253,7 +253,7 @@ def test_arguments_wait_for_calls_that_may_be_text():
     """Bare calls count when a marked one follows, and come before it."""
     bare = '{"name": "read_file", "arguments": {"path": "a"}}\n'
     text = bare + FORMATS["hermes"].encode_calls([("write_file", ARGUMENTS)])
-    assert stream_fault(stream(text, None, stream_arguments=True), merge(stream(text, None))) is None
+    assert stream_fault(stream(text, None, stream_arguments=True), merge_deltas(stream(text, None))) is None
 
 
 CASES = [(path, load(path)) for path in sorted(FOLDER.glob("*/*.toml")) if path.parent.name != "wild"]
@@ -268,7 +268,7 @@ def test_every_case_streams_as_it_is_read(name):
             continue
         given = {"finish_reason": case.get("finish_reason", "stop"), "prompt": case.get("generation_prompt", "")}
         text, chance = case["text"], random.Random(path.stem)
-        plain = merge(in_pieces([text], told, tools=CASE_TOOLS, **given))
+        plain = merge_deltas(in_pieces([text], told, tools=CASE_TOOLS, **given))
         for pieces in ([text], random_pieces(text, chance, 4), random_pieces(text, chance, 40)):
             events = in_pieces(pieces, told, tools=CASE_TOOLS, stream_arguments=True, **given)
             assert stream_fault(events, plain) is None, path
@@ -281,5 +281,5 @@ def test_streaming_changes_nothing_else(text, name, seed):
     """The same calls as without, less those that contradict what was handed on; and all deltas of a call join up."""
     pieces = random_pieces(text, random.Random(seed), 6)
     events = in_pieces(pieces, name, stream_arguments=True)
-    assert stream_fault(events, merge(in_pieces(pieces, name))) is None
+    assert stream_fault(events, merge_deltas(in_pieces(pieces, name))) is None
     assert "".join(event.raw for event in events) == text

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from adapter.core.turn import Turn
-from adapter.parsing.formats import FORMATS, get_format, know
+from adapter.parsing.formats import FORMATS, get_format, register_format
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.deriving.detect import recognised
-from adapter.prompting.deriving.result import derived_by
+from adapter.prompting.deriving.detect import match_known_format
+from adapter.prompting.deriving.result import derive_format
 from tests.prompting.deriving.families import KNOWN_FORMS, LINE, OBJECT, ODD, each, family, fill_of
 
 TOOLS = [
@@ -35,7 +35,7 @@ def source(request):
 
 def derived(source):
     """The format, which must be there."""
-    found = derived_by(fill_of(source), "template_test")
+    found = derive_format(fill_of(source), "template_test")
     assert found.format is not None, found.why
     return found.format
 
@@ -61,7 +61,7 @@ def calls_of(turn):
 
 def test_each_form_is_derived_and_reads_the_familys_own_calls(source):
     """Values that no trial had, several calls, words before them: whole and in characters."""
-    found = derived_by(fill_of(source), "template_test")
+    found = derive_format(fill_of(source), "template_test")
     assert found.format is not None, found.why
     calls = [("write_file", {"path": "a.txt", "content": HOSTILE, "mode": 3}), ("write_file", {"path": "b"})]
     for content in ("", "I look."):
@@ -112,7 +112,7 @@ def test_reasoning_results_and_ends_are_found(source):
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_form_is_refused_or_right_and_never_misread(name):
     """Without the derived format all formats are recognised: the text may be text, but not another call."""
-    found = derived_by(fill_of(ODD[name]), "template_test")
+    found = derive_format(fill_of(ODD[name]), "template_test")
     if found.format is None:
         assert len(found.why) > 20
     for calls in (
@@ -133,13 +133,13 @@ def test_an_odd_form_is_refused_or_right_and_never_misread(name):
     ],
 )
 def test_what_is_missing_is_said(calls, why):
-    assert why in derived_by(fill_of(family(calls)), "template_test").why
+    assert why in derive_format(fill_of(family(calls)), "template_test").why
 
 
 def test_values_that_nothing_escapes_are_a_limit_that_is_said():
     """A family whose texts stand in quotes as they are: what holds no quote is right, the rest nobody can tell."""
     raw = KNOWN_FORMS["Python"].replace("{{ v | tojson }}", '{{ "\'" + v + "\'" if v is string else v | tojson }}')
-    found = derived_by(fill_of(raw), "template_test")
+    found = derive_format(fill_of(raw), "template_test")
     assert found.format is not None, found.why
     assert found.limits
     assert all(miss.is_limit for miss in found.misses)
@@ -149,21 +149,21 @@ def test_a_table_that_reads_the_template_goes_first():
     """Whatever the marks and the name say; where none does, the derived format is taken, and says why."""
     call = f"<tool_call>{LINE}{OBJECT}{LINE}</tool_call>"
     hermes = family(each(call, "\n")).replace("<|stop|>", "<|im_end|>")
-    told = recognised(derived_by(fill_of(hermes), "template_test"), hermes, None)
+    told = match_known_format(derive_format(fill_of(hermes), "template_test"), hermes, None)
     assert (told.format, told.by) == ("hermes", "table")
     unknown = KNOWN_FORMS["keys and values"]
-    told = recognised(derived_by(fill_of(unknown), "template_test"), unknown, "qwen3")
+    told = match_known_format(derive_format(fill_of(unknown), "template_test"), unknown, "qwen3")
     assert (told.format, told.by) == ("template_test", "template")
     assert "misreads" in told.why
     none = family("")
-    told = recognised(derived_by(fill_of(none), "template_test"), none, "qwen3")
+    told = match_known_format(derive_format(fill_of(none), "template_test"), none, "qwen3")
     assert (told.format, told.by) == ("hermes", "signs")
 
 
 def test_a_derived_format_is_known_by_its_name_and_to_nobody_else():
     """`get_format` finds it; what recognises formats does not read by it."""
     format = derived(KNOWN_FORMS["elements"])
-    know(format)
+    register_format(format)
     assert get_format("template_test") is format
     assert "template_elements" not in FORMATS
     text = format.encode_calls([("get_time", {})])

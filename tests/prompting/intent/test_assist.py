@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.errors import UsageError
-from adapter.grammars.gbnf import gbnf
+from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.parser import parse
 from adapter.prompting.intent.argument_proximity import match_by_proximity
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
-from adapter.prompting.intent.bm25 import Ranking, stem, tokens
+from adapter.prompting.intent.bm25 import ToolRanking, stem, tokens
 from adapter.tools.tool import Tool, ToolSet
 from tests.grammars.test_gbnf import sample
 
@@ -137,7 +137,7 @@ def test_a_value_belongs_to_the_parameter_beside_it():
 def test_what_was_planned_can_be_written(random_engine):
     """A call by random weights: the right tool and the values of the request."""
     assist = plan("Swap 'x = 1' for 'x = 2' in a.py")
-    text = sample(random_engine, gbnf(assist.tools, choices=assist.choices))
+    text = sample(random_engine, build_gbnf(assist.tools, choices=assist.choices))
     (call,) = parse(text, assist.tools, "hermes").calls
     assert (call.name, call.arguments) == ("swap_text", {"file": "a.py", "old": "x = 1", "new": "x = 2"})
 
@@ -152,7 +152,7 @@ def test_words_are_compared_without_endings_and_values_by_their_kind():
         "_code_",
         "_number_",
     ]
-    scores = Ranking(ToolSet([MOVE, PUT])).scores("Rename a file")
+    scores = ToolRanking(ToolSet([MOVE, PUT])).scores("Rename a file")
     assert set(scores) == {"move_file", "save_file"}
 
 
@@ -186,4 +186,4 @@ def test_no_request_and_no_definition_is_too_odd(request_, schema, name):
     assert assist.tools
     plan(request_, tools)
     with suppress(UsageError):  # nothing left to choose
-        gbnf(assist.tools, choices=assist.choices)
+        build_gbnf(assist.tools, choices=assist.choices)

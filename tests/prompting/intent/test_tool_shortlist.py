@@ -9,10 +9,10 @@ import pytest
 
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import Chunk
-from adapter.prompting.intent.tool_shortlist import shortlist
-from adapter.protocols.exchange import Completed, Streamed
-from adapter.protocols.translate import translate
-from adapter.protocols.translation_options import Options, PromptSettings
+from adapter.prompting.intent.tool_shortlist import shortlist_tools
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import PromptSettings, TranslationOptions
 from adapter.tools.function_tools import tool
 from adapter.tools.tool import ToolSet
 from tests.protocols.test_wire import joined, stream_of
@@ -38,7 +38,7 @@ FIND = '<tool_call>\n{"name": "find_tools", "arguments": {"query": "archive a ti
 def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
     """By its words, in another order and form."""
     verb, kind = name.split("_")
-    few = shortlist(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
+    few = shortlist_tools(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
     assert few is not None
     assert name in few.shown
     assert len(few.shown) == 6
@@ -46,12 +46,12 @@ def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
 
 
 def test_below_the_limit_nothing_is_left_out():
-    assert shortlist(TOOLS, "x", 80) is None
+    assert shortlist_tools(TOOLS, "x", 80) is None
 
 
 def test_what_was_used_stays_and_the_order_too():
     """So that the prompt of the next turn begins like this one's."""
-    few = shortlist(TOOLS, "delete the invoice", 3, {"share_recipe"})
+    few = shortlist_tools(TOOLS, "delete the invoice", 3, {"share_recipe"})
     assert few is not None
     assert "share_recipe" in few.shown
     assert list(few.shown) == [*(name for name in TOOLS if name in few.shown), "find_tools"]
@@ -59,7 +59,7 @@ def test_what_was_used_stays_and_the_order_too():
 
 def request(**fields: Any) -> Any:
     body = {"model": "qwen3", "messages": [{"role": "user", "content": "Delete invoice 7"}], "tools": MANY, **fields}
-    return translate(body, Options(prompt=PromptSettings(max_tools=5)))
+    return translate_chat_request(body, TranslationOptions(prompt=PromptSettings(max_tools=5)))
 
 
 def test_the_prompt_describes_few_and_any_may_be_called():
@@ -69,18 +69,18 @@ def test_the_prompt_describes_few_and_any_may_be_called():
     assert "delete_invoice" in prompt
     assert "archive_ticket" not in prompt
     assert "find_tools" in prompt
-    stream = Streamed(asked, 0)
+    stream = StreamedExchange(asked, 0)
     assert joined(stream.feed(stream_of(CALL)) + stream.close())[2][0]["name"] == "archive_ticket"
 
 
 def test_a_search_is_answered_within_the_exchange():
     """The client sees the call that follows, and nothing of the search."""
     for stream_arguments in (False, True):
-        asked = translate(
+        asked = translate_chat_request(
             {"model": "qwen3", "messages": [{"role": "user", "content": "Go"}], "tools": MANY},
-            Options(prompt=PromptSettings(max_tools=5), stream_arguments=stream_arguments),
+            TranslationOptions(prompt=PromptSettings(max_tools=5), stream_arguments=stream_arguments),
         )
-        stream = Streamed(asked, 0)
+        stream = StreamedExchange(asked, 0)
         sent = stream.feed(stream_of(f"I search.\n{FIND}"))
         body = stream.next_body()
         assert body is not None
@@ -93,7 +93,7 @@ def test_a_search_is_answered_within_the_exchange():
 
 def test_searches_are_bounded():
     """A model that only searches comes to an end."""
-    whole, bodies = Completed(request()), 0
+    whole, bodies = BufferedExchange(request()), 0
     while not isinstance(answer := whole.feed(json.dumps(completion(FIND)).encode()), tuple):
         bodies += 1
         assert bodies < 9

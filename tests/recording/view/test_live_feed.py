@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from adapter.core.events import TextDelta, ToolCall, ToolCallProgress
-from adapter.core.text.redaction import Secrets
+from adapter.core.text.redaction import Redactor
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.recorded_exchange import Exchange, Observation
-from adapter.protocols.translate import translate
-from adapter.protocols.translated_request import Request
-from adapter.protocols.translation_options import ConstraintSettings, Options
+from adapter.protocols.recorded_exchange import Observation, RecordedExchange
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.view.live_answer import MAX_TAIL, MAX_TAIL_EVENTS
-from adapter.recording.view.live_feed import MAX_ROWS, Live
-from adapter.recording.view.page_data import Again, view_exchanges
+from adapter.recording.view.live_feed import MAX_ROWS, LiveExchanges
+from adapter.recording.view.page_data import ReparseOptions, view_exchanges
 from tests.grammars.test_passes import BROKEN, GOOD, enforce
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, exchange, hostile
 from tests.server.test_wrap import ASK, TOOLS
@@ -37,16 +37,17 @@ SAID = {
 
 
 @pytest.fixture
-def live() -> Iterator[Live]:
-    live = Live(Secrets({"MY_PASSWORD": SECRET}))
+def live() -> Iterator[LiveExchanges]:
+    live = LiveExchanges(Redactor({"MY_PASSWORD": SECRET}))
     yield live
     live.close()
 
 
-def request(live: Live, **options: Any) -> tuple[Request, list[Exchange]]:
-    heard: list[Exchange] = []
-    made = translate(
-        {"model": "m", "messages": ASK, "tools": TOOLS}, Options(observation=Observation(listen=live.listen), **options)
+def request(live: LiveExchanges, **options: Any) -> tuple[TranslatedRequest, list[RecordedExchange]]:
+    heard: list[RecordedExchange] = []
+    made = translate_chat_request(
+        {"model": "m", "messages": ASK, "tools": TOOLS},
+        TranslationOptions(observation=Observation(listen=live.listen), **options),
     )
     return replace(made, observation=replace(made.observation, observe=heard.append)), heard
 
@@ -61,12 +62,12 @@ def finished(answer: StreamedCompletion) -> None:
     answer.close()
 
 
-def rows(live: Live, since: int = 0) -> list[Any]:
+def rows(live: LiveExchanges, since: int = 0) -> list[Any]:
     found: list[Any] = live.changes(since)["rows"]
     return found
 
 
-def detail(live: Live, number: int = 1, **more: Any) -> Any:
+def detail(live: LiveExchanges, number: int = 1, **more: Any) -> Any:
     found = live.detail(number, **more)
     assert found is not None
     return found
@@ -171,7 +172,7 @@ def test_it_is_read_again_otherwise(live):
     answer = StreamedCompletion(asked)
     said(answer, BARE.replace("delete_file", "read_file"))
     finished(answer)
-    shown = detail(live, again=Again.named(None, "lenient"))
+    shown = detail(live, again=ReparseOptions.named(None, "lenient"))
     assert [reading["name"] for reading in shown["readings"]] == ["As read then", "As read now: lenient"]
     assert "read otherwise" in shown["marks"]
 
@@ -188,7 +189,7 @@ def test_what_answers_hold_is_found(live):
 class Page:
     """What a browser does with changes."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveExchanges) -> None:
         self._live, self.version = live, 0
         self.rows: dict[int, Any] = {}
 
@@ -201,7 +202,7 @@ class Page:
         return bool(changes["is_part"])
 
 
-def one_after_the_other(live: Live, chance: random.Random) -> Iterator[None]:
+def one_after_the_other(live: LiveExchanges, chance: random.Random) -> Iterator[None]:
     """Exchanges that begin, go on and end in any order."""
     going: list[Any] = []
     for number in range(400):
@@ -221,7 +222,7 @@ def one_after_the_other(live: Live, chance: random.Random) -> Iterator[None]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_page_that_looks_now_and_then_knows_all_in_the_end(seed):
     """Whatever it missed; what is kept no more is gone there, too."""
-    live, chance = Live(Secrets({}), max_kept=40), random.Random(seed)
+    live, chance = LiveExchanges(Redactor({}), max_kept=40), random.Random(seed)
     page = Page(live)
     for _ in one_after_the_other(live, chance):
         if chance.random() < 0.1:
@@ -240,7 +241,7 @@ def test_a_page_that_looks_now_and_then_knows_all_in_the_end(seed):
 
 def test_rows_come_so_many_at_a_time_and_the_oldest_go():
     """Those that changed longest ago, by number and by bytes; one that goes on is there again."""
-    live = Live(Secrets({}), max_bytes=60_000)
+    live = LiveExchanges(Redactor({}), max_bytes=60_000)
     waiting = live.listen(exchange(said="the first"))
     for number in range(MAX_ROWS + 20):
         live.listen(exchange(said=str(number))).end(exchange(said=random.Random(number).randbytes(500).hex()), "")
@@ -269,7 +270,7 @@ def test_of_a_very_long_answer_the_end_is_shown(live):
 
 def test_hostile_texts_are_told_without_what_hides():
     """Lone surrogates, directions, control characters; each as a question, an answer, a name, why there is none."""
-    live, exchanges = Live(Secrets({})), hostile()[:-2]
+    live, exchanges = LiveExchanges(Redactor({})), hostile()[:-2]
     shown = []
     for number, each in enumerate(exchanges, start=1):
         going = live.listen(each)

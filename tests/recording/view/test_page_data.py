@@ -21,14 +21,14 @@ from adapter.cli.app import make_app
 from adapter.core import package_data
 from adapter.core.errors import UsageError
 from adapter.evaluation.trace_view import view_runs
-from adapter.protocols.recorded_exchange import Exchange, RecordedCall
+from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
 from adapter.recording.transcript import StoredFile, Transcript
-from adapter.recording.view.edit_diffs import Edited
+from adapter.recording.view.edit_diffs import EditDiffs
 from adapter.recording.view.page import page
-from adapter.recording.view.page_data import Again, view_exchanges, view_transcript
+from adapter.recording.view.page_data import ReparseOptions, view_exchanges, view_transcript
 from tests.command_line import started
 
-TRANSCRIPTS = package_data.folder("fixtures") / "transcripts"
+TRANSCRIPTS = package_data.data_folder("fixtures") / "transcripts"
 TOOLS = tuple(
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
     for name in ("read_file", "delete_file")
@@ -59,16 +59,16 @@ HOSTILE = [
 ]
 
 
-def exchange(text: str = CALL, said: str = "Read a.py", **more: Any) -> Exchange:
+def exchange(text: str = CALL, said: str = "Read a.py", **more: Any) -> RecordedExchange:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": said}]
     fields: dict[str, Any] = {
         "format": "hermes", "policy": "safe", "finish_reason": "stop", "model": "m", "tools": TOOLS,
         "sent": {"messages": messages, "seed": 1},
     }  # fmt: skip
-    return Exchange(text=text, **(fields | more))
+    return RecordedExchange(text=text, **(fields | more))
 
 
-def hostile() -> list[Exchange]:
+def hostile() -> list[RecordedExchange]:
     """Each text as an answer, a question, a name, reasoning, an argument, a fault, in turn; over two hundred."""
     ways = (
         lambda text: exchange(text),
@@ -192,14 +192,14 @@ def test_calls_that_are_read_otherwise_today_are_noted():
 
 def test_answers_are_read_again_beside_how_they_were_read():
     """With another policy, or another format."""
-    (shown,) = view_exchanges([exchange(BARE)], "f", Again.named(None, "lenient")).data["exchanges"]
+    (shown,) = view_exchanges([exchange(BARE)], "f", ReparseOptions.named(None, "lenient")).data["exchanges"]
     assert [reading["name"] for reading in shown["readings"]] == ["As read then", "As read now: lenient"]
     assert [[kind for kind, _ in spans(shown, number)].count("call") for number in (0, 1)] == [0, 1]
     assert "read otherwise" in shown["marks"]
-    (shown,) = view_exchanges([exchange()], "f", Again.named("qwen3-coder", "strict")).data["exchanges"]
+    (shown,) = view_exchanges([exchange()], "f", ReparseOptions.named("qwen3-coder", "strict")).data["exchanges"]
     assert shown["readings"][1]["name"] == "As read now: qwen3_coder, strict"
     with pytest.raises(UsageError, match="unknown policy 'mild'"):
-        Again.named(None, "mild")
+        ReparseOptions.named(None, "mild")
 
 
 def test_a_transcript_shows_results_and_diffs():
@@ -230,7 +230,7 @@ def test_files_are_followed_from_edit_to_edit():
     from adapter.dialects import get_dialect
 
     tools = get_dialect("blade").tools
-    edited = Edited({"a": StoredFile(text="1\n2\n3\n")})
+    edited = EditDiffs({"a": StoredFile(text="1\n2\n3\n")})
 
     def diffs(name: str, changed: dict[str, StoredFile | None] | None = None, **arguments: str) -> list[str]:
         return edited.diffs(tools[name], arguments, changed or {})
@@ -289,7 +289,7 @@ def view(*arguments: str) -> None:
     assert result.exit_code == 0, result.output
 
 
-def written(tmp_path: Path, exchanges: list[Exchange], *options: str) -> Path:
+def written(tmp_path: Path, exchanges: list[RecordedExchange], *options: str) -> Path:
     """The page that the command writes of them."""
     file, out = tmp_path / "said.jsonl", tmp_path / "page.html"
     file.write_text("".join(json.dumps(each.model_dump()) + "\n" for each in exchanges), encoding="utf-8")

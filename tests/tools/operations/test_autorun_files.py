@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from adapter.tools.operations import WriteText
-from adapter.tools.operations.autorun_files import RUN_LATER, reason_for
-from adapter.tools.operations.permissions import Approval, Policy
+from adapter.tools.operations.autorun_files import RUN_LATER, autorun_reason
+from adapter.tools.operations.permissions import ApprovalRequest, PermissionPolicy
 from tests.each import each
 
 SECURITY = Path(__file__).parents[2] / "SECURITY.md"
@@ -38,15 +38,15 @@ def test_each_is_asked_about(above):
 def is_asked_about(pattern: str, above: str) -> None:
     path = above + pattern.replace("*", "x") + ("file" if pattern.endswith("/") else "")
     for spelt in (path, path.upper()):
-        approval = Approval("write", WriteText(spelt, ""), "write", "write", paths=(spelt,))
-        assert Policy("auto-edit").verdict(approval)[0] == "ask", spelt
+        approval = ApprovalRequest("write", WriteText(spelt, ""), "write", "write", paths=(spelt,))
+        assert PermissionPolicy("auto-edit").verdict(approval)[0] == "ask", spelt
         assert approval.caution in RUN_LATER
 
 
 @pytest.mark.parametrize("path", ["src/a.py", "conftest.py", "Makefile", "docs/package.json.md", "claude.py", "a.path"])
 def test_others_are_not(path):
     """What runs only for those who call it, and names that only look like one."""
-    assert reason_for([path]) == ""
+    assert autorun_reason([path]) == ""
 
 
 if __name__ == "__main__":

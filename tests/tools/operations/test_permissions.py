@@ -10,27 +10,33 @@ from hypothesis import strategies as st
 
 from adapter.core.errors import UsageError
 from adapter.tools.operations import Delete, ReadText, RunCommand, WriteText
-from adapter.tools.operations.permissions import MODES, Approval, Decision, Policy, Rule
+from adapter.tools.operations.permissions import (
+    MODES,
+    ApprovalDecision,
+    ApprovalRequest,
+    PermissionPolicy,
+    PermissionRule,
+)
 from adapter.tools.operations.shell_words import simple_command
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests.hosted_dialect import HOSTED
 
 
-def command(line: str, cwd: str = ".") -> Approval:
-    return Approval("Bash", RunCommand(line, cwd), "execute", line, command=line, cwd=cwd)
+def command(line: str, cwd: str = ".") -> ApprovalRequest:
+    return ApprovalRequest("Bash", RunCommand(line, cwd), "execute", line, command=line, cwd=cwd)
 
 
-def write(path: str) -> Approval:
-    return Approval("Write", WriteText(path, ""), "write", path, paths=(path,))
+def write(path: str) -> ApprovalRequest:
+    return ApprovalRequest("Write", WriteText(path, ""), "write", path, paths=(path,))
 
 
-def read(path: str) -> Approval:
-    return Approval("Read", ReadText(path), "read", path, paths=(path,))
+def read(path: str) -> ApprovalRequest:
+    return ApprovalRequest("Read", ReadText(path), "read", path, paths=(path,))
 
 
-def verdict(approval: Approval, *rules: str, mode: str = "ask") -> str:
-    return Policy(mode, tuple(map(Rule.from_text, rules))).verdict(approval)[0]
+def verdict(approval: ApprovalRequest, *rules: str, mode: str = "ask") -> str:
+    return PermissionPolicy(mode, tuple(map(PermissionRule.from_text, rules))).verdict(approval)[0]
 
 
 # --------------------------------------------------------------------------- modes
@@ -47,16 +53,16 @@ def verdict(approval: Approval, *rules: str, mode: str = "ask") -> str:
 )
 def test_modes_decide_by_effect(mode, wanted):
     """Reads, writes, deletions, commands."""
-    delete = Approval("Delete", Delete("a"), "delete", "", paths=("a",))
+    delete = ApprovalRequest("Delete", Delete("a"), "delete", "", paths=("a",))
     assert [verdict(one, mode=mode) for one in (read("a"), write("a"), delete, command("ls"))] == wanted
 
 
 def test_what_a_document_asks_no_approval_for_is_not_asked():
     """C004: the other tools are named in no approval; a denial stays one."""
-    fetch = Approval("fetch", ReadText("x"), "network", "", subject="example.com")
-    assert Policy("ask").verdict(fetch)[0] == "ask"
-    assert Policy("ask", unasked=frozenset({"network"})).verdict(fetch)[0] == "allow"
-    assert Policy("plan", unasked=frozenset({"write"})).verdict(write("a"))[0] == "deny"
+    fetch = ApprovalRequest("fetch", ReadText("x"), "network", "", subject="example.com")
+    assert PermissionPolicy("ask").verdict(fetch)[0] == "ask"
+    assert PermissionPolicy("ask", unasked=frozenset({"network"})).verdict(fetch)[0] == "allow"
+    assert PermissionPolicy("plan", unasked=frozenset({"write"})).verdict(write("a"))[0] == "deny"
 
 
 def test_every_mode_says_something_about_every_effect():
@@ -192,7 +198,7 @@ def test_path_rules_read_as_in_gitignore():
 
 def test_allow_must_cover_all_paths_deny_any():
     """A move out of an allowed folder is not allowed by it."""
-    move = Approval("Move", WriteText("", ""), "write", "", paths=("src/a", "docs/a"))
+    move = ApprovalRequest("Move", WriteText("", ""), "write", "", paths=("src/a", "docs/a"))
     assert verdict(move, "allow Move(src/**)") == "ask"
     assert verdict(move, "allow Move(src/**)", "allow Move(docs/**)") == "ask"
     assert verdict(move, "deny Move(docs/**)", mode="yolo") == "deny"
@@ -209,7 +215,7 @@ def test_order_is_deny_grant_ask_allow_mode():
     rules = ("allow Bash(git push)", "ask Bash(git)")
     assert verdict(command("git push"), *rules, mode="yolo") == "ask"
     assert verdict(command("git push"), *rules, "deny Bash(git push)", mode="yolo") == "deny"
-    policy = Policy("ask", tuple(map(Rule.from_text, rules)))
+    policy = PermissionPolicy("ask", tuple(map(PermissionRule.from_text, rules)))
     policy.granted.add(command("git push").key)
     assert policy.verdict(command("git push"))[0] == "allow"
     assert policy.verdict(command("git push origin"))[0] == "ask"
@@ -220,13 +226,13 @@ def test_order_is_deny_grant_ask_allow_mode():
 def test_a_rule_that_could_not_match_is_refused(text):
     """It must not look like one that is kept."""
     with pytest.raises(UsageError, match="rule"):
-        Rule.from_text(text)
+        PermissionRule.from_text(text)
 
 
 @pytest.mark.parametrize("text", ["allow Bash", "deny Read(secrets/**)", "ask *(*.pem)"])
 def test_rules_write_and_read_back(text):
     """As transcripts and settings hold them."""
-    assert str(Rule.from_text(text)) == text
+    assert str(PermissionRule.from_text(text)) == text
 
 
 # --------------------------------------------------------------------- in a workspace
@@ -242,7 +248,7 @@ def root(tmp_path):
 
 
 def rules(*texts):
-    return [Rule.from_text(text) for text in texts]
+    return [PermissionRule.from_text(text) for text in texts]
 
 
 def test_rules_hold_for_what_a_link_leads_to(root):
@@ -281,7 +287,7 @@ def test_an_answer_is_remembered_for_the_very_object_when_the_user_says_so(root)
 
     def ask(approval):
         asked.append(approval.summary)
-        return Decision(True, remember="touch" not in approval.summary)
+        return ApprovalDecision(True, remember="touch" not in approval.summary)
 
     with Workspace(root, approve=ask) as ws:
         for line in ("true", "true", "true x", "touch b", "touch b"):
@@ -305,7 +311,7 @@ def test_an_answer_is_remembered_for_the_very_object_when_the_user_says_so(root)
 
 def test_a_refusal_passes_its_reason_on(root):
     """What the user said reaches the model."""
-    with Workspace(root, approve=lambda _: Decision(False, reason="use b.txt")) as ws:
+    with Workspace(root, approve=lambda _: ApprovalDecision(False, reason="use b.txt")) as ws:
         refused = ws.run("delete_file", {"path": "a.txt"})
         assert "did not approve (use b.txt)" in refused.content
         assert "do as the user says there" in refused.content
@@ -332,7 +338,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
 
     def edit(approval):
         seen.append(approval.draft)
-        return Decision(True, content=text)
+        return ApprovalDecision(True, content=text)
 
     with Workspace(tmp_path, ask=edit) as ws:
         result = ws.run(call, arguments)
@@ -355,7 +361,7 @@ def test_what_is_no_change_of_one_text_takes_no_other(root):
 
     def edit(approval):
         seen.append(approval.draft)
-        return Decision(True, content="x")
+        return ApprovalDecision(True, content="x")
 
     patch = "*** Begin Patch\n*** Add File: n\n+1\n*** Add File: m\n+1\n*** End Patch"
     with Workspace(root, approve=edit) as ws:
@@ -390,7 +396,7 @@ def test_a_function_is_remembered_with_its_arguments(root):
 
     def approve(approval):
         asked.append(approval.summary)
-        return Decision(True, remember=True)
+        return ApprovalDecision(True, remember=True)
 
     def ping(host: str) -> str:
         """Ping."""
@@ -426,7 +432,7 @@ def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
 def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
     """Not when it is first asked, or never."""
     with pytest.raises(UsageError, match="unknown verdict 'dney' of a rule; expected allow, ask or deny"):
-        Rule("dney", "read_file")  # type: ignore[arg-type]
+        PermissionRule("dney", "read_file")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'deny read_file' is no Rule"):
         Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, auto-edit, yolo, plan"):

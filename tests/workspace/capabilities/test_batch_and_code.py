@@ -8,7 +8,7 @@ import time
 import pytest
 
 from adapter.tools.function_tools import tool
-from adapter.tools.operations.permissions import Rule
+from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests.hosted_dialect import HOSTED
@@ -221,7 +221,7 @@ def test_approvals_hold_inside_code_and_their_wait_costs_no_time(directory):
         time.sleep(2.2)
         return True
 
-    with Workspace(directory, HOSTED, approve, rules=[Rule.from_text("deny write_file(b)")]) as workspace:
+    with Workspace(directory, HOSTED, approve, rules=[PermissionRule.from_text("deny write_file(b)")]) as workspace:
         assert code(workspace, "await write_file(path='a', content='x')", timeout=2).ok
         assert "forbids it" in code(workspace, "await write_file(path='b', content='x')").content
     with Workspace(directory, HOSTED) as workspace:

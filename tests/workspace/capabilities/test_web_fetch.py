@@ -412,19 +412,21 @@ def test_addresses_are_read_strictly(url, said):
 
 def test_fetching_is_asked_for_by_host(server, tmp_path):
     """Once a host when the user says so; a rule can name it."""
-    from adapter.tools.operations.permissions import Decision, Rule
+    from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 
     server.pages["/"] = server.pages["/b"] = html("x", "text/plain")
     asked = []
 
     def approve(approval):
         asked.append((approval.effect, approval.subject))
-        return Decision(True, remember=True)
+        return ApprovalDecision(True, remember=True)
 
     with Workspace(tmp_path, HOSTED, approve, host=Host(web=LOCAL)) as workspace:
         assert workspace.run("fetch", {"url": server.url + "/"}).ok
         assert workspace.run("fetch", {"url": server.url + "/b"}).ok
     assert asked == [("network", "127.0.0.1")]
     for text, mode, ok in [("allow fetch(127.0.0.*)", "ask", True), ("deny fetch(127.*)", "yolo", False)]:
-        with Workspace(tmp_path, HOSTED, mode, rules=[Rule.from_text(text)], host=Host(web=LOCAL)) as workspace:
+        with Workspace(
+            tmp_path, HOSTED, mode, rules=[PermissionRule.from_text(text)], host=Host(web=LOCAL)
+        ) as workspace:
             assert workspace.run("fetch", {"url": server.url + "/"}).ok == ok

@@ -11,13 +11,13 @@ import threading
 import pytest
 
 from adapter.core.errors import ToolError
-from adapter.dialects.tool_class import expect
+from adapter.dialects.tool_class import require_outcome
 from adapter.tools.operations import FileText, PatchText, ReadText, WriteText
 from adapter.tools.operations import Patch as P
 from adapter.workspace import Workspace
 from adapter.workspace.files import edit_files
 from adapter.workspace.files.read_file import read_text
-from adapter.workspace.paths.name_rules import own_name
+from adapter.workspace.paths.name_rules import temp_name
 
 
 def leftovers(directory):
@@ -30,7 +30,7 @@ def leftovers(directory):
 def test_reading_gives_the_text_as_it_is(desk, directory):
     """Line ends and blanks are the file's own; only the byte order mark is taken off."""
     (directory / "f").write_bytes(b"\xef\xbb\xbfa \r\n\tb\rc")
-    file = expect(read_text(desk, ReadText("f")), FileText)
+    file = require_outcome(read_text(desk, ReadText("f")), FileText)
     assert file.text == "a \r\n\tb\rc"
     assert (file.start_line, file.end_line, file.total_lines) == (1, 3, 3)
 
@@ -49,7 +49,7 @@ def test_reading_gives_the_text_as_it_is(desk, directory):
 def test_ranges_are_inclusive_and_widened_by_context(desk, directory, start, end, context, expected):
     """Lines count from 1 and the end belongs to the range."""
     (directory / "f").write_text("1\n2\n3\n4\n5\n")
-    file = expect(read_text(desk, ReadText("f", start, end, context)), FileText)
+    file = require_outcome(read_text(desk, ReadText("f", start, end, context)), FileText)
     assert (file.start_line, file.end_line) == expected
     assert file.text == "".join(f"{line}\n" for line in range(expected[0], expected[1] + 1))
 
@@ -253,7 +253,7 @@ def test_every_failing_call_leaves_the_old_file(refusal, directory, monkeypatch,
 
 def test_a_left_over_temporary_file_is_taken_over(run, directory):
     """A killed process leaves at most one per file, and the next write removes it."""
-    (directory / own_name("f", "new")).write_text("half")
+    (directory / temp_name("f", "new")).write_text("half")
     run("write_file", path="f", content="whole")
     assert leftovers(directory) == []
 

@@ -16,7 +16,7 @@ from adapter.workspace.files import grep as search
 from adapter.workspace.files.grep import grep
 from adapter.workspace.files.listing import find_by_glob, find_by_name, list_tree
 from adapter.workspace.paths.gitignore import parse_ignore_file
-from adapter.workspace.paths.walk import Limits, Walk
+from adapter.workspace.paths.walk import Walk, WalkLimits
 from tests.effort import examples
 
 
@@ -62,7 +62,7 @@ def test_walks_are_sorted_and_parents_come_first(root):
 
 
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize(("limits", "said"), [(Limits(entries=3), "3 entries"), (Limits(seconds=-1.0), "-1 s")])
+@pytest.mark.parametrize(("limits", "said"), [(WalkLimits(entries=3), "3 entries"), (WalkLimits(seconds=-1.0), "-1 s")])
 def test_limits_end_a_walk_and_are_named(root, limits, said):
     """A huge tree costs a bounded amount of work."""
     walk = Walk(root, ".", limits=limits)
@@ -73,7 +73,7 @@ def test_limits_end_a_walk_and_are_named(root, limits, said):
 def test_depth_limit_is_named(root, directory):
     """Sixty-four levels are enough; more are not silently missing."""
     (directory / "/".join("d" * 5)).mkdir(parents=True)
-    walk = Walk(root, ".", limits=Limits(depth=3))
+    walk = Walk(root, ".", limits=WalkLimits(depth=3))
     assert len(list(walk)) == 3
     assert "3 levels" in walk.notes[0]
 

@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from adapter.core.errors import ToolError
-from adapter.dialects.tool_class import expect
+from adapter.dialects.tool_class import require_outcome
 from adapter.tools.operations import FileText, Listing, Media, ReadText
 from adapter.workspace.files import media, read_file
 from adapter.workspace.files.read_file import read_text
@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 @pytest.fixture
 def read(desk):
     """Read what must be text."""
-    return lambda *arguments, **options: expect(read_text(desk, ReadText(*arguments, **options)), FileText)
+    return lambda *arguments, **options: require_outcome(read_text(desk, ReadText(*arguments, **options)), FileText)
 
 
 def test_no_more_lines_than_wanted_are_given(read, directory):
@@ -47,7 +47,7 @@ def test_a_directory_is_listed_when_that_is_wanted(desk, directory):
     for name in ("b.txt", "A.txt", ".hidden"):
         (directory / name).touch()
     (directory / "z").mkdir()
-    listing = expect(read_text(desk, ReadText(".", or_list=True)), Listing)
+    listing = require_outcome(read_text(desk, ReadText(".", or_list=True)), Listing)
     assert [entry.path for entry in listing.entries] == ["z", ".hidden", "A.txt", "b.txt"]
     with pytest.raises(ToolError, match="is a directory"):
         read_text(desk, ReadText("."))
@@ -66,7 +66,7 @@ def test_a_directory_is_listed_when_that_is_wanted(desk, directory):
 def test_media_are_given_to_a_model_that_takes_them(desk, directory, head, kind, mime):
     """Bytes as they are; any other model gets a sentence."""
     (directory / "f").write_bytes(head)
-    media = expect(read_text(desk, ReadText("f", media=frozenset({kind}))), Media)
+    media = require_outcome(read_text(desk, ReadText("f", media=frozenset({kind}))), Media)
     assert (media.kind, media.mime, media.data) == (kind, mime, head)
     if kind != "pdf":
         with pytest.raises(ToolError, match=f"{mime}.*this model cannot (?:see|take)"):

@@ -14,7 +14,7 @@ from adapter.workspace.paths.git_detection import (
     holds_repository,
     is_git_data,
     is_repository,
-    named_by_git,
+    paths_run_by_git,
     repositories_in,
 )
 
@@ -49,7 +49,7 @@ def test_what_git_makes_is_known(top):
         assert not is_repository(str(top / name)), name
     assert git_folder(str(top / "work")) == str(top / "sep")
     git("config", "core.hooksPath", "hooks-here", cwd=top / "work")
-    assert "hooks-here" in set(named_by_git(str(top / "second")))
+    assert "hooks-here" in set(paths_run_by_git(str(top / "second")))
     assert git_folder(str(top / "second")) == str(top / "sep/worktrees/second")
     assert holds_repository(str(top))
     assert not holds_repository(str(top / "work"))
@@ -73,7 +73,7 @@ def test_what_the_configuration_names_is_known(top):
         "[core]\n\thooksPath = .hooks\n\tfsmonitor = 'tools/watch' -v\n[include]\n\tpath = ../shared\n\tpath = /etc/x\n"
         f'[filter "x"]\n\tclean = python3 \\"{top}/clean.py\\" %f\n[branch "main"]\n\tremote = src\n'
     )
-    named = set(named_by_git(str(top)))
+    named = set(paths_run_by_git(str(top)))
     assert {".hooks", "tools/watch", "shared", "clean.py"} <= named
     assert not {"src", "etc/x", ".."} & named
     assert is_git_data(str(top), [".hooks", "pre-commit"])
@@ -89,7 +89,7 @@ def test_a_path_with_spaces_that_the_configuration_names_is_known(top, value):
     spaced = top / "my project"
     (spaced / ".git").mkdir(parents=True)
     (spaced / ".git" / "config").write_text(f"[core]\n\tfsmonitor = {value.format(spaced)}\n")
-    assert "my hooks" in set(named_by_git(str(spaced)))
+    assert "my hooks" in set(paths_run_by_git(str(spaced)))
     assert is_git_data(str(spaced), ["my hooks", "pre-commit"])
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.errors import ToolError, UsageError
-from adapter.tools.operations.permissions import Rule
+from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.paths import openat2
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from tests.effort import examples
 
 OUTSIDE = [
@@ -313,7 +313,11 @@ def test_files_that_other_programs_run_are_asked_about(directory, path):
         result = workspace.run("write_file", arguments)
         assert "did not approve" in (result.error or "")
         assert len(asked) == 1
-    rule = Rule.parse("allow", f"write_file({path})") if "link" not in path else Rule.parse("allow", "write_file")
+    rule = (
+        PermissionRule.parse("allow", f"write_file({path})")
+        if "link" not in path
+        else PermissionRule.parse("allow", "write_file")
+    )
     with Workspace(directory, approve="auto-edit", rules=[rule]) as workspace:
         assert workspace.run("write_file", arguments).ok
 
@@ -352,7 +356,7 @@ def maze(tmp_path_factory):
         for name, target in (("up", ".."), ("in", "/".join([str(top), "a/b"])), ("out", "/etc"), ("loop", "loop")):
             (top / place / name).symlink_to(target)
         (top / place / "f").write_text("x")
-    with Root(top) as root:
+    with WorkspaceRoot(top) as root:
         yield root
 
 
@@ -405,13 +409,13 @@ def test_systems_without_directory_descriptors_are_named(directory, monkeypatch)
     """Windows gets a sentence, not an AttributeError."""
     monkeypatch.setattr(os, "supports_dir_fd", set())
     with pytest.raises(UsageError, match="WSL"):
-        Root(directory)
+        WorkspaceRoot(directory)
 
 
 def test_a_missing_workspace_is_a_usage_error(tmp_path):
     """The developer, not the model, gave it."""
     with pytest.raises(UsageError, match="nowhere"):
-        Root(tmp_path / "nowhere")
+        WorkspaceRoot(tmp_path / "nowhere")
 
 
 def open_descriptors():

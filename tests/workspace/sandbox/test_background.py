@@ -12,7 +12,7 @@ from adapter.tools.operations import KillCommand, ReadCommandOutput, StartComman
 from adapter.workspace import Workspace
 from adapter.workspace.sandbox import background
 from adapter.workspace.sandbox.background import BackgroundCommands
-from adapter.workspace.sandbox.output import Unread
+from adapter.workspace.sandbox.output import UnreadOutput
 from tests.workspace.sandbox.running import living, wait_for
 
 
@@ -181,7 +181,7 @@ def test_nothing_outlives_a_host_that_closes_nothing(directory, nap):
 
 def test_a_character_is_not_split_between_looks():
     """UTF-8 that arrives in pieces comes whole; what is no UTF-8 is not waited for."""
-    unread = Unread()
+    unread = UnreadOutput()
     text = "aé€😀".encode()
     seen = ""
     for byte in text:

@@ -6,9 +6,9 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.tools.operations import RunCommand
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.bubblewrap import SYSTEM_BINARY, find_bwrap
-from adapter.workspace.sandbox.sandbox import Confinement, Sandbox, missing
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, why_unavailable
 from adapter.workspace.sandbox.shell import run_command
 
 
@@ -95,8 +95,8 @@ def test_a_planted_bwrap_is_never_run(directory, monkeypatch):
     monkeypatch.setenv("PATH", f"{directory}/bin:.:{directory}")
     monkeypatch.chdir(directory / "bin")
     with pytest.raises(UsageError, match="bin/bwrap is not used: a model or another user could have put it there"):
-        Confinement(Sandbox("bwrap"), str(directory))
-    confinement = Confinement(Sandbox(), str(directory))
+        ActiveSandbox(SandboxSettings("bwrap"), str(directory))
+    confinement = ActiveSandbox(SandboxSettings(), str(directory))
     assert confinement.level != "bwrap"
     confinement.close()
     assert not list(directory.rglob("planted"))
@@ -105,22 +105,22 @@ def test_a_planted_bwrap_is_never_run(directory, monkeypatch):
 def test_a_folder_that_commands_may_write_is_not_trusted(tools, directory, monkeypatch):
     monkeypatch.setenv("PATH", str(tools))
     with pytest.raises(UsageError, match="is not used"):
-        Confinement(Sandbox("bwrap", write=(str(tools),)), str(directory))
+        ActiveSandbox(SandboxSettings("bwrap", write=(str(tools),)), str(directory))
 
 
 def test_a_bwrap_on_the_path_confines(directory, tmp_path, monkeypatch):
     """The real one, from a folder of the user's."""
-    if not os.access(SYSTEM_BINARY, os.X_OK) and missing("bwrap") is not None:
-        pytest.skip(f"no bwrap here: {missing('bwrap')}")
+    if not os.access(SYSTEM_BINARY, os.X_OK) and why_unavailable("bwrap") is not None:
+        pytest.skip(f"no bwrap here: {why_unavailable('bwrap')}")
     real = SYSTEM_BINARY if os.access(SYSTEM_BINARY, os.X_OK) else find_bwrap(os.environ)[0]
     own = tmp_path / "own"
     own.mkdir(mode=0o755)
     (own / "bwrap").symlink_to(str(real))
     monkeypatch.setenv("PATH", f"{own}:/usr/bin:/bin")
-    if missing("bwrap") is not None:
-        pytest.skip(f"bwrap does not work here: {missing('bwrap')}")
-    with Root(directory) as root:
-        confinement = Confinement(Sandbox("bwrap"), root.path)
+    if why_unavailable("bwrap") is not None:
+        pytest.skip(f"bwrap does not work here: {why_unavailable('bwrap')}")
+    with WorkspaceRoot(directory) as root:
+        confinement = ActiveSandbox(SandboxSettings("bwrap"), root.path)
         outcome = run_command(
             root, RunCommand("echo kept > file; ls /proc | grep -c '^[0-9]'; ls ../secret"), confinement
         )

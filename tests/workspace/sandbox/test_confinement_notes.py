@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from adapter.core.errors import ToolError
-from adapter.tools.function_tools import performed_by, tool
-from adapter.tools.operations.permissions import NO_SANDBOX, Approval
+from adapter.tools.function_tools import tool, with_runner
+from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalRequest
 from adapter.workspace import Workspace
 
 
@@ -42,7 +42,7 @@ def noting(asked):
 
 def test_a_function_is_not_called_confined(tmp_path, leave, outside):
     """It writes where it likes, so the question, the result and the session say that nothing confines it."""
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
     with Workspace(tmp_path, approve=noting(asked), tools=[leave]) as workspace:
         result = workspace.run("leave", {"text": "here"})
         session = workspace.sandbox
@@ -90,7 +90,7 @@ def test_nothing_is_said_of_a_call_that_was_refused(tmp_path, leave):
 
 def test_who_performs_it_is_named(tmp_path, leave):
     """A tool of an MCP server runs in neither the sandbox nor this program."""
-    elsewhere = performed_by("the MCP server 'git'", leave)
+    elsewhere = with_runner("the MCP server 'git'", leave)
     with Workspace(tmp_path, approve="yolo", tools=[elsewhere]) as workspace:
         assert "it runs in the MCP server 'git'" in workspace.run("leave", {"text": "x"}).sandbox
         assert "leave (the MCP server 'git')" in workspace.sandbox

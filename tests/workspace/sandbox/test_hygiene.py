@@ -13,7 +13,7 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.tools.operations import RunCommand
 from adapter.workspace.sandbox import supervisor
-from adapter.workspace.sandbox.child_process import Command, Job
+from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
 from adapter.workspace.sandbox.shell import run_command
 from tests.workspace.sandbox.running import living, wait_for
 
@@ -115,8 +115,8 @@ def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
                 os.setsid()
         os.execvp("sleep", ["sleep", sys.argv[1]])
     """
-    job = Job(["/bin/sh", "-c", f"{python(bomb)} {nap.split()[1]}"])
-    with root.open_directory(".") as (directory, _), Command(job, directory, len) as command:
+    job = ProcessSpec(["/bin/sh", "-c", f"{python(bomb)} {nap.split()[1]}"])
+    with root.open_directory(".") as (directory, _), ChildProcess(job, directory, len) as command:
         assert command.wait(time.monotonic() + 60)
     assert command.ending is not None
     assert command.ending.reason == "multiplied"
@@ -196,7 +196,7 @@ def test_a_program_that_cannot_be_started_says_so(root):
     """The supervisor's error comes back as what the model can act on."""
     with (
         root.open_directory(".") as (directory, _),
-        Command(Job(["./missing"]), directory, print) as command,
+        ChildProcess(ProcessSpec(["./missing"]), directory, print) as command,
         pytest.raises(ToolError, match="It does not exist any more: the program was not started"),
     ):
         command.wait(time.monotonic() + 60)

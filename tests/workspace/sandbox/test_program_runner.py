@@ -11,7 +11,7 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.tools.operations import PathValue, ProgramOutput, RunProgram
 from adapter.workspace import Workspace
-from adapter.workspace.planner import plan
+from adapter.workspace.planner import plan_operation
 from adapter.workspace.sandbox.program_runner import prepare, run_program
 
 
@@ -116,7 +116,7 @@ def test_a_path_that_was_swapped_after_the_approval_is_not_run(desk, directory):
 
 
 def plan_of(desk, operation):
-    return plan(desk, operation)
+    return plan_operation(desk, operation)
 
 
 def test_the_summary_shows_every_argument_quoted(desk):
@@ -165,7 +165,7 @@ def test_echo_shows_the_output_as_it_comes(directory):
     with Workspace(directory, approve="yolo", echo=shown.append) as workspace:
         for echo in (False, True):
             operation = RunProgram("sh", words("-c", "printf 'a\\303'; sleep 0.2; printf '\\251\\n'"), echo=echo)
-            outcome = plan(workspace._desk, operation).commit()
+            outcome = plan_operation(workspace._desk, operation).commit()
             assert isinstance(outcome, ProgramOutput)
             assert outcome.output == "aé\n"
             assert "".join(shown) == ("aé\n" if echo else "")

@@ -17,15 +17,15 @@ import pytest
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import RunCommand, RunProgram, StartCommand
-from adapter.tools.operations.permissions import NO_SANDBOX, Approval, Rule
+from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalRequest, PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.paths.resolver import Root
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import landlock, sandbox
 from adapter.workspace.sandbox.background import BackgroundCommands
 from adapter.workspace.sandbox.bubblewrap import CHANGED, identity_below
 from adapter.workspace.sandbox.program_runner import prepare, run_program
-from adapter.workspace.sandbox.sandbox import Confinement, Sandbox, missing
-from adapter.workspace.sandbox.seccomp import socket_filter
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.toolchains import git_folder_elsewhere, git_identity, tool_folders
 from tests.workspace.sandbox.running import living, wait_for
@@ -70,7 +70,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture(params=["bwrap", "landlock"])
 def level(request):
-    gap = missing(request.param)
+    gap = why_unavailable(request.param)
     if gap is not None:
         pytest.skip(f"no {request.param} here: {gap.why}")
     return request.param
@@ -79,7 +79,7 @@ def level(request):
 @pytest.fixture
 def shell(root, home, level):
     """Run a command in the sandbox; gives its outcome."""
-    confinement = Confinement(Sandbox(level), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level), root.path)
     yield lambda command, **options: run_command(root, RunCommand(command, **options), confinement)
     confinement.close()
 
@@ -184,7 +184,7 @@ def test_no_command_writes_what_is_outside(shell, level, directory, tmp_path, ho
 @pytest.mark.parametrize("command", ["kill -9 -1", "kill -9 {pid}", "kill -STOP {pid}", "kill -9 $PPID", "pkill -9 ."])
 def test_no_command_signals_strangers(shell, bystander, command):
     """Nobody's process is hit; `bystander` looks."""
-    if missing("bwrap") is not None and landlock.abi() < 6:
+    if why_unavailable("bwrap") is not None and landlock.abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     shell(f"({command.replace('{pid}', str(bystander.pid))}); echo done")
     state = Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -217,7 +217,7 @@ def test_sockets_reach_what_they_may(root, home, level, tmp_path, monkeypatch, k
                 client.connect({server.getsockname()!r})
                 client.send(b"hello")
         """
-        confinement = Confinement(Sandbox(level, network), root.path)
+        confinement = ActiveSandbox(SandboxSettings(level, network), root.path)
         run = run_command(root, RunCommand(python(code)), confinement)
         confinement.close()
         try:
@@ -262,7 +262,7 @@ def test_the_desktop_is_not_reached(root, home, level, tmp_path, monkeypatch, ne
             server = stack.enter_context(socket.socket(socket.AF_UNIX))
             server.bind(place)
             server.listen()
-        confinement = Confinement(Sandbox(level, network), root.path)
+        confinement = ActiveSandbox(SandboxSettings(level, network), root.path)
         run = run_command(root, RunCommand(python(code)), confinement)
         confinement.close()
     assert (run.exit_code, run.output.strip()) == (0, "")
@@ -279,7 +279,7 @@ def test_no_device_is_made_or_opened(shell):
 
 def test_io_uring_and_the_keyring_are_refused(shell):
     """io_uring opens sockets without `socket`; the keyring holds the user's secrets."""
-    if socket_filter([]) is None:
+    if build_socket_filter([]) is None:
         pytest.skip("no filter for this processor")
     code = """
         import ctypes, platform
@@ -332,7 +332,7 @@ def test_ordinary_work_goes_on(shell, work):
 
 def test_files_of_one_session_stay_until_it_ends(root, home, level):
     """/tmp and home are shared by the commands of a session, and nobody else sees them."""
-    confinement = Confinement(Sandbox(level), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level), root.path)
     run_command(root, RunCommand('echo kept > "$TMPDIR"/adapter-test-file; echo x > ~/adapter-test-file'), confinement)
     assert run_command(root, RunCommand('cat "$TMPDIR"/adapter-test-file'), confinement).output == "kept\n"
     private = confinement._private
@@ -379,8 +379,10 @@ def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path)
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "f").write_text("given")
     (Path(root.path) / ".git").mkdir()
-    settings = Sandbox(level, read=(str(tmp_path / "secret"),), write=(str(tmp_path / "given"), f"{root.path}/.git"))
-    confinement = Confinement(settings, root.path)
+    settings = SandboxSettings(
+        level, read=(str(tmp_path / "secret"),), write=(str(tmp_path / "given"), f"{root.path}/.git")
+    )
+    confinement = ActiveSandbox(settings, root.path)
     command = "cat ../secret/key; echo x >> ../given/f; touch .git/index; echo x > ../secret/key; cat ../ws-evil/file"
     run = run_command(root, RunCommand(command), confinement)
     confinement.close()
@@ -389,7 +391,7 @@ def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path)
     assert (Path(root.path) / ".git" / "index").exists()
     assert (tmp_path / "secret" / "key").read_text() == "hunter2"
     with pytest.raises(UsageError, match="does not exist"):
-        Confinement(Sandbox(level, read=("/no/such/folder",)), root.path)
+        ActiveSandbox(SandboxSettings(level, read=("/no/such/folder",)), root.path)
 
 
 def test_a_link_in_a_folder_that_is_read_can_be_run(root, home, level, tmp_path):
@@ -398,7 +400,7 @@ def test_a_link_in_a_folder_that_is_read_can_be_run(root, home, level, tmp_path)
     (tmp_path / "tools" / "tool").write_text("#!/bin/sh\necho a tool")
     (tmp_path / "tools" / "tool").chmod(0o755)
     (tmp_path / "tools" / "link").symlink_to("tool")
-    confinement = Confinement(Sandbox(level, read=(str(tmp_path / "tools"),)), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level, read=(str(tmp_path / "tools"),)), root.path)
     operation = RunProgram(str(tmp_path / "tools" / "link"), ())
     assert run_program(root, operation, prepare(root, operation), None, confinement).output == "a tool\n"
     confinement.close()
@@ -413,8 +415,8 @@ def test_a_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "linked")], check=True)
     assert git_folder_elsewhere(str(tmp_path / "linked")) == str(tmp_path / "main" / ".git")
-    with Root(tmp_path / "linked") as linked:
-        confinement = Confinement(Sandbox(level), linked.path)
+    with WorkspaceRoot(tmp_path / "linked") as linked:
+        confinement = ActiveSandbox(SandboxSettings(level), linked.path)
         run = run_command(linked, RunCommand("git log --format=%s && git status --short"), confinement)
         confinement.close()
     assert run.output == "first\n"
@@ -440,7 +442,7 @@ def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkey
     monkeypatch.setenv("VIRTUAL_ENV", str(workspace / ".venv"))
     (tmp_path / "alias").symlink_to(workspace)
     monkeypatch.setenv("PATH", f"{workspace}/bin:{tmp_path}/alias/bin:{os.environ['PATH']}")
-    confinement = Confinement(Sandbox(level), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level), root.path)
     command = filled(
         "cat .venv/token bin/key .git/key {home}/.config/token {base}/secret/key", home=home, base=tmp_path
     )
@@ -450,12 +452,12 @@ def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkey
     assert "hunter2" not in run.output
     for given in (f"{workspace}/.git", f"{tmp_path}/alias/.venv"):
         with pytest.raises(UsageError, match="leads out of the workspace"):
-            Confinement(Sandbox(level, write=(given,)), root.path)
+            ActiveSandbox(SandboxSettings(level, write=(given,)), root.path)
 
 
 def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path):
     """The folders of a session are made once: a command could have put a link where the next one's would be made."""
-    confinement = Confinement(Sandbox(level), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level), root.path)
     run_command(
         root, RunCommand(filled("rm -rf ~/.local; ln -s {base}/secret ~/.local; ls -la ~", base=tmp_path)), confinement
     )
@@ -466,7 +468,7 @@ def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path)
 
 def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, monkeypatch):
     """Between the look at the workspace and the mount: what would be mounted is checked before anything runs."""
-    if missing("bwrap") is not None:
+    if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap mounts")
     workspace = Path(root.path)
     (workspace / "sub" / ".git").mkdir(parents=True)
@@ -480,7 +482,7 @@ def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, mo
         (workspace / "sub" / ".git").symlink_to("../../home/.config")
         return identity
 
-    confinement = Confinement(Sandbox("bwrap"), root.path)
+    confinement = ActiveSandbox(SandboxSettings("bwrap"), root.path)
     monkeypatch.setattr(sandbox, "identity_below", then_swapped)
     # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
     (Path(confinement._folders()) / "home" / ".config").mkdir()
@@ -494,13 +496,13 @@ def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, mo
 
 def test_denied_paths_are_kept_from_commands(directory, home):
     """Of rules about files, what reads is hidden and what writes is frozen; also what is matched by folder."""
-    if missing("bwrap") is not None:
+    if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     for name in ("secrets/deep/a", "conf/b.env", "locked/c", "d"):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(SECRET)
-    rules = [Rule.parse("deny", f"read_file({what})") for what in ("secrets/**", "*.env")]
-    rules.append(Rule.parse("deny", "write_file(locked/)"))
+    rules = [PermissionRule.parse("deny", f"read_file({what})") for what in ("secrets/**", "*.env")]
+    rules.append(PermissionRule.parse("deny", "write_file(locked/)"))
     with Workspace(directory, approve=lambda _: True, sandbox="bwrap", rules=rules) as workspace:
         command = "cat secrets/deep/a conf/b.env; echo x > locked/c; rm -r locked; cat locked/c d; ls -R secrets"
         content = workspace.run("run_command", {"command": command, "cwd": "."}).content
@@ -517,7 +519,7 @@ def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writ
     (workspace / ".git").mkdir()
     (workspace.parent / "beside").mkdir(exist_ok=True)
     write = tuple(str((workspace / name).resolve()) for name in writes)
-    confinement = Confinement(Sandbox(level, network, write=write), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level, network, write=write), root.path)
 
     def can(command: str) -> bool:
         return run_command(root, RunCommand(command), confinement).exit_code == 0
@@ -547,7 +549,7 @@ def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writ
 )
 def test_commands_leave_git_data_alone_whatever_it_is_called(directory, home, git, config, command, kept):
     """A folder by what it holds, where `.git` leads, and what the configuration names."""
-    if missing("bwrap") is not None:
+    if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     sep = directory / ("a/b/c/sep" if git.startswith("gitdir") else "sep")
     for folder in (sep, *([directory / ".git"] if not git else [])):
@@ -569,11 +571,11 @@ def test_commands_leave_git_data_alone_whatever_it_is_called(directory, home, gi
 
 def test_too_many_denied_paths_stop_the_command(directory, home, monkeypatch):
     """What cannot be kept is not run."""
-    if missing("bwrap") is not None:
+    if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     for number in range(20):
         (directory / f"{number}.env").write_text("x")
-    rules = [Rule.parse("deny", "read_file(*.env)")]
+    rules = [PermissionRule.parse("deny", "read_file(*.env)")]
     for limit in ("MAX_HIDDEN", "MAX_SEARCHED"):
         with monkeypatch.context() as patch:
             patch.setattr(sandbox, limit, 10)
@@ -585,7 +587,7 @@ def test_too_many_denied_paths_stop_the_command(directory, home, monkeypatch):
 
 def test_the_state_folder_in_a_workspace_is_not_seen(directory, home, monkeypatch):
     """Records of changes are not for commands, wherever the user keeps them."""
-    if missing("bwrap") is not None:
+    if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     with Workspace(directory, approve="yolo", state=directory / "state", sandbox="bwrap") as workspace:
         assert workspace.run("write_file", {"path": "a", "content": "x"}).ok
@@ -625,7 +627,7 @@ def test_nothing_stays(shell, nap, monkeypatch, way, then):
 
 def test_background_commands_and_programs_are_confined_too(root, home, level, tmp_path, nap):
     """Every way to run something leads through the sandbox."""
-    confinement = Confinement(Sandbox(level), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level), root.path)
     commands = BackgroundCommands()
     commands.start(
         root,
@@ -651,7 +653,7 @@ def test_background_commands_and_programs_are_confined_too(root, home, level, tm
 
 def test_what_is_in_force_is_said(directory, home, level):
     """In the question, in the result, and by the workspace."""
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
     with Workspace(directory, approve=noting(asked), sandbox=level) as workspace:
         result = workspace.run("run_command", {"command": "true", "cwd": "."})
         read = workspace.run("list_directory", {"path": "."})
@@ -663,13 +665,15 @@ def test_what_is_in_force_is_said(directory, home, level):
 def test_a_folder_that_commands_may_change_too_is_named(directory, home, level, tmp_path):
     """ "Only in the workspace" would be wrong."""
     (tmp_path / "more").mkdir()
-    with Workspace(directory, approve="yolo", sandbox=Sandbox(level, write=(str(tmp_path / "more"),))) as workspace:
+    with Workspace(
+        directory, approve="yolo", sandbox=SandboxSettings(level, write=(str(tmp_path / "more"),))
+    ) as workspace:
         assert f"changes only in the workspace, {tmp_path / 'more'};" in workspace.sandbox
 
 
 def test_none_is_never_silent(without_sandbox, directory):
     """Where there is no sandbox, it says so and why; and `require` refuses to start."""
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
     with Workspace(directory, approve=noting(asked)) as workspace:
         result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
     assert result.content.strip() == "ran"
@@ -683,12 +687,12 @@ def test_none_is_never_silent(without_sandbox, directory):
         assert workspace.sandbox.startswith(NO_SANDBOX)
         assert "as asked" in workspace.sandbox
     with pytest.raises(UsageError, match="expected one of: auto"):
-        Sandbox("bubblewrap")  # type: ignore[arg-type]
+        SandboxSettings("bubblewrap")  # type: ignore[arg-type]
 
 
 def test_a_sandbox_that_cannot_be_set_up_runs_nothing(root, home, level, monkeypatch):
     """Not even when it worked before: a filter that the kernel does not take."""
-    confinement = Confinement(Sandbox(level), root.path)
+    confinement = ActiveSandbox(SandboxSettings(level), root.path)
     monkeypatch.setattr(sandbox, "socket_filter", lambda families: b"\xff" * 8)
     with pytest.raises(ToolError, match=r"could not be set up \(seccomp"):
         run_command(root, RunCommand("touch ran"), confinement)
@@ -723,8 +727,8 @@ def test_tools_are_found_and_the_home_folder_is_none(home, tmp_path):
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder in memory here")
 def test_a_workspace_may_be_among_the_devices(level):
     """The devices of the sandbox do not cover it."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, Root(folder) as root:
-        confinement = Confinement(Sandbox(level), root.path)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, WorkspaceRoot(folder) as root:
+        confinement = ActiveSandbox(SandboxSettings(level), root.path)
         run = run_command(root, RunCommand("echo new > made && cat made && ls /dev/null"), confinement)
         confinement.close()
         assert (run.output, run.exit_code) == ("new\n/dev/null\n", 0)

@@ -8,8 +8,8 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.tools.operations import RunCommand
-from adapter.workspace.sandbox.child_process import scrubbed
-from adapter.workspace.sandbox.output import HeadAndTail, clean
+from adapter.workspace.sandbox.child_process import scrub_environment
+from adapter.workspace.sandbox.output import HeadAndTail, strip_terminal_codes
 from adapter.workspace.sandbox.shell import run_command
 
 
@@ -63,8 +63,8 @@ def test_no_secret_reaches_the_command(root, monkeypatch):
     assert "sk-secret" not in output
     assert "PATH=" in output
     assert "LD_PRELOAD" not in output
-    assert scrubbed({"BASH_ENV": "x", "ENV": "x", "HOME": "/h"})["HOME"] == "/h"
-    assert "BASH_ENV" not in scrubbed({"BASH_ENV": "x"})
+    assert scrub_environment({"BASH_ENV": "x", "ENV": "x", "HOME": "/h"})["HOME"] == "/h"
+    assert "BASH_ENV" not in scrub_environment({"BASH_ENV": "x"})
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_head_and_tail_lose_nothing_that_fits():
 )
 def test_terminal_sequences_are_taken_out(raw, plain):
     """What a terminal would show is what a model reads."""
-    assert clean(raw) == plain
+    assert strip_terminal_codes(raw) == plain
 
 
 @pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b"])
 def test_cleaning_is_linear(piece):
     """Half a megabyte of escape beginnings is cleaned in moments."""
     start = time.thread_time()
-    clean(piece * (500_000 // len(piece)))
+    strip_terminal_codes(piece * (500_000 // len(piece)))
     assert time.thread_time() - start < 5
 
 
